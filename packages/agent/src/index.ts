@@ -1,16 +1,20 @@
-export { sessionBounds, usedTokens, type ContextBudget } from './compaction/context-budget.ts';
+export { sessionBounds, usedTokens, type ContextBudget } from './compaction/plan-compaction.ts';
 export { compact, type CompactionRun } from './compaction/compact.ts';
-export { Dispatcher, DispatchRequest, exitCodes, type DispatcherOptions, type DispatchReply } from './dispatcher/dispatcher.ts';
-export { CommandGate } from './dispatcher/command-gate.ts';
-export { OUTCOME_UNKNOWN } from './loop/call-tools.ts';
+export {
+  Dispatcher,
+  DispatchRequest,
+  exitCodes,
+  type DispatcherOptions,
+  type DispatchReply,
+  CommandGate,
+} from './dispatcher/dispatcher.ts';
+export { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop } from './loop/run-agent-loop.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
 export type { ShownImages } from './loop/model-messages.ts';
-export { closeOpenCalls, runAgentLoop } from './loop/run-agent-loop.ts';
-export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/dynamic-context.ts';
-export { fitContext, type PromptCut } from './prompt/fit-context.ts';
+export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/user-message.ts';
+export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export type { MediaFile, UserMessageInput } from './prompt/user-message.ts';
-export { buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export { allTools } from './tools/all-tools.ts';
 export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
 export type {

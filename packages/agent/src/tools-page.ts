@@ -112,22 +112,22 @@ function argumentsTable(parameters: JsonObject): string {
   const { properties, required } = ArgumentsSchema.parse(parameters);
   const rows = Object.entries(properties).map(([name, schema]) => {
     const need = required.includes(name) ? 'yes' : '';
-    return `| \`${name}\` | ${typeOf(schema)} | ${need} | ${boundsOf(schema)} | ${inCell(schema.description ?? '')} |`;
+    return `| \`${name}\` | ${describeType(schema)} | ${need} | ${describeBounds(schema)} | ${inCell(schema.description ?? '')} |`;
   });
   if (rows.length === 0) return 'No arguments.';
   return ['| Argument | Type | Needed | Limits | Meaning |', '|---|---|---|---|---|', ...rows].join('\n');
 }
 
-function typeOf(schema: Schema): string {
+function describeType(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
-  if (schema.anyOf !== undefined) return schema.anyOf.map((part) => typeOf(Schema.parse(part))).join(' or ');
-  if (schema.type === 'array') return `list of ${schema.items === undefined ? 'anything' : typeOf(Schema.parse(schema.items))}`;
+  if (schema.anyOf !== undefined) return schema.anyOf.map((part) => describeType(Schema.parse(part))).join(' or ');
+  if (schema.type === 'array') return `list of ${schema.items === undefined ? 'anything' : describeType(Schema.parse(schema.items))}`;
   const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? 'anything'];
   return types.map((type) => (type === 'string' ? 'text' : type)).join(' or ');
 }
 
-function boundsOf(schema: Schema): string {
+function describeBounds(schema: Schema): string {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const bounds = [span(minimum, maximum, ''), span(minLength, maxLength, ' characters'), span(minItems, maxItems, ' items')];
   return bounds.filter((bound) => bound !== '').join(', ');

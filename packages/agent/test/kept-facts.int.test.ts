@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ProvidersFile } from '@concierge/contract';
 import { resolveProviders, type ModelMessage } from '@concierge/model';
-// eslint-disable-next-line no-restricted-imports -- a test that wants a provider over HTTP chooses the adapter
 import { Models } from '@concierge/model/openai';
 import { hang, say, startScriptedModel, status, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
 import { compact, type SummaryPatience } from '../src/compaction/compact.ts';
-import type { ContextBudget } from '../src/compaction/context-budget.ts';
+import type { ContextBudget } from '../src/compaction/plan-compaction.ts';
 import { emptySession, userMessage } from '../src/fixtures/loop-fixture.ts';
 import { RecordedWriter } from '../src/fixtures/recorded-writer.ts';
 import { Conversation, type ConversationStart } from '../src/loop/conversation.ts';
 import { modelMessages } from '../src/loop/model-messages.ts';
+// eslint-disable-next-line no-restricted-imports -- a test that wants a provider over HTTP chooses the adapter
 
 const at = '2026-11-20T10:00:00.000Z';
 

@@ -62,7 +62,7 @@ export class ToolTenant implements AsyncDisposable {
     const access = whole.agent === 'cs' ? 'cs' : whole.authority;
     const requestStaff: TurnCapabilities['requestStaff'] = async ({ sessionId, ...wish }) => scope.handoffs.request(sessionId, wish);
     const findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, to, heardMs) =>
-      replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
+      replyWindow(channelAdapters[channel].rulesFor({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
     const capabilities = { ...unusedCapabilities, requestStaff, findReplyWindow };
     const context = toolScope({ scope, turn: whole, access, allow, capabilities, status });
     const failures: unknown[] = [];

@@ -1,47 +1,46 @@
 import type { MessagingChannel, ChannelCheck, ChannelSettings, ReceiptState } from '@concierge/contract';
-import type { MediaSources } from './media-sources.ts';
-import type { ChannelSender } from './outbound/channel-sender.ts';
-import type { ProviderUrls } from './outbound/provider-urls.ts';
-import type { SenderOptions } from './outbound/sender-options.ts';
-import type { Surface } from './outbound/surface.ts';
+import type { MediaSources } from './outbound/fetch-file.ts';
+import type { ChannelSender, SenderOptions } from './outbound/channel-sender.ts';
+import type { ProviderUrls } from './outbound/provider-environment.ts';
+import type { SendingRules } from './outbound/sending-rules.ts';
 
 /**
  * One channel: everything that differs between channels is behind this interface. What can be declared stands in
  * `channelDefinitions` of the contract; the rest is here, in one folder for each channel, and in one line of
  * `channelAdapters`.
  */
-export interface ChannelAdapter<Channel extends MessagingChannel = MessagingChannel> {
+export interface ChannelAdapter<Settings = ChannelSettings[MessagingChannel]> {
   /**
    * GET: the challenge to be echoed as it is; undefined when the provider asks with another token. Absent: it never
    * asks.
    */
-  handshake?(query: WebhookQuery, settings: ChannelSettings[Channel] | undefined): string | undefined;
+  handshake?(query: WebhookQuery, settings: Settings | undefined): string | undefined;
   /**
    * POST: whether the provider alone can have written these bytes for this binding. Before anything else is read.
    * `settings` are undefined when there is no such tenant or binding: the same work is done then, and the answer is no.
    */
-  verify(request: WebhookRequest, settings: ChannelSettings[Channel] | undefined): boolean;
+  verify(request: WebhookRequest, settings: Settings | undefined): boolean;
   /**
    * Only for a body that `verify` has passed, with the address that was called. Never throws: an unknown item becomes
    * `ignored`.
    */
-  parse(body: Uint8Array, settings: ChannelSettings[Channel], url?: string): Delivery;
+  parse(body: Uint8Array, settings: Settings, url?: string): Delivery;
   /** The binding's own id at the provider: messages of two of them are not the same, whatever their ids. */
-  selfId(settings: ChannelSettings[Channel]): string;
+  selfId(settings: Settings): string;
   /** Sends with these credentials. It holds no connection, and nothing to close. */
-  openSender(settings: ChannelSettings[Channel], options: SenderOptions): ChannelSender;
+  openSender(settings: Settings, options: SenderOptions): ChannelSender;
   /** Manages the webhook address at the provider. Absent: it is set by hand, and cannot be queried. */
-  openWebhooks?(settings: ChannelSettings[Channel], options: WebhooksOptions): ChannelWebhooks;
-  /** All surfaces: one, or one for each kind of conversation. */
-  readonly surfaces: readonly Surface[];
-  /** The surface of a conversation, as far as it is known. */
-  surface(conversation: SurfaceHint): Surface;
-  /** The surface depends on which of the binding's accounts was written to. */
-  hasSurfacePerAccount?(identifiers: Readonly<Record<string, string>>): boolean;
+  openWebhooks?(settings: Settings, options: WebhooksOptions): ChannelWebhooks;
+  /** One set of rules, or one for each kind of conversation. */
+  readonly allRules: readonly SendingRules[];
+  /** The rules for a conversation, as far as it is known. */
+  rulesFor(conversation: ConversationHint): SendingRules;
+  /** The rules depend on which of the binding's accounts was written to. */
+  hasRulesPerAccount?(identifiers: Readonly<Record<string, string>>): boolean;
   readonly mediaSources: MediaSources;
 }
 
-export interface SurfaceHint {
+export interface ConversationHint {
   readonly to?: string;
   /** The binding's identifiers, as they are stored. */
   readonly identifiers?: Readonly<Record<string, string>>;
@@ -52,7 +51,7 @@ export interface SurfaceHint {
 /**
  * Addresses that lead to a binding: the first is the one that providers are given. Without PUBLIC_URL they are paths.
  */
-export type WebhookPlaces = readonly [string, ...string[]];
+export type WebhookAddresses = readonly [string, ...string[]];
 
 export interface WebhooksOptions {
   readonly urls: ProviderUrls;
@@ -64,11 +63,11 @@ export interface WebhooksOptions {
 /** Calls to the provider about its webhook. Never throws for failures of the network or the provider. */
 export interface ChannelWebhooks {
   /** undefined: it is unknown where the provider would reach us, so it is done by hand. */
-  register(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
+  register(addresses: WebhookAddresses): Promise<ChannelCheck | undefined>;
   /** Done as far as the provider can be reached: a delivery to an address without a binding is refused. */
-  remove(places: WebhookPlaces): Promise<void>;
+  remove(addresses: WebhookAddresses): Promise<void>;
   /** undefined: it cannot be asked, and nothing is known to be wrong. */
-  check(places: WebhookPlaces): Promise<ChannelCheck | undefined>;
+  check(addresses: WebhookAddresses): Promise<ChannelCheck | undefined>;
 }
 
 /** As a query parser gives it; anything but a string is nothing that a provider sends. */

@@ -9,12 +9,11 @@ import {
   type ChannelView,
   type ConnectedChannel,
 } from '@concierge/contract';
-import type { ChannelWebhooks, WebhookPlaces } from './channel-adapter.ts';
-import { channelAdapters } from './channel-adapters.ts';
+import type { ChannelWebhooks, WebhookAddresses } from './channel-adapter.ts';
+import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
-import type { ProviderUrls } from './outbound/provider-urls.ts';
-import { replyWindow } from './outbound/reply-window.ts';
-import { readBinding, openSender, openWebhooks, selfIdOf, type OpenBinding } from './open-binding.ts';
+import type { ProviderUrls } from './outbound/provider-environment.ts';
+import { replyWindow } from './outbound/sending-rules.ts';
 
 /** Where a tenant's bindings are kept. */
 export interface BindingStore {
@@ -101,7 +100,7 @@ export class ChannelConnections {
     if (binding === undefined) return { ok: false, checks: [stored] };
     const check = await this.#ask(binding);
     if (check.state === 'valid') await keepNew(tenant, view, check.identifiers);
-    const webhook = await this.#webhooksOf(binding)?.check(this.#placesOf(tenant, channel));
+    const webhook = await this.#openWebhooks(binding)?.check(this.#listWebhookAddresses(tenant, channel));
     const checks = [stored, credentialsChecked(check), ...(webhook === undefined ? [] : [webhook])];
     return { ok: checks.every(({ ok }) => ok), checks };
   }
@@ -113,7 +112,7 @@ export class ChannelConnections {
   async disconnect(tenant: ConnectableTenant, channel: MessagingChannel): Promise<void> {
     const before = await readable(tenant, channel);
     await tenant.channels.disconnect(channel);
-    if (before !== undefined) await this.#webhooksOf(before)?.remove(this.#placesOf(tenant, channel));
+    if (before !== undefined) await this.#openWebhooks(before)?.remove(this.#listWebhookAddresses(tenant, channel));
   }
 
   async #ask(binding: OpenBinding): Promise<CredentialCheck> {
@@ -122,20 +121,20 @@ export class ChannelConnections {
 
   /** The webhook of a previous bot is removed: it would go on delivering messages that are not accepted. */
   async #bringHere(tenant: ConnectableTenant, binding: OpenBinding, before: OpenBinding | undefined): Promise<ChannelCheck | undefined> {
-    const places = this.#placesOf(tenant, binding.channel);
-    if (before !== undefined && selfIdOf(before) !== selfIdOf(binding)) await this.#webhooksOf(before)?.remove(places);
-    return this.#webhooksOf(binding)?.register(places);
+    const addresses = this.#listWebhookAddresses(tenant, binding.channel);
+    if (before !== undefined && readSelfId(before) !== readSelfId(binding)) await this.#openWebhooks(before)?.remove(addresses);
+    return this.#openWebhooks(binding)?.register(addresses);
   }
 
-  #webhooksOf(binding: OpenBinding): ChannelWebhooks | undefined {
+  #openWebhooks(binding: OpenBinding): ChannelWebhooks | undefined {
     return openWebhooks(binding, { urls: this.#urls, hasPublicUrl: this.#publicUrl !== undefined, timeoutMs: this.#timeoutMs });
   }
 
   #show(tenant: ConnectableTenant, view: ChannelView): ConnectedChannel {
-    return { ...view, webhookUrl: this.#placesOf(tenant, view.channel)[0], window: windowOf(view) };
+    return { ...view, webhookUrl: this.#listWebhookAddresses(tenant, view.channel)[0], window: viewWindow(view) };
   }
 
-  #placesOf({ tenantId }: ConnectableTenant, channel: MessagingChannel): WebhookPlaces {
+  #listWebhookAddresses({ tenantId }: ConnectableTenant, channel: MessagingChannel): WebhookAddresses {
     const base = this.#publicUrl ?? '';
     const [byName, byNumber] = webhookPaths(channel, tenantId);
     return [`${base}${byName}`, `${base}${byNumber}`];
@@ -153,9 +152,9 @@ async function readable({ channels }: ConnectableTenant, channel: MessagingChann
   }
 }
 
-async function keepNew({ channels }: ConnectableTenant, view: ChannelView, told: Readonly<Record<string, string>> = {}): Promise<void> {
-  const isNew = Object.entries(told).some(([name, value]) => view.identifiers[name] !== value);
-  if (isNew) await channels.learn(view, told);
+async function keepNew({ channels }: ConnectableTenant, view: ChannelView, found: Readonly<Record<string, string>> = {}): Promise<void> {
+  const isNew = Object.entries(found).some(([name, value]) => view.identifiers[name] !== value);
+  if (isNew) await channels.learn(view, found);
 }
 
 function credentialsChecked(check: CredentialCheck): ChannelCheck {
@@ -164,8 +163,8 @@ function credentialsChecked(check: CredentialCheck): ChannelCheck {
   return { name: 'credentials', ok: false, message: `${notAsked}${check.message}` };
 }
 
-function windowOf({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
-  const window = replyWindow(channelAdapters[channel].surface({ identifiers }), {
+function viewWindow({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
+  const window = replyWindow(channelAdapters[channel].rulesFor({ identifiers }), {
     lastInboundMs: lastInboundAt === null ? undefined : Date.parse(lastInboundAt),
     nowMs: Date.now(),
   });

@@ -56,19 +56,19 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
 
   it('writes each part of a long text within its limits, loses no word of it, and needs no formatting', () => {
     const words = Array.from({ length: 3000 }, (_, index) => `word${String(index)}`);
-    for (const surface of adapter.surfaces) {
-      const parts = renderParts(words.join(' '), surface);
-      const lengthOf = (text: string): number => surface.dialect.lengthOf([{ text, marks: {} }]);
-      for (const part of parts) expect(lengthOf(part.plain)).toBeLessThanOrEqual(surface.dialect.maxLength);
+    for (const rules of adapter.allRules) {
+      const parts = renderParts(words.join(' '), rules);
+      const lengthOf = (text: string): number => rules.dialect.lengthOf([{ text, marks: {} }]);
+      for (const part of parts) expect(lengthOf(part.plain)).toBeLessThanOrEqual(rules.dialect.maxLength);
       expect(parts.map(({ plain }) => plain.replace(/^\(\d+\/\d+\) /u, '')).join(' ')).toBe(words.join(' '));
     }
   });
 
   it('has a pace, and a surface for every conversation hint', () => {
     for (const hint of [{}, { to: '1' }, { to: '-1', identifiers: {}, account: '2' }]) {
-      const surface = adapter.surface(hint);
-      expect(adapter.surfaces).toContain(surface);
-      expect(Math.min(...Object.values(surface.pace('1')).map(Number))).toBeGreaterThan(0);
+      const rules = adapter.rulesFor(hint);
+      expect(adapter.allRules).toContain(rules);
+      expect(Math.min(...Object.values(rules.pace('1')).map(Number))).toBeGreaterThan(0);
     }
   });
 });

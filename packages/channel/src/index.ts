@@ -23,10 +23,9 @@ export {
   type WebhookQuery,
   type WebhookRequest,
 } from './channel-adapter.ts';
-export { channelAdapters } from './channel-adapters.ts';
+export { channelAdapters, openSender, readBinding, type OpenBinding } from './channel-adapters.ts';
 export { ChannelConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './channel-connections.ts';
-export { mediaAccess } from './media-sources.ts';
-export { openSender, readBinding, type OpenBinding } from './open-binding.ts';
+export { mediaAccess, FileUnavailableError, type FetchedFile, type FileFailure, type FileRequest } from './outbound/fetch-file.ts';
 export type {
   ChannelSender,
   CredentialCheck,
@@ -34,15 +33,19 @@ export type {
   OutgoingMessage,
   OutgoingTemplate,
   TypingRequest,
+  SenderOptions,
 } from './outbound/channel-sender.ts';
-export { FileUnavailableError, type FetchedFile, type FileFailure, type FileRequest } from './outbound/fetch-file.ts';
-export { keepTyping } from './outbound/keep-typing.ts';
-export { providerEnvironment, toProviderSettings, type ProviderSettings } from './outbound/provider-environment.ts';
-export { providerUrls, type ProviderUrls } from './outbound/provider-urls.ts';
+export { keepTyping } from './outbound/channel-sender.ts';
+export {
+  providerEnvironment,
+  toProviderSettings,
+  type ProviderSettings,
+  providerUrls,
+  type ProviderUrls,
+} from './outbound/provider-environment.ts';
 export { renderParts } from './outbound/render-parts.ts';
-export { replyWindow, type ReplyWindow } from './outbound/reply-window.ts';
-export { retryDelayMs, type RetryPosition } from './outbound/retry-delay.ts';
+export { replyWindow, type ReplyWindow } from './outbound/sending-rules.ts';
+export { retryDelayMs, type RetryPosition } from './outbound/send-outcome.ts';
 export type { SendOutcome, SendProblem } from './outbound/send-outcome.ts';
-export type { SenderOptions } from './outbound/sender-options.ts';
-export type { Part } from './outbound/split.ts';
-export type { Pace, Surface } from './outbound/surface.ts';
+export type { Part } from './outbound/render-parts.ts';
+export type { Pace, SendingRules } from './outbound/sending-rules.ts';

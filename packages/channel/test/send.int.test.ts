@@ -84,7 +84,7 @@ function providerOf(app: App): FakeProvider & { readonly sent: Readonly<Record<s
 }
 
 function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMessage> = {}): OutgoingMessage {
-  const [part] = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
+  const [part] = renderParts(markdown, channelAdapters[bindings[app].channel].rulesFor({}));
   if (part === undefined) throw new Error('Nothing to send.');
   return { ...places[app], part, form: 'formatted', ...more };
 }
@@ -203,7 +203,7 @@ describe('a message', () => {
 
   it.each(apps)('of any length is taken by %s part by part', async (app) => {
     const markdown = `# Long\n\n${'Some **bold** words & [links](https://e.example/?a=1&b=2).\n\n'.repeat(150)}\n\`\`\`js\n${'if (a < b) c();\n'.repeat(400)}\`\`\``;
-    const parts = renderParts(markdown, channelAdapters[bindings[app].channel].surface({}));
+    const parts = renderParts(markdown, channelAdapters[bindings[app].channel].rulesFor({}));
     expect(parts.length).toBeGreaterThan(2);
     for (const part of parts) {
       for (const form of ['formatted', 'plain'] as const) {

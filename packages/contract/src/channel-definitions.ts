@@ -155,6 +155,11 @@ export const channelDefinitions = {
 type Definitions = typeof channelDefinitions;
 export type MessagingChannel = keyof Definitions;
 export type ChannelSettings = { readonly [Channel in MessagingChannel]: z.infer<Definitions[Channel]['settings']> };
+export type WhatsAppSettings = ChannelSettings['channel_a'];
+export type MessengerSettings = ChannelSettings['channel_b'];
+export type TelegramSettings = ChannelSettings['channel_c'];
+export type SlackSettings = ChannelSettings['channel_d'];
+export type TwilioSettings = ChannelSettings['channel_e'];
 type AppName = Definitions[MessagingChannel]['name'];
 type ByName = { readonly [Channel in MessagingChannel as Definitions[Channel]['name']]: Channel };
 

@@ -34,6 +34,11 @@ export {
   recipientOf,
   type ChannelDefinition,
   type ChannelSettings,
+  type WhatsAppSettings,
+  type MessengerSettings,
+  type TelegramSettings,
+  type SlackSettings,
+  type TwilioSettings,
 } from './channel-definitions.ts';
 export {
   MessagingChannel,
@@ -57,6 +62,7 @@ export {
   Usage,
   type ChatBody,
 } from './turns/chat.ts';
+export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, cutText, truncate } from './values/clip.ts';
 export { hasMoreValues } from './values/count-values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';

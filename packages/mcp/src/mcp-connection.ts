@@ -7,9 +7,7 @@ import {
   UnauthorizedError,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client';
-import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-server.ts';
-import { offeredTools } from './offered-tools.ts';
-import { resultText } from './result-text.ts';
+import { McpServerError, type McpCallResult, type McpServer, type McpToolList, offeredTools, resultText } from './mcp-tools.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 /** The part of `fetch` that the transport uses. */
@@ -117,7 +115,7 @@ export class McpConnection {
       const said = this.#options.explain(at);
       if (said !== undefined) return new McpServerError(said, { cause: error });
     }
-    return new McpServerError(reasonOf(error), { cause: error });
+    return new McpServerError(describeError(error), { cause: error });
   }
 
   async #connect(): Promise<Client> {
@@ -170,7 +168,7 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.name === 'ProtocolError';
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof UnauthorizedError) return 'the server refuses the credentials (401)';
   if (error instanceof SdkHttpError) return `the server answered with HTTP status ${String(error.status ?? 'none')}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return NO_ANSWER;

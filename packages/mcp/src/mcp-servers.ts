@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { McpConnection, type McpConnectionOptions } from './mcp-connection.ts';
 import { unlessAborted } from './unless-aborted.ts';
-import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-server.ts';
+import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-tools.ts';
 
 const CONNECTIONS_MAX = 500;
 /** A connection that was not used for so long is closed. */
@@ -50,7 +50,7 @@ export class McpServers {
    * @throws McpServerError, also when it failed a moment ago
    */
   async tools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
-    const known = this.#knownOf(tenantId, server);
+    const known = this.#findKnown(tenantId, server);
     const age = this.#now() - known.listedAtMs;
     if (known.list !== undefined && age < FRESH_MS) return known.list;
     if (known.failure !== undefined && this.#now() - known.failedAtMs < FAILED_MS) {
@@ -65,7 +65,7 @@ export class McpServers {
 
   /** Asked just now, whatever is remembered. @throws McpServerError */
   async freshTools(tenantId: string, server: McpServer, signal: AbortSignal): Promise<McpToolList> {
-    return this.#ask(this.#knownOf(tenantId, server), signal);
+    return this.#ask(this.#findKnown(tenantId, server), signal);
   }
 
   /** @throws McpServerError */
@@ -74,7 +74,7 @@ export class McpServers {
     server: McpServer,
     { tool, input, signal }: { readonly tool: string; readonly input: Readonly<Record<string, unknown>>; readonly signal: AbortSignal },
   ): Promise<McpCallResult> {
-    return this.#knownOf(tenantId, server).connection.call(tool, input, signal);
+    return this.#findKnown(tenantId, server).connection.call(tool, input, signal);
   }
 
   async close(): Promise<void> {
@@ -83,7 +83,7 @@ export class McpServers {
     await Promise.all(open.map(async (connection) => connection.close()));
   }
 
-  #knownOf(tenantId: string, server: McpServer): Known {
+  #findKnown(tenantId: string, server: McpServer): Known {
     const key = JSON.stringify([tenantId, server.name, server.revision]);
     const kept = this.#known.get(key);
     if (kept !== undefined) return kept;

@@ -1,6 +1,6 @@
-export { costUsd } from './cost.ts';
+export { costUsd } from './openai/chat-model.ts';
 export { estimateTokens } from './estimate-tokens.ts';
-export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model-error.ts';
+export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model.ts';
 export type {
   ImagePart,
   Model,

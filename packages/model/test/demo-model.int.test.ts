@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { startDemoModel, type DemoModel } from '../src/demo/index.ts';
 import { demoProviders, type ModelMessage, type ModelTool } from '../src/index.ts';
 import { Models } from '../src/openai/index.ts';
-import { endOf, eventsOf, neverAborted } from './provider-fixture.ts';
+import { findEnd, collectEvents, neverAborted } from './provider-fixture.ts';
 
 const tools: ModelTool[] = ['list_files', 'read', 'status', 'load_skill'].map((name) => ({
   name,
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 async function reply(messages: ModelMessage[], offered = tools) {
-  return endOf(await eventsOf(models.forRef().stream({ system, messages, tools: offered }, neverAborted)));
+  return findEnd(await collectEvents(models.forRef().stream({ system, messages, tools: offered }, neverAborted)));
 }
 
 const says = (content: string): ModelMessage => ({ role: 'user', content });

@@ -16,7 +16,7 @@ import {
 } from '@concierge/testing';
 import { ModelError } from '../src/index.ts';
 import type { FailedAttempt, Models } from '../src/openai/index.ts';
-import { API_KEY, asking, endOf, eventsOf, heard, modelsOver, neverAborted } from './provider-fixture.ts';
+import { API_KEY, asking, findEnd, collectEvents, heard, modelsOver, neverAborted } from './provider-fixture.ts';
 
 let first: ScriptedModel;
 let second: ScriptedModel;
@@ -33,7 +33,7 @@ afterEach(async () => {
   await Promise.all([first.close(), second.close()]);
 });
 
-const ask = () => eventsOf(models.forRef().stream(asking('hi'), neverAborted));
+const ask = () => collectEvents(models.forRef().stream(asking('hi'), neverAborted));
 
 function urlOf(server: Server): string {
   const address = server.address();
@@ -54,7 +54,7 @@ describe('retries', () => {
     first.enqueue([status(500)], [status(503)], [say('third time')]);
     const events = await ask();
     expect(events.map((event) => event.type)).toEqual(['text', 'end']);
-    expect(endOf(events)).toMatchObject({ text: 'third time', model: 'p0/m' });
+    expect(findEnd(events)).toMatchObject({ text: 'third time', model: 'p0/m' });
     expect(failures).toMatchObject([
       { model: 'p0/m', attempt: 1, kind: 'unavailable', status: 500 },
       { model: 'p0/m', attempt: 2, kind: 'unavailable', status: 503 },
@@ -72,7 +72,7 @@ describe('retries', () => {
 
   it('turns to the fallback at once when Retry-After asks for too much', async () => {
     first.enqueue([status(429, { headers: { 'retry-after': '3600' } })]);
-    expect(endOf(await ask()).model).toBe('p1/m');
+    expect(findEnd(await ask()).model).toBe('p1/m');
     expect(failures).toMatchObject([{ model: 'p0/m', waitMs: null }]);
     expect(first.requests).toHaveLength(1);
   });
@@ -83,7 +83,7 @@ describe('retries', () => {
     expect(events.map((event) => event.type)).toEqual(['text', 'reset', 'text', 'end']);
     expect(events[1]).toEqual({ type: 'reset', reason: 'restarted' });
     expect(heard(events)).toBe('the whole answer');
-    expect(endOf(events).text).toBe('the whole answer');
+    expect(findEnd(events).text).toBe('the whole answer');
   });
 
   it('starts over without a reset when nothing had been emitted', async () => {
@@ -113,7 +113,7 @@ describe('retries', () => {
 
   it('keeps a reply whose connection broke after the finish reason', async () => {
     first.enqueue([raw('data: {"choices":[{"index":0,"delta":{"content":"all"},"finish_reason":"stop"}]}\n\n'), cut()]);
-    expect(endOf(await ask())).toMatchObject({ text: 'all', usageEstimated: true });
+    expect(findEnd(await ask())).toMatchObject({ text: 'all', usageEstimated: true });
     expect(failures).toEqual([]);
   });
 
@@ -128,7 +128,8 @@ describe('retries', () => {
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const lone = modelsOver({ urls: [urlOf(server)] });
     const texts = [];
-    for (let round = 0; round < 3; round += 1) texts.push(heard(await eventsOf(lone.models.forRef().stream(asking('hi'), neverAborted))));
+    for (let round = 0; round < 3; round += 1)
+      texts.push(heard(await collectEvents(lone.models.forRef().stream(asking('hi'), neverAborted))));
     lone.models.close();
     server.close();
     expect(texts).toEqual(['here', 'here', 'here']);
@@ -146,12 +147,12 @@ describe('fallbacks', () => {
       'restarted',
       'fallback_model',
     ]);
-    expect(endOf(events)).toMatchObject({ text: 'from the fallback', model: 'p1/m', usage: { model: 'p1/m', calls: 1 } });
+    expect(findEnd(events)).toMatchObject({ text: 'from the fallback', model: 'p1/m', usage: { model: 'p1/m', calls: 1 } });
   });
 
   it.each([401, 402, 403, 404])('does not ask again after %d, but asks the fallback', async (code) => {
     first.enqueue([status(code)]);
-    expect(endOf(await ask()).model).toBe('p1/m');
+    expect(findEnd(await ask()).model).toBe('p1/m');
     expect(first.requests).toHaveLength(1);
     expect(failures).toMatchObject([{ kind: 'rejected', status: code, waitMs: null }]);
   });
@@ -162,12 +163,12 @@ describe('fallbacks', () => {
         body: { error: { message: 'You exceeded your current quota', type: 'insufficient_quota', code: 'insufficient_quota' } },
       }),
     ]);
-    expect(endOf(await ask()).model).toBe('p1/m');
+    expect(findEnd(await ask()).model).toBe('p1/m');
     expect(first.requests).toHaveLength(1);
   });
 
   it('passes over a model whose provider has no key', async () => {
-    expect(endOf(await eventsOf(models.forRef('nobody/gpt').stream(asking('hi'), neverAborted))).model).toBe('p1/m');
+    expect(findEnd(await collectEvents(models.forRef('nobody/gpt').stream(asking('hi'), neverAborted))).model).toBe('p1/m');
     expect(failures).toMatchObject([{ model: 'nobody/gpt', attempt: 0 }]);
   });
 
@@ -222,7 +223,7 @@ describe('refusals', () => {
 
   it('may be pages of a proxy instead of JSON', async () => {
     first.enqueue([status(502, { body: '<html>Bad Gateway</html>' })], [say('back')]);
-    expect(endOf(await ask()).text).toBe('back');
+    expect(findEnd(await ask()).text).toBe('back');
   });
 });
 
@@ -232,7 +233,7 @@ describe('a provider that cannot be reached', () => {
     await once(nobody.listen(0, '127.0.0.1'), 'listening');
     const lone = modelsOver({ urls: [urlOf(nobody)] });
     await promisify(nobody.close.bind(nobody))();
-    const error = await failureOf(eventsOf(lone.models.forRef().stream(asking('hi'), neverAborted)));
+    const error = await failureOf(collectEvents(lone.models.forRef().stream(asking('hi'), neverAborted)));
     expect(error).toMatchObject({ kind: 'unavailable', status: undefined });
     expect(lone.failures).toHaveLength(3);
   });

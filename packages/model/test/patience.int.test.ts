@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, hang, raw, say, startScriptedModel, status, wait, type ScriptedModel } from '@concierge/testing';
 import type { ModelEvent } from '../src/index.ts';
 import type { ModelLimits } from '../src/openai/index.ts';
-import { asking, endOf, eventsOf, heard, modelsOver, neverAborted } from './provider-fixture.ts';
+import { asking, findEnd, collectEvents, heard, modelsOver, neverAborted } from './provider-fixture.ts';
 
 let server: ScriptedModel;
 const open: { close(): void }[] = [];
@@ -37,14 +37,14 @@ describe('silence', () => {
   it('before the first byte is a timeout', async () => {
     server.enqueue([wait(10_000), say('late')]);
     const { model } = modelWith({ firstByteMs: 400 });
-    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    await expect(collectEvents(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
     await eventually(() => server.requests[0]?.aborted);
   });
 
   it('in the middle of a reply is a timeout, and the reply starts over', async () => {
     server.enqueue([say('half'), hang()], [say('whole')]);
     const { model, failures } = modelWith({ attempts: 2, idleMs: 50 });
-    const events = await eventsOf(model.stream(asking('hi'), neverAborted));
+    const events = await collectEvents(model.stream(asking('hi'), neverAborted));
     expect(events.map((event) => event.type)).toEqual(['text', 'reset', 'text', 'end']);
     expect(failures).toMatchObject([{ kind: 'timeout' }]);
   });
@@ -52,7 +52,7 @@ describe('silence', () => {
   it('before the headers ends sooner than the wait for a first token', async () => {
     server.enqueue([wait(60_000)]);
     const { model } = modelWith({ headersMs: 50, firstByteMs: 60_000 });
-    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({
+    await expect(collectEvents(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({
       kind: 'timeout',
       message: expect.stringContaining('nothing from the provider for 50 ms'),
     });
@@ -66,7 +66,7 @@ describe('silence', () => {
     server.enqueue(script, [say('whole')]);
     const { models, failures } = modelsOver({ urls: [server.url, server.url], limits: { attempts: 3 }, firstFacts: { timeouts } });
     open.push(models);
-    expect(heard(await eventsOf(models.forRef().stream(asking('hi'), neverAborted)))).toBe('whole');
+    expect(heard(await collectEvents(models.forRef().stream(asking('hi'), neverAborted)))).toBe('whole');
     expect(failures).toMatchObject([{ model: 'p0/m', kind: 'timeout', waitMs: null }]);
     expect(server.requests).toHaveLength(2);
   });
@@ -74,7 +74,7 @@ describe('silence', () => {
   it('where there is no other model is asked once more and no third time', async () => {
     server.enqueue([wait(60_000)], [wait(60_000)], [say('too late')]);
     const { model } = modelWith({ headersMs: 50, attempts: 3 });
-    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    await expect(collectEvents(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
     expect(server.requests).toHaveLength(2);
   });
 
@@ -83,13 +83,13 @@ describe('silence', () => {
     const facts = { timeouts: { firstTokenMs: 60_000 } };
     const { models } = modelsOver({ urls: [server.url], limits: { firstByteMs: 50, attempts: 1 }, facts });
     open.push(models);
-    expect(endOf(await eventsOf(models.forRef().stream(asking('hi'), neverAborted))).text).toBe('thought');
+    expect(findEnd(await collectEvents(models.forRef().stream(asking('hi'), neverAborted))).text).toBe('thought');
   });
 
   it('after the finish reason only costs the usage figures', async () => {
     server.enqueue([raw('data: {"choices":[{"index":0,"delta":{"content":"all"},"finish_reason":"stop"}]}\n\n'), hang()]);
     const { model, failures } = modelWith({ afterFinishMs: 50 });
-    expect(endOf(await eventsOf(model.stream(asking('hi'), neverAborted)))).toMatchObject({ text: 'all', usageEstimated: true });
+    expect(findEnd(await collectEvents(model.stream(asking('hi'), neverAborted)))).toMatchObject({ text: 'all', usageEstimated: true });
     expect(failures).toEqual([]);
   });
 
@@ -97,20 +97,20 @@ describe('silence', () => {
     const ping = [raw(': thinking\n\n'), wait(200)];
     server.enqueue([...ping, ...ping, ...ping, ...ping, say('thought')]);
     const { model } = modelWith({ firstByteMs: 600 });
-    expect(endOf(await eventsOf(model.stream(asking('hi'), neverAborted))).text).toBe('thought');
+    expect(findEnd(await collectEvents(model.stream(asking('hi'), neverAborted))).text).toBe('thought');
   });
 
   it('or not, an attempt has an end', async () => {
     server.enqueue([say('x'.repeat(1000), { chunks: 1000, delayMs: 10 })]);
     const { model } = modelWith({ attemptMs: 100 });
-    await expect(eventsOf(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    await expect(collectEvents(model.stream(asking('hi'), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
   });
 });
 
 describe('an abort', () => {
   it('before the call sends nothing', async () => {
     const { model } = modelWith();
-    await expect(eventsOf(model.stream(asking('hi'), AbortSignal.abort(new Cancelled())))).rejects.toBeInstanceOf(Cancelled);
+    await expect(collectEvents(model.stream(asking('hi'), AbortSignal.abort(new Cancelled())))).rejects.toBeInstanceOf(Cancelled);
     expect(server.requests).toHaveLength(0);
   });
 
@@ -118,7 +118,7 @@ describe('an abort', () => {
     server.enqueue([hang()]);
     const { model, failures } = modelWith({ attempts: 3 });
     const controller = new AbortController();
-    const reply = eventsOf(model.stream(asking('hi'), controller.signal));
+    const reply = collectEvents(model.stream(asking('hi'), controller.signal));
     await eventually(() => server.requests.length === 1);
     controller.abort(new Cancelled());
     await expect(reply).rejects.toBeInstanceOf(Cancelled);
@@ -141,7 +141,7 @@ describe('an abort', () => {
     server.enqueue([status(429, { headers: { 'retry-after': '20' } })]);
     const { model, failures } = modelWith({ attempts: 3 });
     const controller = new AbortController();
-    const reply = eventsOf(model.stream(asking('hi'), controller.signal));
+    const reply = collectEvents(model.stream(asking('hi'), controller.signal));
     await eventually(() => failures.length === 1);
     controller.abort(new Cancelled());
     await expect(reply).rejects.toBeInstanceOf(Cancelled);
@@ -154,9 +154,9 @@ describe('an abort', () => {
     const controller = new AbortController();
     const cancelled = abortAfterText(model.stream(asking('one'), controller.signal), () => controller.abort(new Cancelled()));
     await eventually(() => server.requests.length === 1);
-    const other = eventsOf(model.stream(asking('two'), neverAborted));
+    const other = collectEvents(model.stream(asking('two'), neverAborted));
     expect(await cancelled).toBeInstanceOf(Cancelled);
-    expect(endOf(await other).text).toBe('other');
+    expect(findEnd(await other).text).toBe('other');
   });
 });
 

@@ -36,14 +36,14 @@ export function asking(text: string, rest: Partial<ModelRequest> = {}): ModelReq
   return { system: 'You are a test.', messages: [{ role: 'user', content: text }], tools: [], ...rest };
 }
 
-export async function eventsOf(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+export async function collectEvents(stream: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
   for await (const event of stream) events.push(event);
   return events;
 }
 
 /** The last event, which must be the end. */
-export function endOf(events: readonly ModelEvent[]): Extract<ModelEvent, { type: 'end' }> {
+export function findEnd(events: readonly ModelEvent[]): Extract<ModelEvent, { type: 'end' }> {
   const last = events.at(-1);
   if (last?.type !== 'end') throw new Error(`the last event is ${last?.type ?? 'none'}`);
   return last;

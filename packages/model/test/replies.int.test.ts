@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { callTools, finish, raw, say, startScriptedModel, usage, type ScriptedModel } from '@concierge/testing';
 import type { ModelEvent, ModelRequest, ModelTool } from '../src/index.ts';
 import type { Models } from '../src/openai/index.ts';
-import { API_KEY, asking, endOf, eventsOf, heard, modelsOver, neverAborted } from './provider-fixture.ts';
+import { API_KEY, asking, findEnd, collectEvents, heard, modelsOver, neverAborted } from './provider-fixture.ts';
 
 const readTool: ModelTool = {
   name: 'read',
@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 async function reply(request: ModelRequest = asking('hi')): Promise<ModelEvent[]> {
-  return eventsOf(models.forRef().stream(request, neverAborted));
+  return collectEvents(models.forRef().stream(request, neverAborted));
 }
 
 describe('a reply of the provider', () => {
@@ -35,7 +35,7 @@ describe('a reply of the provider', () => {
     const events = await reply();
     expect(heard(events)).toBe('Grüß Gott, 世界 👋');
     expect(events.filter((event) => event.type === 'text').length).toBeGreaterThan(1);
-    expect(endOf(events)).toMatchObject({ text: 'Grüß Gott, 世界 👋', toolCalls: [], finishReason: 'stop', model: 'p0/m' });
+    expect(findEnd(events)).toMatchObject({ text: 'Grüß Gott, 世界 👋', toolCalls: [], finishReason: 'stop', model: 'p0/m' });
   });
 
   it('gives deltas that arrive together as one event', async () => {
@@ -53,7 +53,7 @@ describe('a reply of the provider', () => {
         { name: 'status', args: '' },
       ]),
     ]);
-    const end = endOf(await reply(asking('look', { tools: [readTool] })));
+    const end = findEnd(await reply(asking('look', { tools: [readTool] })));
     expect(end.finishReason).toBe('tool_calls');
     expect(end.toolCalls).toEqual([
       { id: 'call_a', name: 'read', arguments: '{"path":"a.md"}' },
@@ -65,7 +65,7 @@ describe('a reply of the provider', () => {
   it('gives calls that came without an id one of their own', async () => {
     const call = (index: number): string => `{"index":${String(index)},"function":{"name":"read","arguments":"{}"}}`;
     server.enqueue([raw(`data: {"choices":[{"index":0,"delta":{"tool_calls":[${call(0)},${call(1)}]}}]}\n\n`)]);
-    const { toolCalls } = endOf(await reply());
+    const { toolCalls } = findEnd(await reply());
     expect(toolCalls).toHaveLength(2);
     expect(new Set(toolCalls.map(({ id }) => id)).size).toBe(2);
     expect(toolCalls.every(({ id }) => id.length > 8)).toBe(true);
@@ -79,27 +79,27 @@ describe('a reply of the provider', () => {
     ['eos', 'stop'],
   ] as const)('that finishes with %s ends with %s', async (reason, expected) => {
     server.enqueue([say('text'), finish(reason)]);
-    expect(endOf(await reply()).finishReason).toBe(expected);
+    expect(findEnd(await reply()).finishReason).toBe(expected);
   });
 
   it('has tool calls to run whatever word the provider finished with, except when it was cut', async () => {
     const call = callTools([{ name: 'read', args: {} }]);
     server.enqueue([call, finish('function_call')], [call, finish('stop')], [call, finish('length')], [say('x'), finish('tool_calls')]);
     const reasons = [];
-    for (let round = 0; round < 4; round += 1) reasons.push(endOf(await reply()).finishReason);
+    for (let round = 0; round < 4; round += 1) reasons.push(findEnd(await reply()).finishReason);
     expect(reasons).toEqual(['tool_calls', 'tool_calls', 'length', 'stop']);
   });
 
   it('carries the usage of the provider and its cost', async () => {
     server.enqueue([say('x'), usage({ promptTokens: 1000, completionTokens: 200, cachedTokens: 400 })]);
-    const end = endOf(await reply());
+    const end = findEnd(await reply());
     expect(end.usageEstimated).toBe(false);
     expect(end.usage).toEqual({ model: 'p0/m', calls: 1, inputTokens: 1000, outputTokens: 200, cachedInputTokens: 400, costUsd: 0.0034 });
   });
 
   it('has estimated usage when the provider gives none', async () => {
     server.enqueue([say('one two three four five six'), usage(null)]);
-    const end = endOf(await reply(asking('A question of some length, say a dozen words or so in all.')));
+    const end = findEnd(await reply(asking('A question of some length, say a dozen words or so in all.')));
     expect(end.usageEstimated).toBe(true);
     expect(end.usage.inputTokens).toBeGreaterThan(10);
     expect(end.usage.inputTokens).toBeLessThan(40);
@@ -111,7 +111,7 @@ describe('a reply of the provider', () => {
       raw('data: {"choices":[{"index":0,"delta":{"content":"whole"},"finish_reason":"stop"}]}\r\n\r\n: ping\r\n\r\n'),
       finish('stop'),
     ]);
-    expect(endOf(await reply()).text).toBe('whole');
+    expect(findEnd(await reply()).text).toBe('whole');
   });
 });
 

@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { backoffMs } from '@concierge/contract/backoff';
 import type { Log } from './log.ts';
 import { noteRedisFailures } from './unavailable.ts';
 import { corkWrites } from './cork-writes.ts';
@@ -21,10 +22,8 @@ type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 const COMMAND_TIMEOUT_MS = 1500;
 const START_TIMEOUT_MS = 30_000;
 
-/** min(100·2ⁿ, 2000) ms and up to a tenth more, so that many clients do not come back at once. */
 export function reconnectDelayMs(attempt: number): number {
-  const delay = Math.min(100 * 2 ** Math.min(attempt, 6), 2000);
-  return delay + Math.round(Math.random() * delay * 0.1);
+  return Math.round(backoffMs(attempt, { firstMs: 200, maxMs: 2000, jitter: 0.1 }));
 }
 
 function optionsOf(role: RedisRole): ClientOptions {

@@ -14,7 +14,7 @@ export class CommandOutput {
   #headBytes = 0;
   #tailBytes = 0;
   #leftOutBytes = 0;
-  #toldBytes = 0;
+  #reportedBytes = 0;
   #bytes = 0;
 
   constructor(maxBytes: number, onOutput?: (chunk: string) => void) {
@@ -47,7 +47,7 @@ export class CommandOutput {
   #take(decoded: string): void {
     if (decoded === '') return;
     const text = decoded.replaceAll('\0', '\uFFFD');
-    this.#tell(text);
+    this.#report(text);
     const head = this.#tail.length === 0 ? firstBytes(text, this.#headMaxBytes - this.#headBytes) : '';
     this.#head += head;
     this.#headBytes += Buffer.byteLength(head);
@@ -64,14 +64,14 @@ export class CommandOutput {
     }
   }
 
-  #tell(text: string): void {
-    const roomBytes = this.#headMaxBytes + this.#tailMaxBytes - this.#toldBytes;
+  #report(text: string): void {
+    const roomBytes = this.#headMaxBytes + this.#tailMaxBytes - this.#reportedBytes;
     if (this.#onOutput === undefined || roomBytes <= 0) return;
-    const told = firstBytes(text, roomBytes);
+    const reported = firstBytes(text, roomBytes);
     // A piece that does not fit ends the reporting, even if a smaller piece after it would fit: reported output has no
     // gaps.
-    this.#toldBytes = told.length < text.length ? Number.POSITIVE_INFINITY : this.#toldBytes + Buffer.byteLength(told);
-    if (told !== '') this.#onOutput(told);
+    this.#reportedBytes = reported.length < text.length ? Number.POSITIVE_INFINITY : this.#reportedBytes + Buffer.byteLength(reported);
+    if (reported !== '') this.#onOutput(reported);
   }
 }
 

@@ -1,4 +1,13 @@
 export { BudgetedSandbox, type WorkspaceBudget } from './budgeted-sandbox.ts';
-export type { CommandEnd, CommandResult, RunOptions, Sandbox, SandboxCommand, Sandboxes, SandboxRequest, WorkspaceUse } from './sandbox.ts';
+export type {
+  CommandEnd,
+  CommandResult,
+  RunOptions,
+  Sandbox,
+  SandboxCommand,
+  Sandboxes,
+  SandboxRequest,
+  WorkspaceUse,
+  SandboxLimits,
+} from './sandbox.ts';
 export { SandboxUnavailable } from './sandbox.ts';
-export type { SandboxLimits } from './limits.ts';

@@ -69,7 +69,7 @@ export async function prepareWorkspace({ root, masked, readOnly, tenantId }: San
     if (found?.isDirectory() === true) maskedFolders.push(name);
     else if (found?.isFile() === true) maskedFiles.push({ name, inode: found.ino });
   }
-  const owner = await ownerOf({ root, stats, masked, tenantId });
+  const owner = await findOwner({ root, stats, masked, tenantId });
   return { root, owner, maskedFolders, maskedFiles, readOnly: await thoseThere(root, readOnly) };
 }
 
@@ -118,7 +118,7 @@ function assertTopName(name: string): void {
  * the folder has, and gives a folder that is root's own to the tenant's id, once; after that whatever is made in it
  * gets the id of the folder it is in.
  */
-async function ownerOf({ root, stats, masked, tenantId }: OwnedFolder): Promise<Owner> {
+async function findOwner({ root, stats, masked, tenantId }: OwnedFolder): Promise<Owner> {
   const own = process.getuid?.() ?? 0;
   if (own !== 0) return { uid: own, gid: process.getgid?.() ?? own };
   if (!isToBeHandedOver(stats)) return { uid: stats.uid, gid: stats.gid === 0 ? stats.uid : stats.gid };

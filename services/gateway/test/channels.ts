@@ -1,14 +1,14 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { ChannelSettings } from '@concierge/contract';
+import type { TelegramSettings, WhatsAppSettings } from '@concierge/contract';
 import type { TestGateway } from './test-gateway.ts';
 
-export const whatsApp: ChannelSettings['channel_a'] = {
+export const whatsApp: WhatsAppSettings = {
   phoneNumberId: '106540352242922',
   accessToken: 'access-token',
   verifyToken: 'verify-token',
   appSecret: 'app-secret',
 };
-export const telegram: ChannelSettings['channel_c'] = {
+export const telegram: TelegramSettings = {
   botToken: '7000000001:token',
   botUsername: 'shop_bot',
   secretToken: 'secret-token',

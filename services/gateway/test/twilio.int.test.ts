@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConnectedChannel, type ChannelSettings } from '@concierge/contract';
+import { ConnectedChannel, type TwilioSettings } from '@concierge/contract';
 import { providerUrls } from '@concierge/channel';
 import { deriveSessionId } from '@concierge/tenant';
 import { eventually, FakeTwilio } from '@concierge/testing';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
-const twilio = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'auth-token', from: '+15005550006' } satisfies ChannelSettings['channel_e'];
+const twilio = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'auth-token', from: '+15005550006' } satisfies TwilioSettings;
 const publicUrl = 'https://chat.example.com/concierge';
 const contact = '+4915112345678';
 

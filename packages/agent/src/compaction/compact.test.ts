@@ -5,7 +5,7 @@ import { RecordedWriter } from '../fixtures/recorded-writer.ts';
 import { ending, modelUsage, say, ScriptedReplies } from '../fixtures/scripted-replies.ts';
 import { Conversation, type ConversationStart } from '../loop/conversation.ts';
 import { modelMessages } from '../loop/model-messages.ts';
-import { sessionBounds, usedTokens, type ContextBudget } from './context-budget.ts';
+import { sessionBounds, usedTokens, type ContextBudget } from './plan-compaction.ts';
 import { compact, type CompactionRun } from './compact.ts';
 
 /** A token per character makes the arithmetic of these tests readable. */

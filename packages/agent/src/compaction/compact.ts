@@ -1,10 +1,8 @@
 import type { ModelUsage, SessionMessage, SessionSummary, TurnOutput, TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
-import type { ContextBudget } from './context-budget.ts';
-import { extractiveDigest, withRequest } from './digest.ts';
-import { compactionNeed, planCompaction } from './plan-compaction.ts';
-import { transcript } from './transcript.ts';
+import { compactionNeed, planCompaction, type ContextBudget } from './plan-compaction.ts';
+import { extractiveDigest, withRequest, transcript } from './digest.ts';
 
 export interface CompactionRun {
   readonly conversation: Conversation;
@@ -69,7 +67,7 @@ export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'):
   const summarised = cutOff.length === 0 ? null : await summarise(run, cutOff);
   const step: TurnStep = {
     kind: 'compaction',
-    summary: summarised === null ? null : summaryOf(run.conversation, cutOff, summarised.text),
+    summary: summarised === null ? null : buildSummary(run.conversation, cutOff, summarised.text),
     keepFromId: conversation.messages[plan.cut]?.id ?? null,
     prunedIds: [...plan.prunedIds],
     usage: summarised?.usage ?? null,
@@ -82,7 +80,7 @@ export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'):
   return true;
 }
 
-function summaryOf(conversation: Conversation, cutOff: readonly SessionMessage[], text: string): SessionSummary {
+function buildSummary(conversation: Conversation, cutOff: readonly SessionMessage[], text: string): SessionSummary {
   return {
     text: withRequest(text, cutOff, conversation.turnId),
     messages: (conversation.summary?.messages ?? 0) + cutOff.length,

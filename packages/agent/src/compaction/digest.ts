@@ -1,6 +1,5 @@
-import { clip, type SessionMessage, type SessionSummary } from '@concierge/contract';
+import { clip, type SessionMessage, type SessionSummary, truncate } from '@concierge/contract';
 import { fairShare } from '../share-budget.ts';
-import { clipMiddle, speakerOf } from './transcript.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
 const REQUEST_MAX_CHARACTERS = 8000;
@@ -67,7 +66,7 @@ function carriedOver(previous: SessionSummary | null): Sentence[] {
   return previous.text
     .split('\n')
     .filter((line) => line.trim() !== '' && line !== MARK && !line.startsWith('#'))
-    .map((line) => sentenceOf(oneLine(line.replace(/^- /u, '')), weight));
+    .map((line) => readSentence(oneLine(line.replace(/^- /u, '')), weight));
 }
 
 function readSentences(messages: readonly SessionMessage[]): Sentence[] {
@@ -77,22 +76,22 @@ function readSentences(messages: readonly SessionMessage[]): Sentence[] {
     READ_MAX_CHARACTERS,
   );
   return said.flatMap((message) => {
-    const label = message.role === 'user' ? '' : `${speakerOf(message)}: `;
-    const pieces = sentencesOf.segment(clipMiddle(message.text, limit));
+    const label = message.role === 'user' ? '' : `${nameSpeaker(message)}: `;
+    const pieces = sentenceSegmenter.segment(clipMiddle(message.text, limit));
     return [...pieces]
-      .map(({ segment }) => sentenceOf(label + oneLine(segment), WEIGHT[message.role]))
+      .map(({ segment }) => readSentence(label + oneLine(segment), WEIGHT[message.role]))
       .filter(({ words }) => words.length > 0);
   });
 }
 
-const sentencesOf = new Intl.Segmenter('und', { granularity: 'sentence' });
+const sentenceSegmenter = new Intl.Segmenter('und', { granularity: 'sentence' });
 
-function sentenceOf(text: string, weight: number): Sentence {
+function readSentence(text: string, weight: number): Sentence {
   const line = clipMiddle(text, SENTENCE_MAX_CHARACTERS);
   return { line, words: [...new Set(line.match(/[\p{L}\p{N}]+/gu))], weight };
 }
 
-/** A repeated sentence is kept once, at its first place. */
+/** A repeated sentence is kept once, where it stood first. */
 function unique(sentences: readonly Sentence[]): Sentence[] {
   return [...new Map(sentences.toReversed().map((sentence) => [sentence.line.toLowerCase(), sentence])).values()].toReversed();
 }
@@ -101,10 +100,10 @@ function unique(sentences: readonly Sentence[]): Sentence[] {
 function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
   const counts = new Map<string, number>();
   for (const { words } of sentences) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const rarity = (word: string): number => Math.log(1 + sentences.length / (counts.get(word) ?? 1)) * signalOf(word);
+  const rarity = (word: string): number => Math.log(1 + sentences.length / (counts.get(word) ?? 1)) * weighWord(word);
   const ranked = sentences
-    .map((sentence, place) => ({ sentence, place, worth: worthOf(sentence, rarity) }))
-    .toSorted((one, other) => other.worth - one.worth || one.place - other.place);
+    .map((sentence, position) => ({ sentence, position, worth: computeWorth(sentence, rarity) }))
+    .toSorted((one, other) => other.worth - one.worth || one.position - other.position);
   let left = room;
   const chosen = ranked.filter(({ sentence }) => {
     const length = sentence.line.length + '- \n'.length;
@@ -112,15 +111,15 @@ function mostTelling(sentences: readonly Sentence[], room: number): Sentence[] {
     left -= length;
     return true;
   });
-  return chosen.toSorted((one, other) => one.place - other.place).map(({ sentence }) => sentence);
+  return chosen.toSorted((one, other) => one.position - other.position).map(({ sentence }) => sentence);
 }
 
-function worthOf({ line, words, weight }: Sentence, rarity: (word: string) => number): number {
+function computeWorth({ line, words, weight }: Sentence, rarity: (word: string) => number): number {
   return (weight * words.reduce((sum, word) => sum + rarity(word), 0)) / (line.length + LINE_CHARACTERS);
 }
 
 /** Numbers, codes and names are what a conversation is asked for later. */
-function signalOf(word: string): number {
+function weighWord(word: string): number {
   if (/\p{N}/u.test(word)) return 2;
   return /^\p{Lu}/u.test(word) ? 1.5 : 1;
 }
@@ -128,3 +127,59 @@ function signalOf(word: string): number {
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/gu, ' ').trim();
 }
+
+/** A tool's result can be fetched again; a message cannot. */
+const TOOL_MAX_CHARACTERS = 1500;
+/** The shortest cut of a message that still carries meaning. */
+const MESSAGE_MIN_CHARACTERS = 60;
+
+/**
+ * The messages as text for a summariser, in at most about `maxCharacters`: none left out, and where they do not all fit
+ * the long ones keep their beginning and their end, in all the room that the short ones leave.
+ */
+export function transcript(messages: readonly SessionMessage[], maxCharacters: number): string {
+  const labels = messages.map((message) => `[${nameSpeaker(message)}] `);
+  const bodies = messages.map((message) =>
+    message.role === 'tool' ? clipMiddle(writeBody(message), TOOL_MAX_CHARACTERS) : writeBody(message),
+  );
+  const taken = labels.reduce((sum, label) => sum + label.length + SEPARATOR.length, 0);
+  const share = fairShare(
+    bodies.map(({ length }) => length),
+    maxCharacters - taken,
+  );
+  const limit = Math.max(MESSAGE_MIN_CHARACTERS, share);
+  return bodies.map((body, index) => `${labels[index] ?? ''}${clipMiddle(body, limit)}`).join(SEPARATOR);
+}
+
+const SEPARATOR = '\n\n';
+
+function nameSpeaker(message: SessionMessage): string {
+  if (message.role === 'tool') return `result of ${message.name}${message.isError ? ', failed' : ''}`;
+  return message.role === 'assistant' && message.by !== undefined ? "a person in the assistant's place" : message.role;
+}
+
+function writeBody(message: SessionMessage): string {
+  switch (message.role) {
+    case 'user':
+      return message.text + (message.attachments?.map((upload) => ` [attached: ${upload.name}]`).join('') ?? '');
+    case 'assistant':
+      return [message.text, ...(message.toolCalls ?? []).map((call) => `(calls ${call.name} ${call.arguments})`)].join(' ').trim();
+    case 'tool':
+      return message.output;
+  }
+}
+
+/**
+ * The beginning and the end of `text` in about `maxCharacters` UTF-16 units, pairs kept whole; a note between them
+ * names how much is missing.
+ */
+function clipMiddle(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const room = Math.max(0, maxCharacters - MIDDLE_NOTE_CHARACTERS);
+  const head = truncate(text, Math.ceil(room / 2));
+  const tail = text.slice(text.length - Math.floor(room / 2)).replace(/^[\uDC00-\uDFFF]/u, '');
+  return `${head} [… ${String(text.length - head.length - tail.length)} left out …] ${tail}`;
+}
+
+/** As long as `clipMiddle` writes it for most texts. */
+const MIDDLE_NOTE_CHARACTERS = 24;

@@ -9,8 +9,7 @@ import { Conversation } from '../loop/conversation.ts';
 import { allTools } from '../tools/all-tools.ts';
 import { TurnTools, ToolRegistry } from '../tools/turn-tools.ts';
 import { defineTool, type Tool } from '../tools/tool.ts';
-import type { CommandGate } from './command-gate.ts';
-import { Dispatcher, exitCodes, type DispatchReply } from './dispatcher.ts';
+import { Dispatcher, exitCodes, type DispatchReply, type CommandGate } from './dispatcher.ts';
 
 const never = new AbortController().signal;
 

@@ -2,13 +2,79 @@ import { randomBytes } from 'node:crypto';
 import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { z } from 'zod';
-import { journalCall } from '../loop/journal-call.ts';
-import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
+import { journalCall, type LoopRun, type ToolOutcome } from '../loop/loop-run.ts';
 import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
-import { argumentsOf } from './argument-schema.ts';
-import { CommandGate, type CallSlots } from './command-gate.ts';
-import { listHelp, toolHelp } from './help.ts';
-import { readCommandLine } from './read-command-line.ts';
+import { readArguments, listHelp, toolHelp, readCommandLine } from './read-command-line.ts';
+
+/** Why a nested call stops when the command that made it is over. */
+class CommandEnded extends Error {
+  override readonly name = 'CommandEnded';
+}
+
+/** Room for a limited number of calls at once; the others wait, in order. */
+interface CallSlots {
+  run<Result>(call: () => Promise<Result>): Promise<Result>;
+}
+
+interface GateOptions {
+  readonly token: string;
+  readonly depth: number;
+  /** Shared by the command's calls. */
+  readonly slots: CallSlots;
+  readonly onEnd: () => void;
+}
+
+/** A running command's access to the tools. Disposal stops the calls that are still under way and waits for them. */
+export class CommandGate implements AsyncDisposable {
+  readonly token: string;
+  readonly caller: CommandCaller;
+  /** 1 for a command that the model asked for; one more for each that was started through the dispatcher. */
+  readonly depth: number;
+  readonly #ended = new AbortController();
+  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #slots: CallSlots;
+  readonly #onEnd: () => void;
+  #made = 0;
+
+  constructor(caller: CommandCaller, options: GateOptions) {
+    this.caller = caller;
+    this.token = options.token;
+    this.depth = options.depth;
+    this.#slots = options.slots;
+    this.#onEnd = options.onEnd;
+  }
+
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** The id is derived from the command's call, so that no two calls of a turn have the same. */
+  nextCallId(): string {
+    this.#made += 1;
+    return `${this.caller.callId}/${String(this.#made)}`;
+  }
+
+  /** Runs the call when there is room beside the command's other calls; the rest wait. */
+  async pass<Result>(call: () => Promise<Result>): Promise<Result> {
+    const passing = this.#slots.run(call);
+    const settled = passing.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#underWay.add(settled);
+    try {
+      return await passing;
+    } finally {
+      this.#underWay.delete(settled);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort(new CommandEnded('the command is over'));
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    this.#onEnd();
+  }
+}
 
 /**
  * What the `concierge` program in a sandbox sends: its command line, and what it read from standard input if that was
@@ -91,7 +157,7 @@ export class Dispatcher {
     tool: ModelTool,
     asked: { readonly gate: CommandGate; readonly rest: readonly string[]; readonly stdin: string | null; readonly signal: AbortSignal },
   ): Promise<DispatchReply> {
-    const known = argumentsOf(tool.parameters);
+    const known = readArguments(tool.parameters);
     const line = readCommandLine(asked.rest, known, asked.stdin);
     switch (line.kind) {
       case 'help':
@@ -115,7 +181,7 @@ export class Dispatcher {
     this.#calls += 1;
     const stop = AbortSignal.any([signal, gate.signal]);
     try {
-      return replyOf(call, await gate.pass(async () => await this.#journaled(call, gate, stop)));
+      return buildReply(call, await gate.pass(async () => await this.#journaled(call, gate, stop)));
     } catch {
       // The turn was stopped, or another worker has it now: either way this process must not go on.
       return refused(exitCodes.notConnected, `${call.name} was stopped; it may have taken effect.`);
@@ -148,12 +214,12 @@ export class Dispatcher {
 /** An image goes to the model with the results of its own calls, and cannot go to a command. */
 const NO_IMAGE = 'the image was not shown: only a call of the model’s own shows it one.\n';
 
-function replyOf(call: Call, outcome: ToolOutcome): DispatchReply {
-  const reply = textReplyOf(call, outcome);
+function buildReply(call: Call, outcome: ToolOutcome): DispatchReply {
+  const reply = buildTextReply(call, outcome);
   return outcome.attachments === undefined ? reply : { ...reply, stderr: `${reply.stderr}concierge ${call.name}: ${NO_IMAGE}` };
 }
 
-function textReplyOf({ name, asJson }: Call, { output, isError }: ToolOutcome): DispatchReply {
+function buildTextReply({ name, asJson }: Call, { output, isError }: ToolOutcome): DispatchReply {
   const exitCode = isError ? exitCodes.toolError : exitCodes.ok;
   if (asJson) return { exitCode, stdout: `${JSON.stringify({ output, isError })}\n`, stderr: '' };
   if (isError) return { exitCode, stdout: '', stderr: withNewline(`concierge ${name}: ${output}`) };

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import type { JsonObject } from '@concierge/contract';
-import { argumentsOf } from './argument-schema.ts';
-import { readCommandLine, type CommandLine } from './read-command-line.ts';
+import { readArguments, readCommandLine, type CommandLine } from './read-command-line.ts';
 
 const schema = z.strictObject({
   path: z.string(),
@@ -18,7 +17,7 @@ const schema = z.strictObject({
   anything: z.unknown().optional(),
 });
 const parameters: JsonObject = z.toJSONSchema(schema, { io: 'input' });
-const known = argumentsOf(parameters);
+const known = readArguments(parameters);
 
 const read = (argv: readonly string[], stdin: string | null = null): CommandLine => readCommandLine(argv, known, stdin);
 

@@ -1,5 +1,76 @@
 import { JsonObject } from '@concierge/contract';
-import type { Argument } from './argument-schema.ts';
+import type { ModelTool } from '@concierge/model';
+import { z } from 'zod';
+
+type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+
+const JsonSchema = z.looseObject({
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  description: z.string().optional(),
+  enum: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
+  default: z.unknown().optional(),
+  items: z.unknown().optional(),
+  get anyOf() {
+    return z.array(JsonSchema).optional();
+  },
+  get oneOf() {
+    return z.array(JsonSchema).optional();
+  },
+});
+type JsonSchema = z.infer<typeof JsonSchema>;
+
+/** One argument of a tool, as far as a command line needs to know it. */
+interface Argument {
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly description: string;
+  /** What may be given; empty: anything. */
+  readonly kinds: ReadonlySet<Kind>;
+  /** The kinds of an array's elements. */
+  readonly elementKinds: ReadonlySet<Kind>;
+  readonly choices: readonly string[];
+  readonly defaultValue: string | undefined;
+}
+
+const Parameters = z.looseObject({
+  properties: z.record(z.string(), z.unknown()).default({}),
+  required: z.array(z.string()).default([]),
+});
+
+const known = new Set<string>(['string', 'integer', 'number', 'boolean', 'array', 'object']);
+
+/** The arguments that a tool's JSON Schema describes. A part of it that is not understood here allows anything. */
+export function readArguments(parameters: JsonObject): Argument[] {
+  const { properties, required } = Parameters.parse(parameters);
+  return Object.entries(properties).map(([name, property]): Argument => {
+    const schema = JsonSchema.safeParse(property).data ?? {};
+    return {
+      name,
+      isRequired: required.includes(name),
+      description: schema.description ?? '',
+      kinds: listKinds(schema),
+      elementKinds: listKinds(JsonSchema.safeParse(schema.items).data),
+      choices: listChoices(schema),
+      defaultValue: schema.default === undefined ? undefined : JSON.stringify(schema.default),
+    };
+  });
+}
+
+function listKinds(schema: JsonSchema | undefined): ReadonlySet<Kind> {
+  if (schema === undefined) return new Set();
+  const own = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
+  const values = schema.const === undefined ? (schema.enum ?? []) : [schema.const];
+  const named = [...own, ...values.map((value) => typeof value)].filter((kind): kind is Kind => known.has(kind));
+  const others = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((one) => [...listKinds(one)]);
+  return new Set([...named, ...others]);
+}
+
+function listChoices(schema: JsonSchema): string[] {
+  const own = schema.const === undefined ? (schema.enum ?? []) : [schema.const];
+  const others = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap((one) => listChoices(one));
+  return [...own.filter((value) => typeof value === 'string'), ...others];
+}
 
 /** What a command line asks of a tool. */
 export type CommandLine =
@@ -63,7 +134,7 @@ class Reader {
 
   #takeObject(text: string | undefined): void {
     if (text === undefined) throw new WrongCommandLine(`--json needs an object, or ${FROM_STDIN} for standard input.`);
-    const object = JsonObject.safeParse(jsonOf(text === FROM_STDIN ? this.#fromStdin() : text));
+    const object = JsonObject.safeParse(parseJson(text === FROM_STDIN ? this.#fromStdin() : text));
     if (!object.success) throw new WrongCommandLine('What --json was given is not one JSON object.');
     Object.assign(this.#input, object.data);
   }
@@ -89,11 +160,11 @@ class Reader {
     const before = this.#input[name];
     if (!kinds.has('array')) {
       if (before !== undefined) throw new WrongCommandLine(`--${name} is given twice.`);
-      this.#input[name] = valueOf(name, text, kinds);
+      this.#input[name] = readValue(name, text, kinds);
       return;
     }
-    const given = jsonOf(text);
-    const more: unknown[] = Array.isArray(given) ? given : [valueOf(name, text, elementKinds)];
+    const given = parseJson(text);
+    const more: unknown[] = Array.isArray(given) ? given : [readValue(name, text, elementKinds)];
     this.#input[name] = [...(Array.isArray(before) ? (before as unknown[]) : []), ...more];
   }
 
@@ -104,15 +175,15 @@ class Reader {
 }
 
 /** The text as the first of the kinds that it can be; unchanged where a string is allowed. */
-function valueOf(name: string, text: string, kinds: Argument['kinds']): unknown {
+function readValue(name: string, text: string, kinds: Argument['kinds']): unknown {
   if (kinds.size === 1 && kinds.has('string')) return text;
-  const value = jsonOf(text);
-  if (isOneOf(value, kinds)) return value;
+  const value = parseJson(text);
+  if (isAnyKind(value, kinds)) return value;
   if (kinds.size === 0 || kinds.has('string')) return value === undefined || kinds.size > 0 ? text : value;
   throw new WrongCommandLine(`--${name} must be ${[...kinds].join(' or ')}, and ${JSON.stringify(text.slice(0, 40))} is not.`);
 }
 
-function isOneOf(value: unknown, kinds: Argument['kinds']): boolean {
+function isAnyKind(value: unknown, kinds: Argument['kinds']): boolean {
   if (typeof value === 'number') return kinds.has('number') || (kinds.has('integer') && Number.isSafeInteger(value));
   if (typeof value === 'boolean') return kinds.has('boolean');
   if (Array.isArray(value)) return kinds.has('array');
@@ -120,7 +191,7 @@ function isOneOf(value: unknown, kinds: Argument['kinds']): boolean {
 }
 
 /** Undefined for text that is not JSON. */
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -130,4 +201,68 @@ function jsonOf(text: string): unknown {
 
 function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[-_]/gu, '');
+}
+
+const SUMMARY_MAX_CHARACTERS = 90;
+
+const exits = 'Exit codes: 0 done, 1 the tool reports an error, 2 wrong command line, 3 not connected, 4 too many calls in this turn.';
+
+/** `concierge --help`. */
+export function listHelp(tools: readonly ModelTool[]): string {
+  const width = Math.max(...tools.map(({ name }) => name.length));
+  return [
+    'concierge calls the tools of the agent whose turn this is, with the rights of that agent.',
+    '',
+    'Usage: concierge <tool> --argument value …',
+    "       concierge <tool> --json '{…}'      all arguments as one object; - reads it from standard input",
+    '       concierge <tool> --help            what it does and what it takes',
+    '',
+    'Tools:',
+    ...tools.map(({ name, description }) => `  ${name.padEnd(width)}  ${shortenDescription(description)}`),
+    '',
+    'The result goes to standard output, errors to standard error. With --as-json the result is {"output": …, "isError": …}.',
+    'A value of - is read from standard input: date | concierge write --path memory/now.md --content -',
+    exits,
+  ].join('\n');
+}
+
+/** `concierge <tool> --help`. */
+export function toolHelp({ name, description }: ModelTool, known: readonly Argument[]): string {
+  const sorted = known.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
+  const usage = sorted.map((argument) => (argument.isRequired ? showForm(argument) : `[${showForm(argument)}]`));
+  return [
+    `Usage: ${['concierge', name, ...usage].join(' ')}`,
+    '',
+    description,
+    '',
+    sorted.length === 0 ? 'It takes no arguments.' : 'Arguments:',
+    ...sorted.map((argument) => showArgument(argument)),
+    '',
+    "All arguments at once: --json '{…}', or --json - from standard input. A value of - is read from standard input.",
+    'With --as-json the result is one JSON object: {"output": …, "isError": …}.',
+    exits,
+  ].join('\n');
+}
+
+function showForm({ name, kinds, choices }: Argument): string {
+  if (choices.length > 0) return `--${name} ${choices.join('|')}`;
+  if (kinds.size === 1 && kinds.has('boolean')) return `--${name}`;
+  return `--${name} <${kinds.size === 0 ? 'value' : [...kinds].join('|')}>`;
+}
+
+function showArgument(argument: Argument): string {
+  const facts = [
+    argument.isRequired ? 'required' : '',
+    argument.kinds.has('array') ? 'a JSON array, or given several times' : '',
+    argument.kinds.has('object') ? 'as JSON' : '',
+    argument.defaultValue === undefined ? '' : `default ${argument.defaultValue}`,
+  ].filter((fact) => fact !== '');
+  const about = [facts.length === 0 ? '' : `(${facts.join('; ')})`, argument.description].filter((part) => part !== '').join(' ');
+  return `  ${showForm(argument)}${about === '' ? '' : `\n      ${about}`}`;
+}
+
+function shortenDescription(description: string): string {
+  const sentence = /^[^]*?[.:;](?=\s|$)/u.exec(description)?.[0].slice(0, -1) ?? description;
+  const line = sentence.replaceAll(/\s+/gu, ' ');
+  return line.length <= SUMMARY_MAX_CHARACTERS ? line : `${line.slice(0, line.lastIndexOf(' ', SUMMARY_MAX_CHARACTERS))} …`;
 }

@@ -29,7 +29,7 @@ interface NestedCall {
 /** A call of the last reply and how far it came. */
 export interface OpenCall {
   readonly call: ToolCall;
-  /** Place among the calls of its reply. */
+  /** Position among the calls of its reply. */
   readonly index: number;
   /** An intent was journaled: the tool may have run. */
   readonly intended: boolean;

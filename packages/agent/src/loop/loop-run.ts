@@ -1,4 +1,4 @@
-import type { SessionMessage, ToolCall, TurnOutput, UploadRef } from '@concierge/contract';
+import type { SessionMessage, ToolCall, TurnOutput, UploadRef, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
@@ -32,21 +32,50 @@ export interface LoopTools {
  */
 export type Compact = (reason: 'due' | 'overflowed') => Promise<boolean>;
 
-/** Everything that one turn's loop works with. */
-export interface LoopRun {
-  readonly conversation: Conversation;
+/** What answers: a model with a system prompt. */
+export interface LoopAgent {
   readonly model: Model;
   readonly system: string;
-  readonly tools: LoopTools;
+  /** Model calls with tools that a turn may make. */
+  readonly maxTurns: number;
   /**
    * The images of these messages that the model is shown. Asked before every model call, for tools may have shown new
    * ones.
    */
-  imagesOf(messages: readonly SessionMessage[]): Promise<ShownImages>;
-  readonly maxTurns: number;
+  loadImages(messages: readonly SessionMessage[]): Promise<ShownImages>;
+}
+
+/** Everything that one turn's loop works with. */
+export interface LoopRun {
+  readonly conversation: Conversation;
+  readonly agent: LoopAgent;
+  readonly tools: LoopTools;
   readonly signal: AbortSignal;
   readonly writer: TurnOutput;
   readonly compact: Compact;
   /** Calls whose `tool_call_start` an earlier attempt has already published. */
   readonly startedCalls: ReadonlySet<string>;
+}
+
+type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
+
+/**
+ * A call that may run again is only noted. Around a side effect each step is written, which fails once another worker
+ * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
+ * call that takes up what it began: asked anew, the model would make another one.
+ */
+export async function journalCall(
+  { conversation, tools, writer }: Pick<LoopRun, 'conversation' | 'tools' | 'writer'>,
+  step: CallStep,
+  events: TurnEvent[] = [],
+): Promise<void> {
+  const name = step.kind === 'result' ? step.message.name : step.name;
+  if (tools.hasSideEffect(name) || tools.resumes(name)) {
+    await writer.step(step, events);
+    await writer.persist();
+  } else {
+    writer.record(step);
+    for (const event of events) writer.emit(event);
+  }
+  conversation.apply(step);
 }

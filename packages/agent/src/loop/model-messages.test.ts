@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
-import { messageTokens } from '../compaction/context-budget.ts';
+import { messageTokens } from '../compaction/plan-compaction.ts';
 import { modelMessages } from './model-messages.ts';
 
 const at = '2026-11-20T10:00:00.000Z';

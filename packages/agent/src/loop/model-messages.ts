@@ -1,6 +1,6 @@
 import type { AssistantMessage, SessionMessage, SessionSummary, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
-import { heartbeatBlock, sentText } from '../prompt/dynamic-context.ts';
+import { heartbeatBlock, sentText } from '../prompt/user-message.ts';
 import type { Conversation } from './conversation.ts';
 
 /** Images that the model is shown, by upload id: loaded for each call, since the session keeps references only. */
@@ -45,7 +45,7 @@ class SentMessages {
   }
 
   add(message: ModelMessage): void {
-    if (message.role !== 'tool') this.#tellShown();
+    if (message.role !== 'tool') this.#addShown();
     this.#sent.push(message);
   }
 
@@ -55,7 +55,7 @@ class SentMessages {
         this.add({ role: 'user', content: this.#userContent(message) });
         return;
       case 'assistant':
-        this.add({ role: 'assistant', text: textOf(message), toolCalls: message.toolCalls ?? [] });
+        this.add({ role: 'assistant', text: writeText(message), toolCalls: message.toolCalls ?? [] });
         return;
       case 'tool':
         this.#addResult(message);
@@ -64,7 +64,7 @@ class SentMessages {
   }
 
   all(): ModelMessage[] {
-    this.#tellShown();
+    this.#addShown();
     return this.#sent;
   }
 
@@ -77,7 +77,7 @@ class SentMessages {
     }
   }
 
-  #tellShown(): void {
+  #addShown(): void {
     if (this.#shown.length === 0) return;
     this.#sent.push({ role: 'user', content: this.#shown });
     this.#shown = [];
@@ -101,7 +101,7 @@ class SentMessages {
 }
 
 /** The text is an assistant's message, which a contact cannot forge: what a contact writes is never one. */
-function textOf({ text, by }: AssistantMessage): string {
+function writeText({ text, by }: AssistantMessage): string {
   return by === undefined ? text : `${PERSON_WROTE}\n\n${text}`;
 }
 

@@ -1,10 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
-import type { ToolMessage, TurnStep } from '@concierge/contract';
+import { describe, expect, it, afterEach, beforeEach, jest } from '@jest/globals';
+import { limits, type TurnEvent, type ToolMessage, type TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import { HandlerTools, loopFixture, userMessage } from '../fixtures/loop-fixture.ts';
 import { callTools, ending, modelUsage, say, ScriptedReplies, toolCall } from '../fixtures/scripted-replies.ts';
-import { OUTCOME_UNKNOWN } from './call-tools.ts';
-import { closeOpenCalls, runAgentLoop } from './run-agent-loop.ts';
+import { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop, CallProgress } from './run-agent-loop.ts';
 
 const results = (messages: readonly { role: string }[]): ToolMessage[] =>
   messages.filter((message): message is ToolMessage => message.role === 'tool');
@@ -129,7 +128,7 @@ describe('the agent loop', () => {
   it('answers the user with one last call without tools when maxTurns is reached', async () => {
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
     const model = new ScriptedReplies([callTools(toolCall('a', 'look')), callTools(toolCall('b', 'look')), say('what I have')]);
-    const run = loopFixture({ model, tools, run: { maxTurns: 2 } });
+    const run = loopFixture({ model, tools, maxTurns: 2 });
     await expect(runAgentLoop(run)).resolves.toBe('max_turns');
     expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
   });
@@ -137,7 +136,7 @@ describe('the agent loop', () => {
   it('does not take tool calls of the last call, which was offered none', async () => {
     const model = new ScriptedReplies([callTools(toolCall('a', 'look')), [ending({ text: 'x', toolCalls: [toolCall('b', 'look')] })]]);
     const tools = new HandlerTools({ look: () => Promise.resolve('seen') });
-    await expect(runAgentLoop(loopFixture({ model, tools, run: { maxTurns: 1 } }))).resolves.toBe('max_turns');
+    await expect(runAgentLoop(loopFixture({ model, tools, maxTurns: 1 }))).resolves.toBe('max_turns');
     expect(tools.ran).toEqual(['a']);
   });
 
@@ -346,5 +345,66 @@ describe('an attempt after a crash', () => {
     run.writer.failAt = (step) => (step.kind === 'intent' ? new Error('lease lost') : undefined);
     await expect(runAgentLoop(run)).rejects.toThrow('lease lost');
     expect(run.tools.ran).toEqual([]);
+  });
+});
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+function following(): { readonly progress: CallProgress; readonly deltas: () => string[] } {
+  const events: TurnEvent[] = [];
+  const progress = new CallProgress({ id: 'c1', name: 'bash' }, (event) => events.push(event));
+  const deltas = (): string[] =>
+    events.map((event) => {
+      if (event.type !== 'tool_call_progress' || event.data.id !== 'c1') throw new Error(`not of this call: ${event.type}`);
+      return event.data.delta;
+    });
+  return { progress, deltas };
+}
+
+describe('what a call reports while it runs', () => {
+  it('is not emitted for a short call', () => {
+    const { progress, deltas } = following();
+    progress.hear('quick');
+    jest.advanceTimersByTime(limits.toolProgressAfterMs - 1);
+    progress[Symbol.dispose]();
+    jest.advanceTimersByTime(60_000);
+    expect(deltas()).toEqual([]);
+  });
+
+  it('is emitted when the call takes longer, from its beginning, some of it at a time', () => {
+    const { progress, deltas } = following();
+    progress.hear('one ');
+    progress.hear('two ');
+    jest.advanceTimersByTime(limits.toolProgressAfterMs);
+    expect(deltas()).toEqual(['one two ']);
+    progress.hear('three ');
+    progress.hear('four');
+    jest.advanceTimersByTime(1000);
+    expect(deltas()).toEqual(['one two ', 'three four']);
+  });
+
+  it('is never emitted after the call has ended', () => {
+    const { progress, deltas } = following();
+    jest.advanceTimersByTime(limits.toolProgressAfterMs);
+    progress.hear('too late');
+    progress[Symbol.dispose]();
+    progress.hear('later still');
+    jest.advanceTimersByTime(60_000);
+    expect(deltas()).toEqual([]);
+  });
+
+  it('ends at its limit, with a note that there is more, and never in half a character', () => {
+    const { progress, deltas } = following();
+    progress.hear('ä'.repeat(limits.toolProgressMaxBytes));
+    jest.advanceTimersByTime(limits.toolProgressAfterMs);
+    progress.hear('more');
+    jest.advanceTimersByTime(60_000);
+    expect(deltas()).toHaveLength(1);
+    expect(deltas()[0]).toBe(`${'ä'.repeat(limits.toolProgressMaxBytes / 2)}\n[there is more: it is in the result]\n`);
   });
 });

@@ -1,7 +1,19 @@
-import { toolCallEnd, type FinishReason } from '@concierge/contract';
-import { callTools } from './call-tools.ts';
-import type { LoopRun } from './loop-run.ts';
-import { streamReply } from './stream-reply.ts';
+import {
+  toolCallEnd,
+  type FinishReason,
+  AppError,
+  type TurnStep,
+  toolCallStart,
+  type ToolMessage,
+  cutText,
+  limits,
+  type ToolCall,
+  type TurnEvent,
+} from '@concierge/contract';
+import { journalCall, type LoopRun, type ToolOutcome } from './loop-run.ts';
+import type { ModelEvent } from '@concierge/model';
+import { modelMessages } from './model-messages.ts';
+import type { OpenCall } from './conversation.ts';
 
 /**
  * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What
@@ -11,14 +23,15 @@ import { streamReply } from './stream-reply.ts';
  */
 export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   const { conversation } = run;
+  const { maxTurns } = run.agent;
   await callTools(run); // What an earlier attempt left open; usually nothing.
-  for (let round = conversation.replies; !conversation.answered && round <= run.maxTurns; round += 1) {
+  for (let round = conversation.replies; !conversation.answered && round <= maxTurns; round += 1) {
     run.signal.throwIfAborted();
     await run.compact('due');
-    await replyInBounds(run, round < run.maxTurns);
+    await replyInBounds(run, round < maxTurns);
     await callTools(run);
   }
-  return conversation.finishReason(run.maxTurns);
+  return conversation.finishReason(maxTurns);
 }
 
 /**
@@ -42,8 +55,201 @@ async function replyInBounds(run: LoopRun, withTools: boolean): Promise<void> {
   try {
     await streamReply(run, withTools);
   } catch (error) {
-    if (!run.model.isContextOverflow(error) || !(await run.compact('overflowed'))) throw error;
+    if (!run.agent.model.isContextOverflow(error) || !(await run.compact('overflowed'))) throw error;
     if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: 'restarted' } });
     await streamReply(run, withTools);
+  }
+}
+
+type ModelEnd = Extract<ModelEvent, { type: 'end' }>;
+type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
+
+/**
+ * One model call, streamed to the writer and journaled as a step. A reply that ends without an end is a provider's
+ * error.
+ */
+async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
+  const { conversation, agent, signal, writer } = run;
+  const startedAtMs = Date.now();
+  let end: ModelEnd | undefined;
+  const images = await agent.loadImages(conversation.messages);
+  for await (const event of agent.model.stream(
+    {
+      system: agent.system,
+      messages: modelMessages(conversation, images),
+      tools: withTools ? run.tools.offered : [],
+      conversationId: conversation.sessionId,
+    },
+    signal,
+  )) {
+    end = hear(run, event) ?? end;
+  }
+  // A stream that is cut by the signal may just end: the text so far is then partial, not an answer.
+  signal.throwIfAborted();
+  if (end === undefined) throw new AppError('provider_error', 'The model ended its reply without finishing it.');
+  const step = assistantStep(run, end, startedAtMs);
+  writer.record(step);
+  conversation.apply(step);
+}
+
+function hear(run: LoopRun, event: ModelEvent): ModelEnd | undefined {
+  switch (event.type) {
+    case 'text':
+      if (event.delta === '') return undefined;
+      run.conversation.hear(event.delta);
+      run.writer.emit({ type: 'text_delta', data: { delta: event.delta } });
+      return undefined;
+    case 'reset':
+      // Nothing has been emitted yet: nothing is void, and a reader need not know.
+      if (run.conversation.voidPartial()) run.writer.emit({ type: 'text_reset', data: { reason: event.reason } });
+      return undefined;
+    case 'end':
+      return event;
+  }
+}
+
+/** The reply as it is kept. Tool calls of a reply that was cut are dropped: half an argument must never run. */
+function assistantStep(run: LoopRun, end: ModelEnd, startedAtMs: number): AssistantStep {
+  const { conversation } = run;
+  const runsTools = end.finishReason === 'stop' || end.finishReason === 'tool_calls';
+  const lastCall = conversation.replies >= run.agent.maxTurns;
+  const toolCalls = runsTools && !lastCall ? conversation.withUniqueIds(end.toolCalls) : [];
+  return {
+    kind: 'assistant',
+    message: {
+      id: conversation.nextReplyId,
+      turnId: conversation.turnId,
+      at: new Date().toISOString(),
+      role: 'assistant',
+      text: end.text,
+      ...(toolCalls.length > 0 && { toolCalls }),
+      model: end.model,
+    },
+    finishReason: end.finishReason,
+    usage: end.usage,
+    startedAtMs,
+    firstTextAtMs: conversation.firstHeardAtMs,
+    durationMs: Date.now() - startedAtMs,
+  };
+}
+
+/** Read-only calls that run at the same time. */
+const PARALLEL_MAX = 8;
+/** More calls in one reply are a model that went astray; they are answered with an error. */
+const CALLS_PER_REPLY_MAX = 64;
+
+export const OUTCOME_UNKNOWN =
+  'Outcome unknown: the service stopped while this tool ran, so it may or may not have taken effect. Check before trying again.';
+
+/**
+ * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs
+ * alone, after everything before it and before everything after it, as the model wrote them down. Rejects only when the
+ * turn must stop.
+ */
+async function callTools(run: LoopRun): Promise<void> {
+  for (const batch of batchCalls(run, run.conversation.openCalls())) {
+    run.signal.throwIfAborted();
+    // All calls have settled before any failure is thrown: nothing of this turn runs after its end.
+    const settled = await Promise.allSettled(batch.map((open) => runCall(run, open)));
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}
+
+function batchCalls(run: LoopRun, calls: readonly OpenCall[]): OpenCall[][] {
+  const batches: OpenCall[][] = [];
+  let open: OpenCall[] = [];
+  for (const call of calls) {
+    const runsAlone = run.tools.hasSideEffect(call.call.name);
+    if (runsAlone || open.length === PARALLEL_MAX) open = [];
+    if (open.length === 0) batches.push(open);
+    open.push(call);
+    if (runsAlone) open = [];
+  }
+  return batches;
+}
+
+async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
+  const { id, name } = open.call;
+  const startedAtMs = Date.now();
+  await journalCall(run, { kind: 'intent', callId: id, name }, run.startedCalls.has(id) ? [] : [toolCallStart(open.call)]);
+  const outcome = await findOutcome(run, open);
+  const durationMs = Date.now() - startedAtMs;
+  const message: ToolMessage = {
+    id: run.conversation.resultId(open.index),
+    turnId: run.conversation.turnId,
+    at: new Date().toISOString(),
+    role: 'tool',
+    callId: id,
+    name,
+    output: outcome.output,
+    isError: outcome.isError,
+    ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
+  };
+  await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, toolCallEnd(message, durationMs));
+}
+
+async function findOutcome(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {
+  // An attempt that died had intended the call: a call without side effects runs again, any other may have happened
+  // already.
+  if (open.intended && run.tools.hasSideEffect(open.call.name)) return { output: unknownOutcome(open), isError: true };
+  if (open.index >= CALLS_PER_REPLY_MAX) {
+    return { output: `Not run: at most ${String(CALLS_PER_REPLY_MAX)} tool calls fit into one reply.`, isError: true };
+  }
+  using progress = new CallProgress(open.call, (event) => run.writer.emit(event));
+  return await run.tools.call(open.call, run.signal, (delta) => progress.hear(delta));
+}
+
+/** Calls that its command made are journaled separately, so it is known how far they came. */
+function unknownOutcome({ nested }: OpenCall): string {
+  if (nested.length === 0) return OUTCOME_UNKNOWN;
+  const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;
+  const lines = nested.map(({ name, state }) => `- concierge ${name}: ${states[state]}`);
+  return `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n${lines.join('\n')}`;
+}
+
+/** Output that a call reports within this time goes out together. */
+const GATHER_MS = 250;
+const MORE_NOTE = '\n[there is more: it is in the result]\n';
+
+/**
+ * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
+ * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes after
+ * that.
+ */
+export class CallProgress implements Disposable {
+  readonly #call: Pick<ToolCall, 'id' | 'name'>;
+  readonly #emit: (event: TurnEvent) => void;
+  #gathered = '';
+  #bytesLeft: number = limits.toolProgressMaxBytes;
+  #state: 'quiet' | 'emitting' | 'full' | 'disposed' = 'quiet';
+  #timer: NodeJS.Timeout;
+
+  constructor(call: Pick<ToolCall, 'id' | 'name'>, emit: (event: TurnEvent) => void) {
+    this.#call = call;
+    this.#emit = emit;
+    this.#timer = setTimeout(() => this.#emitGathered(), limits.toolProgressAfterMs);
+  }
+
+  hear(delta: string): void {
+    if (this.#state === 'full' || this.#state === 'disposed') return;
+    // While the state is quiet, the call may report any amount; no more than this can be emitted.
+    if (this.#gathered.length <= limits.toolProgressMaxBytes) this.#gathered += delta;
+  }
+
+  [Symbol.dispose](): void {
+    this.#state = 'disposed';
+    clearTimeout(this.#timer);
+  }
+
+  #emitGathered(): void {
+    this.#state = 'emitting';
+    const { text, isCut } = cutText(this.#gathered.toWellFormed(), this.#bytesLeft);
+    this.#gathered = '';
+    this.#bytesLeft -= Buffer.byteLength(text);
+    const delta = isCut ? text + MORE_NOTE : text;
+    const { id, name } = this.#call;
+    if (delta !== '') this.#emit({ type: 'tool_call_progress', data: { id, name, delta } });
+    if (isCut) this.#state = 'full';
+    else this.#timer = setTimeout(() => this.#emitGathered(), GATHER_MS);
   }
 }

@@ -69,11 +69,11 @@ export class TurnUsage {
 
   #addUsage(usage: ModelUsage): void {
     const before = this.#models.get(usage.model);
-    this.#models.set(usage.model, before === undefined ? usage : sumOf(before, usage));
+    this.#models.set(usage.model, before === undefined ? usage : sumUsage(before, usage));
   }
 }
 
-function sumOf(left: ModelUsage, right: ModelUsage): ModelUsage {
+function sumUsage(left: ModelUsage, right: ModelUsage): ModelUsage {
   return {
     model: left.model,
     calls: left.calls + right.calls,

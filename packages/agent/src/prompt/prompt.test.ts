@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits, type UploadRef } from '@concierge/contract';
-import { dynamicContext, heartbeatNews, sentText, timestamp } from './dynamic-context.ts';
+import { dynamicContext, heartbeatNews, sentText, timestamp } from './user-message.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
 
 const file = (name: string, text: string): { name: string; text: string } => ({ name, text });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ChannelMedia, ChannelMessage } from '@concierge/contract';
-import { dynamicContext } from './dynamic-context.ts';
-import { toMessageText, type UserMessageInput } from './user-message.ts';
+import { dynamicContext, toMessageText, type UserMessageInput } from './user-message.ts';
 
 const chatApp: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const photo: ChannelMedia = { kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null };

@@ -1,20 +1,14 @@
 import { cron } from './automation/cron.ts';
-import { renderTemplate } from './documents/render-template.ts';
-import { viewAttachment } from './documents/view-attachment.ts';
+import { renderTemplate, viewAttachment } from './documents/render-template.ts';
 import { edit, listFiles, read, write } from './files/file-tools.ts';
 import { searchFiles } from './files/search-files.ts';
-import { memoryForget, memoryGet, memoryWrite } from './memory/memory-notes.ts';
-import { memorySearch } from './memory/memory-search.ts';
+import { memoryForget, memoryGet, memoryWrite, memorySearch } from './memory/memory-notes.ts';
 import { contacts } from './messaging/contacts.ts';
-import { handoff } from './messaging/handoff.ts';
-import { channels, message, reply } from './messaging/message.ts';
-import { processTool } from './runtime/process.ts';
-import { bash, exec } from './runtime/run-command.ts';
-import { sessionHistory, sessionsList } from './sessions/session-history.ts';
-import { status } from './sessions/status.ts';
+import { handoff, channels, message, reply } from './messaging/message.ts';
+import { processTool, bash, exec } from './runtime/run-command.ts';
+import { sessionHistory, sessionsList, status } from './sessions/session-history.ts';
 import { subagents } from './sessions/subagents.ts';
-import { loadSkill } from './skills/load-skill.ts';
-import { manageSkill } from './skills/manage-skill.ts';
+import { loadSkill, manageSkill } from './skills/manage-skill.ts';
 import type { BuiltInTool } from './tool.ts';
 import { webFetch, webSearch } from './web/web.ts';
 

@@ -31,8 +31,8 @@ export interface Page {
  * One page of a text, each line with its number, and a note about where the next begins.
  * @throws ToolError for an offset behind the end
  */
-export function pageOf(text: string, { name, offset = 1, limit = LINES_DEFAULT }: Page): string {
-  const lines = linesOf(text);
+export function buildPage(text: string, { name, offset = 1, limit = LINES_DEFAULT }: Page): string {
+  const lines = splitLines(text);
   if (offset > lines.length) throw new ToolError(`${name} has ${String(lines.length)} lines; there is none at offset ${String(offset)}.`);
   const shown: string[] = [];
   let bytes = 0;
@@ -50,7 +50,7 @@ export function pageOf(text: string, { name, offset = 1, limit = LINES_DEFAULT }
 /** Does the text go on one page as it is, without numbers and notes? */
 export function fitsOnPage(text: string): boolean {
   if (text.length > OUTPUT_MAX_BYTES || Buffer.byteLength(text) > OUTPUT_MAX_BYTES) return false;
-  const lines = linesOf(text);
+  const lines = splitLines(text);
   return lines.length <= LINES_DEFAULT && lines.every((line) => line.length <= LINE_MAX_CHARACTERS);
 }
 
@@ -77,7 +77,7 @@ function wrapLine(line: string): string[] {
 }
 
 /** A final line break ends the last line; it does not begin another. */
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   return lines;

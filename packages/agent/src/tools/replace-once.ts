@@ -22,7 +22,7 @@ export function replaceOnce(text: string, { path, ...asked }: TableSync): { text
   if (change.find === change.replace) throw new ToolError('find and replace are the same: there is nothing to change.');
   const at = onlyPlace(text, change.find, path);
   const changed = text.slice(0, at) + change.replace + text.slice(at + change.find.length);
-  const diff = diffOf(text, { at, ...change })
+  const diff = showDiff(text, { at, ...change })
     .replaceAll(/\r(?=\n|$)/gu, '')
     .replaceAll('\r', '␍');
   return { text: changed, diff: clip(diff, DIFF_MAX_CHARACTERS) };
@@ -36,16 +36,16 @@ function withCrlf(text: string): string {
   return text.replaceAll(/\r?\n/gu, '\r\n');
 }
 
-/** Where `find` is; overlapping places count apart. */
+/** Where `find` is; overlapping positions count apart. */
 function onlyPlace(text: string, find: string, path: string): number {
-  const places: number[] = [];
-  for (let at = text.indexOf(find); at !== -1 && places.length < PLACES_MAX; at = text.indexOf(find, at + 1)) places.push(at);
-  const [only] = places;
-  if (only !== undefined && places.length === 1) return only;
+  const positions: number[] = [];
+  for (let at = text.indexOf(find); at !== -1 && positions.length < PLACES_MAX; at = text.indexOf(find, at + 1)) positions.push(at);
+  const [only] = positions;
+  if (only !== undefined && positions.length === 1) return only;
   if (only === undefined)
     throw new ToolError(`The passage is not in ${path}.${nearMiss(text, find)} Read the file and copy the passage exactly.`);
-  const lines = [...new Set(places.map((at) => String(lineOf(text, at))))];
-  const count = places.length < PLACES_MAX ? String(places.length) : `at least ${String(PLACES_MAX)}`;
+  const lines = [...new Set(positions.map((at) => String(countLines(text, at))))];
+  const count = positions.length < PLACES_MAX ? String(positions.length) : `at least ${String(PLACES_MAX)}`;
   throw new ToolError(`The passage is in ${path} ${count} times, at lines ${lines.join(', ')}. Add lines around it until it is unique.`);
 }
 
@@ -63,12 +63,12 @@ function squeeze(line: string): string {
   return line.replaceAll(/\s+/gu, ' ').trim();
 }
 
-function lineOf(text: string, at: number): number {
+function countLines(text: string, at: number): number {
   return text.slice(0, at).split('\n').length;
 }
 
 /** The changed lines with a few around them, as diff shows them. */
-function diffOf(text: string, change: { at: number; find: string; replace: string }): string {
+function showDiff(text: string, change: { at: number; find: string; replace: string }): string {
   const from = change.at === 0 ? 0 : text.lastIndexOf('\n', change.at - 1) + 1;
   const lastAt = change.at + change.find.length;
   const lineEnd = text.indexOf('\n', change.find.endsWith('\n') ? lastAt - 1 : lastAt);
@@ -78,13 +78,13 @@ function diffOf(text: string, change: { at: number; find: string; replace: strin
   const above = text.slice(0, from).split('\n').slice(0, -1).slice(-CONTEXT_LINES);
   const rest = text.slice(to + 1).replace(/\r?\n$/u, '');
   const below = rest === '' ? [] : rest.split('\n').slice(0, CONTEXT_LINES);
-  const mark = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
-  const head = `@@ line ${String(lineOf(text, from))} @@`;
+  const prefix = (sign: string, lines: readonly string[]): string[] => lines.map((line) => `${sign}${line}`);
+  const head = `@@ line ${String(countLines(text, from))} @@`;
   return [
     head,
-    ...mark(' ', above),
-    ...mark('-', before.split('\n')),
-    ...mark('+', after.replace(/\r?\n$/u, '').split('\n')),
-    ...mark(' ', below),
+    ...prefix(' ', above),
+    ...prefix('-', before.split('\n')),
+    ...prefix('+', after.replace(/\r?\n$/u, '').split('\n')),
+    ...prefix(' ', below),
   ].join('\n');
 }

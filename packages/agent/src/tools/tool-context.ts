@@ -1,13 +1,47 @@
-import type { UploadRef, UsageRow } from '@concierge/contract';
-import type { SkillEditor, Skills } from '@concierge/tenant';
+import type { SessionListItem, SessionView, UploadRef, UsageRow } from '@concierge/contract';
+import type { FileBytes, FileEntry, FileText, MemoryAnswer, MemoryFiles, MemoryQuery, SkillEditor, Skills } from '@concierge/tenant';
 import type { TurnSchedules } from './automation/turn-schedules.ts';
-import type { ReadUpload, TurnDocuments } from './documents/turn-documents.ts';
-import type { FileAccess } from './files/file-access.ts';
-import type { TurnMemory } from './memory/turn-memory.ts';
 import type { RequestStaff, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
 import type { RuntimeAccess } from './runtime/runtime-access.ts';
-import type { TurnSessions } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
+
+type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal'>;
+
+export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> & {
+  readonly search: (question: MemoryQuestion) => Promise<MemoryAnswer>;
+};
+
+export interface TurnSessions {
+  readonly list: (query: { limit: number; agent: string | undefined }) => Promise<readonly SessionListItem[]>;
+  /** The whole conversation; undefined when there is none that this agent may see. */
+  readonly history: (sessionId: string) => Promise<SessionView | undefined>;
+}
+
+export interface TurnDocuments {
+  /** Attached in this conversation, in order. */
+  readonly list: () => Promise<readonly UploadRef[]>;
+  /** undefined for what there is not, and for what this agent may not see. */
+  readonly find: (id: string) => Promise<UploadRef | undefined>;
+  readonly text: ReadUpload;
+  /** The turn's model is sent images; otherwise it gets a note in their place. */
+  readonly showsImages: boolean;
+}
+
+/** Text that is read out of an upload, now or before; undefined when there is none, as of an image. */
+export type ReadUpload = (upload: UploadRef, signal: AbortSignal) => Promise<string | undefined>;
+
+/** The files that this agent may touch at all. A path outside is `not_found`, as if it did not exist. */
+export interface FileAccess {
+  /** @throws AppError */
+  readText(path: string): Promise<FileText>;
+  /** @throws AppError */
+  readBytes(path: string): Promise<FileBytes>;
+  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
+  stat(path: string): Promise<FileEntry | undefined>;
+  writeText(path: string, text: string): Promise<{ created: boolean }>;
+  /** Read, change and write without interruption. Throws what `change` throws. */
+  updateText(path: string, change: (text: string) => string): Promise<unknown>;
+}
 
 /** One page of a document of the web; long documents have several. */
 export interface WebPage {

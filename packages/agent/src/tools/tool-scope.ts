@@ -1,13 +1,18 @@
-import type { AcceptedTurn } from '@concierge/contract';
-import type { TenantScope } from '@concierge/tenant';
+import { AppError, type AcceptedTurn, type SessionView, type UsageRow, type UploadRef } from '@concierge/contract';
+import { toNotesOwner, type TenantScope, type SessionStore, type TenantIndex, type Uploads, type TenantFiles } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
-import { turnDocuments } from './documents/turn-documents.ts';
-import { fileAccess } from './files/file-access.ts';
-import { turnMemory } from './memory/turn-memory.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
-import { turnSessions, usageToday } from './sessions/turn-sessions.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { TurnCapabilities, TurnContext, TurnStatus } from './tool-context.ts';
+import type {
+  FileAccess,
+  ReadUpload,
+  TurnCapabilities,
+  TurnContext,
+  TurnDocuments,
+  TurnMemory,
+  TurnSessions,
+  TurnStatus,
+} from './tool-context.ts';
 
 export { toNotesOwner } from '@concierge/tenant';
 
@@ -55,4 +60,114 @@ export function toolScope({ scope, turn, access, allow, capabilities, status, sh
     ...capabilities,
     status,
   };
+}
+
+/**
+ * Earlier notes and messages, as far as this turn may read them: the owner's notes and every conversation for the
+ * admin; for cs this contact's notes and its own conversations with this agent.
+ */
+function turnMemory(
+  scope: Pick<TenantScope, 'memory' | 'memorySearch'>,
+  access: ToolAccess,
+  turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId'>,
+): TurnMemory {
+  const { agent, sender, sessionId } = turn;
+  const files = access === 'admin' ? scope.memory : scope.memory.forContact(toNotesOwner(turn));
+  const searcher = access === 'admin' ? ({ access: 'owner' } as const) : ({ access: 'contact', agent, sender, sessionId } as const);
+  return {
+    write: async (note) => files.write(note),
+    get: async (ref) => files.get(ref),
+    list: async () => files.list(),
+    forget: async (ref) => {
+      await files.forget(ref);
+      await scope.memorySearch.forgetNote(searcher, ref);
+    },
+    search: async (question) => scope.memorySearch.search(searcher, question),
+  };
+}
+
+interface SessionsSource {
+  readonly sessions: Pick<SessionStore, 'view'>;
+  readonly index: Pick<TenantIndex, 'listSessions'>;
+}
+
+/** Conversations as an agent of this access may see them: cs none but its own. */
+function turnSessions(source: SessionsSource, access: ToolAccess, ownId: string): TurnSessions {
+  return {
+    list: async (query) => (access === 'admin' ? (await source.index.listSessions(query)).items : []),
+    history: async (id) => (access === 'admin' || id === ownId ? source.sessions.view(id) : undefined),
+  };
+}
+
+/** Reads what the turns of a tenant have used that ended today, by UTC. */
+function usageToday(index: Pick<TenantIndex, 'usage'>, now: () => Date = () => new Date()): () => Promise<readonly UsageRow[]> {
+  return async () => {
+    const day = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
+    return index.usage({ from: day, to: day });
+  };
+}
+
+interface DocumentsOptions {
+  readonly uploads: Pick<Uploads, 'find'>;
+  readonly readUpload: ReadUpload;
+  readonly access: ToolAccess;
+  /** This turn's own; its message is not in the session yet. */
+  readonly attached: readonly UploadRef[];
+  /** This conversation up to the last turn. */
+  readonly history: () => Promise<SessionView | undefined>;
+  readonly showsImages: boolean;
+}
+
+/**
+ * Uploads as the agent of a turn may see them: cs what was attached in its own conversation, admin every upload of the
+ * tenant whose id it has.
+ */
+function turnDocuments({ uploads, readUpload, access, attached, history, showsImages }: DocumentsOptions): TurnDocuments {
+  const list = async (): Promise<readonly UploadRef[]> => {
+    const earlier = (await history())?.messages ?? [];
+    const all = [...earlier.flatMap((message) => (message.role === 'user' ? (message.attachments ?? []) : [])), ...attached];
+    return [...new Map(all.map((upload) => [upload.id, upload])).values()];
+  };
+  return {
+    list,
+    find: async (id) => {
+      if (access === 'cs' && !(await list()).some((upload) => upload.id === id)) return undefined;
+      return uploads.find(id);
+    },
+    text: readUpload,
+    showsImages,
+  };
+}
+
+/** All that the cs agent may see of the tenant's files. */
+const csFolders = new Set(['skills', 'templates']);
+
+/** The tenant's files as an agent of this access may use them: cs reads two folders and writes nothing. */
+function fileAccess(files: TenantFiles, access: ToolAccess): FileAccess {
+  return access === 'admin' ? files : csAccess(files);
+}
+
+function csAccess(files: TenantFiles): FileAccess {
+  return {
+    readText: async (path) => files.readText(seen(path)),
+    readBytes: async (path) => files.readBytes(seen(path)),
+    list: async (path, options) => files.list(seen(path), options),
+    stat: async (path) => files.stat(seen(path)),
+    writeText: () => Promise.reject(hidden()),
+    updateText: () => Promise.reject(hidden()),
+  };
+}
+
+/**
+ * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of
+ * skills: what the owner took out of them is not for customers. The walk itself refuses every way out of it.
+ */
+function seen(path: string): string {
+  const [first = '', ...rest] = path.split('/');
+  if (!csFolders.has(first) || rest.some((part) => part.startsWith('.'))) throw hidden();
+  return path;
+}
+
+function hidden(): AppError {
+  return new AppError('not_found', 'There is no such file. You can see what is under skills/ and templates/.');
 }

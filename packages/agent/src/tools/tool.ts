@@ -67,8 +67,8 @@ export function defineTool<const Name extends ToolName, Schema extends z.ZodObje
     domain,
     cs,
     sideEffect,
-    timeoutMs: timeoutOf(definition),
-    parameters: parametersOf(schema),
+    timeoutMs: readTimeout(definition),
+    parameters: toParameters(schema),
     description: (access) => (access === 'cs' ? narrowDescription : definition.description),
     run: async (input, context) => {
       const parsed = schema.safeParse(withoutNulls(input));
@@ -78,7 +78,7 @@ export function defineTool<const Name extends ToolName, Schema extends z.ZodObje
   };
 }
 
-function timeoutOf<Schema extends z.ZodObject>({
+function readTimeout<Schema extends z.ZodObject>({
   schema,
   timeoutMs = limits.toolTimeoutMs,
 }: Pick<ToolDefinition<ToolName, Schema>, 'schema' | 'timeoutMs'>): Tool['timeoutMs'] {
@@ -90,7 +90,7 @@ function timeoutOf<Schema extends z.ZodObject>({
   };
 }
 
-function parametersOf(schema: z.ZodObject): JsonObject {
+function toParameters(schema: z.ZodObject): JsonObject {
   // The default mode describes the output and makes defaulted fields required.
   const { $schema: _dialect, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
   return parameters;

@@ -29,7 +29,7 @@ export function isSigned({ secret = '', prefix, given = '', signed }: SignatureC
 }
 
 /** undefined when it is not there, or there more than once. Names of headers have no case. */
-export function headerOf({ headers }: Pick<WebhookRequest, 'headers'>, name: string): string | undefined {
+export function readHeader({ headers }: Pick<WebhookRequest, 'headers'>, name: string): string | undefined {
   const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
   return typeof found === 'string' ? found : undefined;
 }

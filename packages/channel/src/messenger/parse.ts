@@ -1,12 +1,57 @@
-import type { ChannelSettings } from '@concierge/contract';
-import type { Delivery, InboundItem } from '../channel-adapter.ts';
-import { eventName, ignored, orNull, withoutDuplicates } from '../inbound/items.ts';
-import { id, readJson } from '../inbound/json.ts';
-import { readMessage, readPostback } from './message.ts';
-import { Entry, Envelope, Item } from './wire.ts';
+import type { MessengerSettings } from '@concierge/contract';
+import type { Delivery, InboundItem, InboundLocation, InboundMessage, MediaKind, MediaReference } from '../channel-adapter.ts';
+import { eventName, ignored, orNull, withoutDuplicates, media, messageOrEmpty, textOrNull } from '../inbound/items.ts';
+import { id, readJson, list, maybe, milliseconds } from '../inbound/json.ts';
+import { z } from 'zod';
+
+/** What is read of the webhooks of Messenger and Instagram. */
+
+const Envelope = z.object({ object: maybe(z.string()), entry: list });
+
+const Entry = z.object({ id: maybe(id), messaging: list, standby: list, changes: list });
+
+const Attachment = z.object({
+  type: maybe(z.string()),
+  payload: maybe(
+    z.object({
+      url: maybe(z.string()),
+      sticker_id: maybe(id),
+      title: maybe(z.string()),
+      coordinates: maybe(z.object({ lat: z.number(), long: z.number() })),
+    }),
+  ),
+});
+type Attachment = z.infer<typeof Attachment>;
+
+const flag = maybe(z.boolean());
+
+const Message = z.object({
+  mid: maybe(id),
+  text: maybe(z.string()),
+  is_echo: flag,
+  is_self: flag,
+  is_deleted: flag,
+  is_unsupported: flag,
+  attachments: list,
+  quick_reply: maybe(z.object({ payload: maybe(z.string()) })),
+  reply_to: maybe(z.object({ mid: maybe(id), story: maybe(z.object({ id: maybe(id) })) })),
+});
+type Message = z.infer<typeof Message>;
+
+const Item = z.object({
+  sender: maybe(z.object({ id: maybe(id) })),
+  timestamp: maybe(milliseconds),
+  message: maybe(Message),
+  postback: maybe(z.object({ mid: maybe(id), title: maybe(z.string()), payload: maybe(z.string()) })),
+  delivery: maybe(z.object({ mids: list, watermark: maybe(milliseconds) })),
+  read: maybe(z.object({ mid: maybe(id), watermark: maybe(milliseconds) })),
+  reaction: z.unknown().optional(),
+  message_edit: z.unknown().optional(),
+});
+type Item = z.infer<typeof Item>;
 
 /** Pages and Instagram accounts: many items in a body, of any page that the same app serves. */
-export function parseMessenger(body: Uint8Array, settings: ChannelSettings['channel_b']): Delivery {
+export function parseMessenger(body: Uint8Array, settings: MessengerSettings): Delivery {
   const json = readJson(body);
   if (json === undefined) return { kind: 'malformed' };
   const envelope = Envelope.safeParse(json).data;
@@ -78,4 +123,85 @@ type Receipt = Extract<InboundItem, { kind: 'receipt' }>;
 
 function upTo(receipt: Omit<Receipt, 'upToMs'>, watermark: number | undefined): InboundItem[] {
   return watermark === undefined ? [ignored('unreadable', receipt.state)] : [{ ...receipt, upToMs: watermark }];
+}
+
+interface From {
+  readonly senderId: string;
+  /** The page, or the Instagram account beside it. */
+  readonly account: string;
+  readonly sentAtMs: number | null;
+}
+
+function readMessage(message: Message, from: From): InboundItem {
+  const { mid } = message;
+  if (mid === undefined) return ignored('no_id');
+  // It has the id of the message that is taken back.
+  if (message.is_deleted === true) return { kind: 'retraction', providerMessageId: mid, messageRef: mid };
+  if (message.is_unsupported === true) return ignored('unsupported', mid);
+  const attachments = message.attachments.map((attachment) => Attachment.safeParse(attachment).data).filter((known) => known !== undefined);
+  const location = attachments.map(readLocation).find((found) => found !== undefined);
+  const text = textOrNull(message.text);
+  const payload = message.quick_reply?.payload;
+  const story = message.reply_to?.story?.id;
+  return messageOrEmpty({
+    ...buildEnvelope(mid, from),
+    text,
+    media: attachments.map(readMedia).filter((reference) => reference !== undefined),
+    ...(location !== undefined && { location }),
+    ...(payload !== undefined && { choice: { kind: 'quick_reply', id: payload, title: text } }),
+    replyTo: message.reply_to?.mid ?? (story === undefined ? null : `story:${story}`),
+  });
+}
+
+/** A pressed button. It may come without an id; pressed twice in one millisecond it is pressed once. */
+function readPostback(postback: NonNullable<Item['postback']>, from: From): InboundItem {
+  const { mid, title, payload } = postback;
+  const text = textOrNull(title) ?? textOrNull(payload);
+  if (text === null) return ignored('empty', 'postback');
+  const key = mid ?? `postback:${from.senderId}:${String(from.sentAtMs)}:${payload ?? text}`;
+  const choice = { kind: 'postback', id: payload ?? text, title: title ?? null };
+  return { ...buildEnvelope(key, from), text, media: [], choice, replyTo: null };
+}
+
+function buildEnvelope(mid: string, { senderId, account, sentAtMs }: From) {
+  return {
+    kind: 'message',
+    providerMessageId: mid,
+    eventId: null,
+    messageRef: mid,
+    sender: { id: senderId, aliases: [], displayName: null, isExternal: false },
+    conversation: { id: senderId, threadId: null, isGroup: false, account },
+    sentAtMs,
+  } as const satisfies Partial<InboundMessage>;
+}
+
+/** Previews of links, mentions in stories and templates are left out: they add nothing to the text. */
+const kinds: ReadonlyMap<string, MediaKind> = new Map([
+  ['image', 'image'],
+  ['video', 'video'],
+  ['audio', 'audio'],
+  ['file', 'document'],
+  ['sticker', 'sticker'],
+  ['share', 'share'],
+  ['reel', 'share'],
+  ['ig_reel', 'share'],
+  ['post', 'share'],
+  ['ig_post', 'share'],
+]);
+
+/** Stickers were images until August 2026. */
+function readMediaKind({ type, payload }: Attachment): MediaKind | undefined {
+  return type === 'image' && payload?.sticker_id !== undefined ? 'sticker' : kinds.get(type ?? '');
+}
+
+function readMedia(attachment: Attachment): MediaReference | undefined {
+  const kind = readMediaKind(attachment);
+  const { url = null, sticker_id = null } = attachment.payload ?? {};
+  return kind === undefined || (url === null && sticker_id === null) ? undefined : media({ kind, id: sticker_id, url });
+}
+
+function readLocation({ type, payload }: Attachment): InboundLocation | undefined {
+  if (type !== 'location' || payload?.coordinates === undefined) return undefined;
+  const { lat, long } = payload.coordinates;
+  return { latitude: lat, longitude: long, name: payload.title ?? null, address: null };
 }

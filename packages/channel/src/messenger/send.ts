@@ -1,11 +1,9 @@
-import type { ChannelSettings } from '@concierge/contract';
+import type { MessengerSettings } from '@concierge/contract';
 import { z } from 'zod';
-import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type GraphAccess } from '../meta/graph-answer.ts';
+import { askGraph, checkGraphAccount, graphErrors, classifyGraphSend, type GraphAccess } from '../meta/meta.ts';
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
-import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest } from '../outbound/channel-sender.ts';
-import { download, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
-import type { MediaSources } from '../media-sources.ts';
-import type { SenderOptions } from '../outbound/sender-options.ts';
+import type { ChannelSender, CredentialCheck, OutgoingMessage, TypingRequest, SenderOptions } from '../outbound/channel-sender.ts';
+import { download, unnamed, type FetchedFile, type FileRequest, type MediaSources } from '../outbound/fetch-file.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
 const Sent = z.object({ message_id: z.string().min(1) });
@@ -26,8 +24,8 @@ export const mediaSources: MediaSources = { withToken: [], open: ['fbcdn.net', '
 
 const MARK_MAX_CHARACTERS = 1000;
 
-export function outcomeOfMessengerSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
-  return outcomeOfGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.message_id, errors });
+export function classifyMessengerSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
+  return classifyGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.message_id, errors });
 }
 
 /** Messenger, and Instagram through the page it is linked with. */
@@ -38,7 +36,7 @@ export class MessengerSender implements ChannelSender {
   readonly #access: GraphAccess;
   readonly #timeoutMs: number | undefined;
 
-  constructor(settings: Pick<ChannelSettings['channel_b'], 'pageId' | 'accessToken'>, { urls, timeoutMs }: SenderOptions) {
+  constructor(settings: Pick<MessengerSettings, 'pageId' | 'accessToken'>, { urls, timeoutMs }: SenderOptions) {
     this.#pageId = settings.pageId;
     this.#access = { base: urls.metaGraph, token: settings.accessToken };
     this.#timeoutMs = timeoutMs;
@@ -47,7 +45,7 @@ export class MessengerSender implements ChannelSender {
   async send({ to, part, form, mark }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
     const text = form === 'plain' ? part.plain : part.text;
     const message = { text, ...(mark !== undefined && { metadata: mark.slice(0, MARK_MAX_CHARACTERS) }) };
-    return outcomeOfMessengerSend(await this.#ask({ recipient: { id: to }, messaging_type: 'RESPONSE', message }, signal));
+    return classifyMessengerSend(await this.#ask({ recipient: { id: to }, messaging_type: 'RESPONSE', message }, signal));
   }
 
   async showTyping({ to }: TypingRequest, signal: AbortSignal): Promise<boolean> {

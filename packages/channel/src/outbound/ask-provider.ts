@@ -56,14 +56,14 @@ export async function askProvider(request: ProviderRequest): Promise<ProviderAns
       ...(body !== undefined && { method: 'POST', body: isForm ? body : JSON.stringify(body) }),
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
-    return { status: response.status, headers: response.headers, body: jsonOf(await response.text()) };
+    return { status: response.status, headers: response.headers, body: parseJsonBody(await response.text()) };
   } catch (error) {
-    return noAnswerOf(error);
+    return toNoAnswer(error);
   }
 }
 
-function noAnswerOf(error: unknown): NoAnswer {
-  const code = codeOf(error);
+function toNoAnswer(error: unknown): NoAnswer {
+  const code = readErrorCode(error);
   if (beforeSending.has(code)) return { failure: 'never_left', reason: `The provider could not be reached (${code}).` };
   return { failure: 'lost', reason: `The provider's answer did not arrive (${code}).` };
 }
@@ -77,12 +77,12 @@ const FetchError = z.object({
     .catch(undefined),
 });
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   const { name, cause } = FetchError.safeParse(error).data ?? {};
   return cause?.code ?? cause?.errors?.[0]?.code ?? name ?? 'unknown error';
 }
 
-function jsonOf(text: string): unknown {
+function parseJsonBody(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -91,13 +91,13 @@ function jsonOf(text: string): unknown {
 }
 
 /** The outcome of a send without an answer. */
-export function outcomeOfNoAnswer({ failure, reason }: NoAnswer): SendOutcome {
+export function classifyNoAnswer({ failure, reason }: NoAnswer): SendOutcome {
   if (failure === 'never_left') return retry({ code: 'unreachable', message: reason });
   return failed('unknown', { code: 'no_answer', message: `${reason} It may have been sent, so it is not sent again.` });
 }
 
 /** Answers of proxies and of providers that are down: classed by their status, since nothing else is known. */
-export function outcomeOfStatus({ status, headers }: ProviderAnswer): SendOutcome {
+export function classifyStatus({ status, headers }: ProviderAnswer): SendOutcome {
   const problem = { code: `http_${String(status)}`, message: `The provider answered with status ${String(status)}.` };
   if (status === 429 || status >= 500) return retry(problem, { afterMs: retryAfterMs(headers) });
   if (status >= 200 && status < 300)

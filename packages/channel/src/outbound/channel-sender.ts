@@ -1,6 +1,16 @@
-import type { Part } from './split.ts';
+import type { Part } from './render-parts.ts';
 import type { SendOutcome } from './send-outcome.ts';
 import type { FetchedFile, FileRequest } from './fetch-file.ts';
+import type { ProviderUrls } from './provider-environment.ts';
+import { setTimeout } from 'node:timers/promises';
+
+export interface SenderOptions {
+  readonly urls: ProviderUrls;
+  /** How long an answer to a send is waited for; after that it is unknown whether it was sent. */
+  readonly timeoutMs?: number;
+  /** The address for the provider's callbacks about this binding. Absent without PUBLIC_URL. */
+  readonly webhookUrl?: string | undefined;
+}
 
 /** Where a conversation is, in the provider's own ids. */
 export interface Destination {
@@ -65,4 +75,20 @@ export interface ChannelSender {
    * Absent: none waits.
    */
   readonly acknowledge?: (callbackId: string, signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Providers take the indicator away by themselves; no turn lasts longer than this. */
+const TYPING_MAX_MS = 30 * 60_000;
+
+/** Shows the typing indicator until the signal aborts. Never throws, and ends by itself where it cannot be shown. */
+export async function keepTyping(
+  sender: Pick<ChannelSender, 'showTyping' | 'typingRepeatMs'>,
+  request: TypingRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const rounds = Math.ceil(TYPING_MAX_MS / sender.typingRepeatMs);
+  for (let round = 1; round <= rounds && !signal.aborted; round += 1) {
+    if (!(await sender.showTyping(request, signal))) return;
+    await setTimeout(sender.typingRepeatMs, undefined, { signal, ref: false }).catch(() => undefined);
+  }
 }

@@ -1,4 +1,4 @@
-import { groupRuns, textOf, type Marks, type RichText } from './rich-text.ts';
+import { groupRuns, joinText, type Marks, type RichText } from './rich-text.ts';
 
 /** How a provider writes marked text, and how long a message of it may be. */
 export interface Dialect {
@@ -35,7 +35,7 @@ export function writeMarkup(rich: RichText, markup: Markup): string {
 
 function writeLevel(rich: RichText, markup: Markup, level: number): string {
   const name = nesting[level];
-  if (name === undefined) return markup.escape(textOf(rich));
+  if (name === undefined) return markup.escape(joinText(rich));
   const written = groupRuns(rich, ({ marks }) => marks[name]).map(({ key, runs }) => {
     const inside = writeLevel(runs, markup, level + 1);
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- name and value are of the same mark, which a union of functions cannot express
@@ -98,7 +98,7 @@ export function spellOutLinks(rich: RichText): RichText {
   return groupRuns(rich, ({ marks }) => marks.link).flatMap(({ key, runs }) => {
     const bare = runs.map(({ text, marks }) => ({ text, marks: withoutLink(marks) }));
     const last = bare.at(-1);
-    if (key === undefined || last === undefined || sameAddress(textOf(bare), key)) return bare;
+    if (key === undefined || last === undefined || sameAddress(joinText(bare), key)) return bare;
     return [...bare, { text: ` (${key})`, marks: last.marks }];
   });
 }
@@ -113,3 +113,16 @@ function sameAddress(text: string, url: string): boolean {
   const bare = (address: string) => address.replace(/^(?:https?:\/\/|mailto:|tel:)/u, '').replace(/\/$/u, '');
   return bare(text) === bare(url);
 }
+
+export function plainText(rich: RichText): string {
+  return writeMarkup(spellOutLinks(rich), { escape: (text) => text, wrap: { quote: beforeLines('> ') } });
+}
+
+/** For channels that show signs as they are. */
+export function plainDialect({ maxLength, count }: { readonly maxLength: number; readonly count: (text: string) => number }): Dialect {
+  return { maxLength, render: plainText, lengthOf: (rich) => count(plainText(rich)) };
+}
+
+export const utf16Units = (text: string): number => text.length;
+
+export const utf8Bytes = (text: string): number => Buffer.byteLength(text, 'utf8');

@@ -1,4 +1,29 @@
-import { mediaAccess, type MediaSources } from '../media-sources.ts';
+/** Hosts and their subdomains that a provider keeps files on. A message may name any other address. */
+export interface MediaSources {
+  /** The token of the binding goes along. */
+  readonly withToken: readonly string[];
+  /** Their addresses are signed: no token goes there. */
+  readonly open: readonly string[];
+}
+
+/**
+ * How a file may be fetched from there; undefined: not at all. To be asked of each address and each redirect before a
+ * token goes with it. `operatorOrigins` are those of the APIs' base addresses, where an operator has set other ones:
+ * never an address from a tenant or a message.
+ */
+export function mediaAccess(
+  { withToken, open }: MediaSources,
+  address: string,
+  operatorOrigins: readonly string[] = [],
+): 'with_token' | 'open' | undefined {
+  const url = URL.parse(address);
+  if (url === null) return undefined;
+  if (operatorOrigins.includes(url.origin)) return 'with_token';
+  if (url.protocol !== 'https:' || url.port !== '' || url.username !== '' || url.password !== '') return undefined;
+  const isIn = (hosts: readonly string[]): boolean => hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
+  if (isIn(withToken)) return 'with_token';
+  return isIn(open) ? 'open' : undefined;
+}
 
 const TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 3;
@@ -58,7 +83,7 @@ export async function download(request: Download): Promise<FetchedFile> {
     if (!response.ok)
       throw new FileUnavailableError('refused', `The provider answered with status ${String(response.status)} for the file.`);
     return {
-      bytes: await bytesOf(response, request.maxBytes),
+      bytes: await readBytes(response, request.maxBytes),
       contentType: response.headers.get('content-type') ?? 'application/octet-stream',
     };
   } catch (error) {
@@ -84,7 +109,7 @@ async function follow({ url, headers, sources, base, signal }: Download): Promis
   throw new FileUnavailableError('refused', 'The provider redirects too often.');
 }
 
-async function bytesOf(response: Response, maxBytes: number): Promise<Uint8Array> {
+async function readBytes(response: Response, maxBytes: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of response.body ?? []) {

@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { outcomeOfMessengerSend } from '../messenger/send.ts';
-import { outcomeOfSlackSend } from '../slack/answer.ts';
-import { outcomeOfTelegramSend } from '../telegram/answer.ts';
-import { outcomeOfWhatsAppSend } from '../whatsapp/send.ts';
+import { classifyMessengerSend } from '../messenger/send.ts';
+import { classifySlackSend } from '../slack/send.ts';
+import { classifyTelegramSend } from '../telegram/send.ts';
+import { classifyWhatsAppSend } from '../whatsapp/send.ts';
 import type { NoAnswer, ProviderAnswer } from './ask-provider.ts';
-import { replyWindow } from './reply-window.ts';
-import { retryDelayMs } from './retry-delay.ts';
-import type { SendOutcome } from './send-outcome.ts';
-import type { Surface } from './surface.ts';
+import { replyWindow, type SendingRules } from './sending-rules.ts';
+import { retryDelayMs, type SendOutcome } from './send-outcome.ts';
 import { channelAdapters } from '../channel-adapters.ts';
 
 const Answers = z.array(
@@ -29,10 +27,10 @@ const Answers = z.array(
 const answers = Answers.parse(JSON.parse(readFileSync(new URL('../../test/answers.json', import.meta.url), 'utf8')));
 
 const readers: Readonly<Record<string, (answer: ProviderAnswer | NoAnswer) => SendOutcome>> = {
-  whatsapp: outcomeOfWhatsAppSend,
-  messenger: outcomeOfMessengerSend,
-  telegram: outcomeOfTelegramSend,
-  slack: outcomeOfSlackSend,
+  whatsapp: classifyWhatsAppSend,
+  messenger: classifyMessengerSend,
+  telegram: classifyTelegramSend,
+  slack: classifySlackSend,
 };
 
 function outcomeOf(id: string, { status, headers, body }: z.infer<typeof Answers>[number]['response']): SendOutcome {
@@ -90,15 +88,15 @@ describe('an answer of a provider', () => {
 
   it('is cut to what a status can hold', () => {
     const body = { ok: false, error_code: 400, description: 'x'.repeat(10_000) };
-    expect(outcomeOfTelegramSend({ status: 400, headers: new Headers(), body })).toMatchObject({
+    expect(classifyTelegramSend({ status: 400, headers: new Headers(), body })).toMatchObject({
       kind: 'refused',
       message: 'x'.repeat(400),
     });
   });
 
   it('that is missing is one of a request that may have arrived, or of one that never left', () => {
-    expect(outcomeOfSlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
-    expect(outcomeOfSlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
+    expect(classifySlackSend({ failure: 'lost', reason: 'Cut off.' })).toMatchObject({ kind: 'unknown', code: 'no_answer' });
+    expect(classifySlackSend({ failure: 'never_left', reason: 'Connection refused.' })).toMatchObject({
       kind: 'retry',
       code: 'unreachable',
     });
@@ -122,12 +120,12 @@ describe('the next try', () => {
   });
 });
 
-const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.surfaces);
+const allRules = Object.values(channelAdapters).flatMap((adapter) => adapter.allRules);
 
-function surfaceOf(name: string): Surface {
-  const surface = surfaces.find((known) => known.name === name);
-  if (surface === undefined) throw new Error(`no surface ${name}`);
-  return surface;
+function findRules(name: string): SendingRules {
+  const rules = allRules.find((known) => known.name === name);
+  if (rules === undefined) throw new Error(`no surface ${name}`);
+  return rules;
 }
 
 describe('what is known before sending', () => {
@@ -135,27 +133,27 @@ describe('what is known before sending', () => {
   const hours = (count: number): number => lastInboundMs + count * 3_600_000;
 
   it('is whether Meta takes free text: for 24 hours after the contact last wrote', () => {
-    expect(replyWindow(surfaceOf('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
-    expect(replyWindow(surfaceOf('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
-    expect(replyWindow(surfaceOf('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({
+    expect(replyWindow(findRules('whatsapp'), { lastInboundMs, nowMs: hours(23.9) }).state).toBe('open');
+    expect(replyWindow(findRules('instagram'), { lastInboundMs, nowMs: hours(24) }).state).toBe('closed');
+    expect(replyWindow(findRules('messenger'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({
       state: 'closed',
       sinceMs: undefined,
     });
   });
 
   it('is that Telegram and Slack have no window', () => {
-    expect(replyWindow(surfaceOf('telegram'), { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
-    expect(replyWindow(surfaceOf('slack'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
+    expect(replyWindow(findRules('telegram'), { lastInboundMs, nowMs: hours(9999) })).toEqual({ state: 'none' });
+    expect(replyWindow(findRules('slack'), { lastInboundMs: undefined, nowMs: hours(0) })).toEqual({ state: 'none' });
   });
 
   it('is how fast a conversation may go', () => {
-    expect(surfaceOf('whatsapp').pace('49301')).toMatchObject({
+    expect(findRules('whatsapp').pace('49301')).toMatchObject({
       conversationIntervalMs: 6000,
       conversationBurst: 45,
       bindingPerSecond: 80,
     });
-    expect(surfaceOf('telegram').pace('-1001').conversationIntervalMs).toBeGreaterThan(
-      surfaceOf('telegram').pace('1001').conversationIntervalMs,
+    expect(findRules('telegram').pace('-1001').conversationIntervalMs).toBeGreaterThan(
+      findRules('telegram').pace('1001').conversationIntervalMs,
     );
   });
 });

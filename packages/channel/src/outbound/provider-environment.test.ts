@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { providerEnvironment, toProviderSettings, type ProviderSettings } from './provider-environment.ts';
-import { providerUrls } from './provider-urls.ts';
+import { providerEnvironment, toProviderSettings, type ProviderSettings, providerUrls } from './provider-environment.ts';
 
 const Environment = z.object(providerEnvironment);
 const read = (env: NodeJS.ProcessEnv): ProviderSettings => toProviderSettings(Environment.parse(env));

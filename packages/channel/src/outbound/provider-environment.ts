@@ -1,6 +1,26 @@
-import { withoutEnding } from '@concierge/contract';
+import { withoutEnding, channelDefinitions } from '@concierge/contract';
 import { z } from 'zod';
-import { providerApis, toProviderUrls, type ProviderApi, type ProviderUrls } from './provider-urls.ts';
+
+type Definitions = typeof channelDefinitions;
+type ProviderApi = Definitions[keyof Definitions]['api'];
+
+/**
+ * Base addresses of the providers. Only the deployment sets them: a tenant that could name them could read every
+ * tenant's tokens.
+ */
+export type ProviderUrls = { readonly [Api in ProviderApi as Api['key']]: string };
+
+/** Each of them once: two channels may have one provider. */
+const providerApis: readonly ProviderApi[] = [
+  ...new Map(Object.values(channelDefinitions).map(({ api }): [string, ProviderApi] => [api.key, api])).values(),
+];
+
+export const providerUrls: ProviderUrls = toProviderUrls(({ url }) => url);
+
+function toProviderUrls(pickUrl: (api: ProviderApi) => string): ProviderUrls {
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- every key of the table, which Object.fromEntries forgets
+  return Object.fromEntries(providerApis.map((api) => [api.key, pickUrl(api)])) as ProviderUrls;
+}
 
 /** Paths are put below it as they are, so nothing may follow. */
 const base = z
@@ -29,4 +49,9 @@ export interface ProviderSettings {
 
 export function toProviderSettings(given: z.output<z.ZodObject<typeof providerEnvironment>>): ProviderSettings {
   return { providerUrls: toProviderUrls(({ variable }) => given[variable]), publicUrl: given.PUBLIC_URL };
+}
+
+/** `path` below a base that may end in a slash or not. */
+export function below(base: string, path: string): string {
+  return `${withoutEnding(base, '/')}/${path}`;
 }

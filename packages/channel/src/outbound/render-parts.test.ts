@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderParts } from './render-parts.ts';
 import { channelAdapters } from '../channel-adapters.ts';
-import type { Surface } from './surface.ts';
+import type { SendingRules } from './sending-rules.ts';
 
-const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.surfaces);
+const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.allRules);
 
-function surfaceOf(name: string): Surface {
+function findRules(name: string): SendingRules {
   const surface = surfaces.find((known) => known.name === name);
   if (surface === undefined) throw new Error(`no surface ${name}`);
   return surface;
@@ -13,7 +13,7 @@ function surfaceOf(name: string): Surface {
 
 /** `(1/3) `: parts of a surface that keeps no order are numbered. */
 const withoutNumber = (text: string): string => text.replace(/^\(\d+\/\d+\) /u, '');
-const textsOf = (markdown: string, surface: string): string[] => renderParts(markdown, surfaceOf(surface)).map(({ text }) => text);
+const textsOf = (markdown: string, surface: string): string[] => renderParts(markdown, findRules(surface)).map(({ text }) => text);
 const one = (markdown: string, surface: string): string => textsOf(markdown, surface).join('\n<next>\n');
 
 const answer = `# Opening hours
@@ -197,7 +197,7 @@ describe('splitting at the limit of a provider', () => {
   });
 
   it('keeps the indentation of code behind a cut', () => {
-    const parts = renderParts(`\`\`\`\n${'    indented\n'.repeat(400)}\`\`\``, surfaceOf('telegram'));
+    const parts = renderParts(`\`\`\`\n${'    indented\n'.repeat(400)}\`\`\``, findRules('telegram'));
     expect(parts.map(({ plain }) => plain).join('\n')).toBe('    indented\n'.repeat(400).trimEnd());
   });
 
@@ -210,14 +210,14 @@ describe('splitting at the limit of a provider', () => {
 
   it.each(surfaces.map(({ name }) => name))('loses and doubles no word on the way to %s', (surface) => {
     const words = Array.from({ length: 3000 }, (_, index) => `w${String(index)}${index % 17 === 0 ? '.\n\n' : ' '}`).join('');
-    const parts = renderParts(words, surfaceOf(surface));
+    const parts = renderParts(words, findRules(surface));
     expect(parts.length).toBeGreaterThan(1);
     for (const form of ['text', 'plain'] as const)
       expect(parts.flatMap((part) => withoutNumber(part[form]).split(/\s+/u))).toEqual(words.trim().split(/\s+/u));
   });
 
   it('makes parts whose plain form fits too', () => {
-    const parts = renderParts('[a](https://e.example/a/very/long/address) '.repeat(600), surfaceOf('telegram'));
+    const parts = renderParts('[a](https://e.example/a/very/long/address) '.repeat(600), findRules('telegram'));
     expect(parts.every(({ plain }) => plain.length <= 4096)).toBe(true);
   });
 });

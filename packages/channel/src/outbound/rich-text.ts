@@ -20,7 +20,7 @@ export interface Run {
 
 export type RichText = readonly Run[];
 
-export function textOf(rich: RichText): string {
+export function joinText(rich: RichText): string {
   return rich.map(({ text }) => text).join('');
 }
 

@@ -1,31 +1,29 @@
-import type { ChannelSettings } from '@concierge/contract';
+import type { SlackSettings } from '@concierge/contract';
 import type { ChannelAdapter, WebhookRequest } from '../channel-adapter.ts';
-import { headerOf, isSigned } from '../inbound/signature.ts';
-import { mediaSources } from './media-sources.ts';
+import { readHeader, isSigned } from '../inbound/signature.ts';
+import { mediaSources, SlackSender, slackRules } from './send.ts';
 import { parseSlack } from './parse.ts';
-import { SlackSender } from './send.ts';
-import { slackSurface } from './surface.ts';
 
 /** How far Slack's clock and ours may be apart, in both directions: older ones are replays. */
 const windowSeconds = 300;
 
 /** Slack Events API and Web API. Its handshake comes by POST and is signed: `parse` finds the challenge. */
-export const slack: ChannelAdapter<'channel_d'> = {
+export const slack: ChannelAdapter<SlackSettings> = {
   verify: verifySlack,
   parse: parseSlack,
   selfId: ({ teamId }) => teamId,
   openSender: (settings, options) => new SlackSender(settings, options),
-  surfaces: [slackSurface],
-  surface: () => slackSurface,
+  allRules: [slackRules],
+  rulesFor: () => slackRules,
   mediaSources,
 };
 
-function verifySlack(request: WebhookRequest, settings: ChannelSettings['channel_d'] | undefined): boolean {
-  const at = headerOf(request, 'x-slack-request-timestamp') ?? '';
+function verifySlack(request: WebhookRequest, settings: SlackSettings | undefined): boolean {
+  const at = readHeader(request, 'x-slack-request-timestamp') ?? '';
   const isAuthentic = isSigned({
     secret: settings?.signingSecret,
     prefix: 'v0=',
-    given: headerOf(request, 'x-slack-signature'),
+    given: readHeader(request, 'x-slack-signature'),
     signed: [`v0:${at}:`, request.body],
   });
   // Digits alone: what is no number passes every comparison of ages.

@@ -1,13 +1,65 @@
-import type { ChannelSettings } from '@concierge/contract';
+import type { TelegramSettings } from '@concierge/contract';
 import { z } from 'zod';
-import { askProvider, type NoAnswer, type ProviderAnswer } from '../outbound/ask-provider.ts';
-import type { ChannelSender, CredentialCheck, Destination, OutgoingMessage } from '../outbound/channel-sender.ts';
-import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
-import { below } from '../outbound/provider-urls.ts';
-import type { MediaSources } from '../media-sources.ts';
-import type { SenderOptions } from '../outbound/sender-options.ts';
-import type { SendOutcome } from '../outbound/send-outcome.ts';
-import { outcomeOfTelegramSend } from './answer.ts';
+import {
+  askProvider,
+  type NoAnswer,
+  type ProviderAnswer,
+  classifyNoAnswer,
+  classifyStatus,
+  retryAfterMs,
+} from '../outbound/ask-provider.ts';
+import type { ChannelSender, CredentialCheck, Destination, OutgoingMessage, SenderOptions } from '../outbound/channel-sender.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest, type MediaSources } from '../outbound/fetch-file.ts';
+import { below } from '../outbound/provider-environment.ts';
+import { failed, retry, type FinalKind, type SendOutcome } from '../outbound/send-outcome.ts';
+
+const Sent = z.object({ ok: z.literal(true), result: z.object({ message_id: z.number() }) });
+
+const Refused = z.object({
+  ok: z.literal(false),
+  error_code: z.number(),
+  description: z.string().default(''),
+  parameters: z.object({ retry_after: z.number().optional(), migrate_to_chat_id: z.number().optional() }).default({}),
+});
+type Refused = z.infer<typeof Refused>;
+
+/** The only sign of these cases is the sentence: Telegram has one code for all of them. */
+const sentences: readonly (readonly [RegExp, FinalKind])[] = [
+  [/can't parse (?:entities|message text|caption)|unsupported start tag|can't find end/iu, 'resend_plain'],
+  [/message to (?:be replied|reply) not found|replied message not found/iu, 'resend_without_reply'],
+  [/chat not found|user not found|PEER_ID_INVALID|CHAT_WRITE_FORBIDDEN|not enough rights|have no rights/iu, 'recipient_failed'],
+];
+
+/** The outcome of a call that sends. */
+export function classifyTelegramSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
+  if ('failure' in answer) return classifyNoAnswer(answer);
+  const sent = Sent.safeParse(answer.body);
+  if (sent.success) return { kind: 'sent', providerMessageId: String(sent.data.result.message_id) };
+  const refused = Refused.safeParse(answer.body);
+  return refused.success ? classifyRefusal(refused.data, answer.headers) : classifyStatus(answer);
+}
+
+function classifyRefusal(refused: Refused, headers: Headers): SendOutcome {
+  const { error_code: code, description, parameters } = refused;
+  const problem = { code: String(code), message: description };
+  if (code === 429) {
+    const seconds = parameters.retry_after;
+    return retry(problem, { afterMs: seconds === undefined ? retryAfterMs(headers) : seconds * 1000 });
+  }
+  if (code >= 500) return retry(problem);
+  if (code === 401 || code === 404) return failed('binding_failed', problem);
+  if (code === 403) return failed('recipient_failed', problem);
+  return classifyBadRequest(refused);
+}
+
+function classifyBadRequest({ error_code: code, description, parameters }: Refused): SendOutcome {
+  const problem = { code: String(code), message: description };
+  const to = parameters.migrate_to_chat_id;
+  if (to !== undefined) return { kind: 'resend_to', to: String(to), ...problem };
+  // The text of an edit is there already.
+  if (description.includes('message is not modified')) return { kind: 'sent', providerMessageId: undefined };
+  return failed(sentences.find(([sentence]) => sentence.test(description))?.[1] ?? 'refused', problem);
+}
 
 const Bot = z.object({
   ok: z.literal(true),
@@ -21,7 +73,7 @@ const Bot = z.object({
       .catch(undefined),
   }),
 });
-const FilePlace = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
+const FileAddress = z.object({ ok: z.literal(true), result: z.object({ file_path: z.string(), file_size: z.number().optional() }) });
 const Done = z.object({ ok: z.literal(true) });
 const Problem = z.object({ description: z.string() });
 const WebhookInfo = z.object({
@@ -59,7 +111,7 @@ export class TelegramSender implements ChannelSender {
   readonly #base: string;
   readonly #timeoutMs: number | undefined;
 
-  constructor(settings: Pick<ChannelSettings['channel_c'], 'botToken' | 'botUsername'>, { urls, timeoutMs }: SenderOptions) {
+  constructor(settings: Pick<TelegramSettings, 'botToken' | 'botUsername'>, { urls, timeoutMs }: SenderOptions) {
     this.#token = settings.botToken;
     this.#botUsername = settings.botUsername;
     this.#base = urls.telegram;
@@ -71,20 +123,20 @@ export class TelegramSender implements ChannelSender {
     const answer = await this.#call(
       'sendMessage',
       {
-        ...placeOf(message),
+        ...toChat(message),
         ...(form === 'plain' ? { text: part.plain } : { text: part.text, parse_mode: 'HTML' }),
         // A preview is a request to an address that a model wrote, made before a reader has seen it.
         link_preview_options: { is_disabled: true },
-        ...replyParametersOf(message),
+        ...buildReplyParameters(message),
       },
       signal,
     );
-    return outcomeOfTelegramSend(answer);
+    return classifyTelegramSend(answer);
   }
 
   async showTyping(request: Destination, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
-    const answer = await this.#call('sendChatAction', { ...placeOf(request), action: 'typing' }, signal);
+    const answer = await this.#call('sendChatAction', { ...toChat(request), action: 'typing' }, signal);
     return isDone(answer);
   }
 
@@ -112,7 +164,7 @@ export class TelegramSender implements ChannelSender {
     const answer = await this.#call('setWebhook', { url, secret_token: secretToken, allowed_updates: UPDATES }, signal);
     if ('failure' in answer) return { state: 'unreachable', message: answer.reason };
     if (isDone(answer)) return { state: 'valid', account: url };
-    return { state: 'refused', message: problemOf(answer) };
+    return { state: 'refused', message: readProblem(answer) };
   }
 
   /**
@@ -133,7 +185,7 @@ export class TelegramSender implements ChannelSender {
     const answer = await this.#call('getWebhookInfo', {}, signal);
     if ('failure' in answer) return answer;
     const read = WebhookInfo.safeParse(answer.body);
-    if (!read.success) return { failure: 'refused', reason: problemOf(answer) };
+    if (!read.success) return { failure: 'refused', reason: readProblem(answer) };
     const { url, pending_update_count: waitingUpdates, last_error_message: lastError, allowed_updates: allowed } = read.data.result;
     // Without a list Telegram delivers these and more.
     const missingUpdates = allowed === undefined || allowed.length === 0 ? [] : UPDATES.filter((update) => !allowed.includes(update));
@@ -144,9 +196,9 @@ export class TelegramSender implements ChannelSender {
     if (file.id === null) throw unnamed();
     const answer = await this.#call('getFile', { file_id: file.id }, signal);
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
-    const place = FilePlace.safeParse(answer.body);
-    if (!place.success) throw unavailable(answer);
-    const { file_path: path, file_size: size } = place.data.result;
+    const found = FileAddress.safeParse(answer.body);
+    if (!found.success) throw unavailable(answer);
+    const { file_path: path, file_size: size } = found.data.result;
     if ((size ?? 0) > maxBytes) throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
     const escaped = path.split('/').map(encodeURIComponent).join('/');
     return download({
@@ -173,14 +225,14 @@ export class TelegramSender implements ChannelSender {
 }
 
 /** `@name` is a channel's; all others are numbers, which are sent as such. */
-function placeOf({ to, thread }: Destination): object {
+function toChat({ to, thread }: Destination): object {
   return { chat_id: /^-?\d{1,16}$/u.test(to) ? Number(to) : to, ...(thread !== undefined && { message_thread_id: Number(thread) }) };
 }
 
 /**
  * Telegram counts messages in each chat: a group that has another number by now has other messages under the same ones.
  */
-function replyParametersOf({ to, replyTo }: OutgoingMessage): object {
+function buildReplyParameters({ to, replyTo }: OutgoingMessage): object {
   const [chat, id] = replyTo?.split('/') ?? [];
   if (chat !== to || id === undefined || !/^\d{1,15}$/u.test(id)) return {};
   return { reply_parameters: { message_id: Number(id), allow_sending_without_reply: true } };
@@ -190,7 +242,7 @@ function isDone(answer: ProviderAnswer | NoAnswer): boolean {
   return 'status' in answer && answer.status === 200 && Done.safeParse(answer.body).success;
 }
 
-function problemOf({ status, body }: ProviderAnswer): string {
+function readProblem({ status, body }: ProviderAnswer): string {
   return Problem.safeParse(body).data?.description ?? `Telegram answered with status ${String(status)}.`;
 }
 

@@ -1,15 +1,13 @@
-import type { ChannelSettings, ReceiptState } from '@concierge/contract';
+import type { ReceiptState, TwilioSettings } from '@concierge/contract';
 import type { Delivery, InboundItem, InboundMessage, MediaKind, MediaReference } from '../channel-adapter.ts';
 import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
 import { storable } from '../inbound/json.ts';
-import { markIn } from './status-callback.ts';
-import { Callback } from './wire.ts';
+import { markIn, Callback } from './wire.ts';
 
-type Settings = ChannelSettings['channel_e'];
 type Fields = Readonly<Record<string, string>>;
 
 /** One form: a message, or a receipt for one of ours. */
-export function parseTwilio(body: Uint8Array, settings: Settings, url = ''): Delivery {
+export function parseTwilio(body: Uint8Array, settings: TwilioSettings, url = ''): Delivery {
   const form = new URLSearchParams(new TextDecoder().decode(body));
   const fields = Object.fromEntries([...form].map(([name, value]) => [name, storable(value)]));
   const callback = Callback.safeParse(fields).data;
@@ -24,7 +22,7 @@ interface Received {
   readonly mark: string | null;
 }
 
-function readCallback({ callback, fields, mark }: Received, settings: Settings): InboundItem {
+function readCallback({ callback, fields, mark }: Received, settings: TwilioSettings): InboundItem {
   const { MessageSid: id, MessageStatus: status } = callback;
   if (id === undefined) return ignored('no_id');
   // The signature is the account's, whose numbers may be bound by many tenants.
@@ -32,7 +30,7 @@ function readCallback({ callback, fields, mark }: Received, settings: Settings):
   return status === undefined ? readMessage(callback, fields, id) : readReceipt(callback, { status, messageId: id, mark });
 }
 
-function isOurs({ AccountSid, MessagingServiceSid, MessageStatus, From, To }: Callback, settings: Settings): boolean {
+function isOurs({ AccountSid, MessagingServiceSid, MessageStatus, From, To }: Callback, settings: TwilioSettings): boolean {
   if (AccountSid !== settings.accountSid) return false;
   const isService = settings.messagingServiceSid !== undefined && MessagingServiceSid === settings.messagingServiceSid;
   return isService || (settings.from !== undefined && (MessageStatus === undefined ? To : From) === settings.from);
@@ -52,17 +50,17 @@ function readMessage(callback: Callback, fields: Fields, id: string): InboundIte
     messageRef: id,
     sender: { id: from, aliases: [], displayName: orNull(callback.ProfileName), isExternal: false },
     conversation: { id: from, threadId: null, isGroup: false },
-    media: mediaOf(callback, fields),
-    ...contentOf(callback),
+    media: readMedia(callback, fields),
+    ...readContent(callback),
     replyTo: orNull(callback.OriginalRepliedMessageSid),
     // Twilio does not send the time of writing.
     sentAtMs: null,
   });
 }
 
-function contentOf(callback: Callback): Pick<InboundMessage, 'text' | 'location' | 'choice' | 'referral'> {
+function readContent(callback: Callback): Pick<InboundMessage, 'text' | 'location' | 'choice' | 'referral'> {
   const { Latitude: latitude, Longitude: longitude, ReferralSourceType, ReferralSourceId } = callback;
-  const choice = choiceOf(callback);
+  const choice = readChoice(callback);
   const isPlace = latitude !== undefined && longitude !== undefined;
   return {
     text: textOrNull(callback.Body) ?? textOrNull(choice?.title ?? undefined),
@@ -74,21 +72,21 @@ function contentOf(callback: Callback): Pick<InboundMessage, 'text' | 'location'
   };
 }
 
-function choiceOf({ ButtonPayload, ButtonText, ListId, ListTitle }: Callback): InboundMessage['choice'] {
+function readChoice({ ButtonPayload, ButtonText, ListId, ListTitle }: Callback): InboundMessage['choice'] {
   const button = ButtonPayload ?? ButtonText;
   if (button !== undefined) return { kind: 'button', id: button, title: orNull(ButtonText) };
   return ListId === undefined ? undefined : { kind: 'list', id: ListId, title: orNull(ListTitle) };
 }
 
-function mediaOf({ NumMedia: count = 0 }: Callback, fields: Fields): MediaReference[] {
+function readMedia({ NumMedia: count = 0 }: Callback, fields: Fields): MediaReference[] {
   return Array.from({ length: count }, (_, index) => String(index)).flatMap((index) => {
     const url = fields[`MediaUrl${index}`];
     const mediaType = orNull(fields[`MediaContentType${index}`]);
-    return url === undefined ? [] : [media({ kind: kindOf(mediaType ?? ''), url, mediaType })];
+    return url === undefined ? [] : [media({ kind: toMediaKind(mediaType ?? ''), url, mediaType })];
   });
 }
 
-function kindOf(mediaType: string): MediaKind {
+function toMediaKind(mediaType: string): MediaKind {
   const family = mediaType.split('/', 1)[0];
   return family === 'image' || family === 'video' || family === 'audio' ? family : 'document';
 }

@@ -1,22 +1,18 @@
-import type { ChannelSettings } from '@concierge/contract';
+import type { TwilioSettings } from '@concierge/contract';
 import { z } from 'zod';
-import type { MediaSources } from '../media-sources.ts';
+import { download, unnamed, type FetchedFile, type FileRequest, type MediaSources } from '../outbound/fetch-file.ts';
 import {
   askProvider,
-  outcomeOfNoAnswer,
-  outcomeOfStatus,
+  classifyNoAnswer,
+  classifyStatus,
   retryAfterMs,
   type NoAnswer,
   type ProviderAnswer,
 } from '../outbound/ask-provider.ts';
-import type { ChannelSender, CredentialCheck, OutgoingMessage } from '../outbound/channel-sender.ts';
-import { download, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
-import { below } from '../outbound/provider-urls.ts';
+import type { ChannelSender, CredentialCheck, OutgoingMessage, SenderOptions } from '../outbound/channel-sender.ts';
+import { below } from '../outbound/provider-environment.ts';
 import { failed, retry, type FinalKind, type SendOutcome } from '../outbound/send-outcome.ts';
-import type { SenderOptions } from '../outbound/sender-options.ts';
-import { statusCallback } from './status-callback.ts';
-
-type Settings = ChannelSettings['channel_e'];
+import { statusCallback } from './wire.ts';
 
 const Sent = z.object({ sid: z.string().min(1) });
 const Refused = z.object({ code: z.number(), message: z.string().default('') });
@@ -44,18 +40,18 @@ const classes: readonly (readonly [FinalKind | 'retry', readonly number[]])[] = 
 const kinds = new Map(classes.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));
 
 /** The outcome of a call that sends. The code decides; the status is what is left where there is none. */
-export function outcomeOfTwilioSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
-  if ('failure' in answer) return outcomeOfNoAnswer(answer);
+export function classifyTwilioSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
+  if ('failure' in answer) return classifyNoAnswer(answer);
   const sent = Sent.safeParse(answer.body);
   if (answer.status < 300 && sent.success) return { kind: 'sent', providerMessageId: sent.data.sid };
   const refused = Refused.safeParse(answer.body);
-  if (!refused.success) return outcomeOfStatus(answer);
+  if (!refused.success) return classifyStatus(answer);
   const problem = { code: String(refused.data.code), message: refused.data.message };
-  const kind = kinds.get(refused.data.code) ?? kindOfStatus(answer.status);
+  const kind = kinds.get(refused.data.code) ?? toKind(answer.status);
   return kind === 'retry' ? retry(problem, { afterMs: retryAfterMs(answer.headers) }) : failed(kind, problem);
 }
 
-function kindOfStatus(status: number): FinalKind | 'retry' {
+function toKind(status: number): FinalKind | 'retry' {
   if (status === 429 || status >= 500) return 'retry';
   return status === 401 ? 'binding_failed' : 'refused';
 }
@@ -63,12 +59,12 @@ function kindOfStatus(status: number): FinalKind | 'retry' {
 /** Twilio's Messages resource. There is no typing indicator for SMS. */
 export class TwilioSender implements ChannelSender {
   readonly typingRepeatMs = 60_000;
-  readonly #settings: Settings;
+  readonly #settings: TwilioSettings;
   readonly #base: string;
   readonly #timeoutMs: number | undefined;
   readonly #webhookUrl: string | undefined;
 
-  constructor(settings: Settings, { urls, timeoutMs, webhookUrl }: SenderOptions) {
+  constructor(settings: TwilioSettings, { urls, timeoutMs, webhookUrl }: SenderOptions) {
     this.#settings = settings;
     this.#base = urls.twilio;
     this.#timeoutMs = timeoutMs;
@@ -84,7 +80,7 @@ export class TwilioSender implements ChannelSender {
       Body: form === 'plain' ? part.plain : part.text,
       ...(this.#webhookUrl !== undefined && { StatusCallback: statusCallback(this.#webhookUrl, mark) }),
     });
-    return outcomeOfTwilioSend(await this.#ask('/Messages.json', signal, body));
+    return classifyTwilioSend(await this.#ask('/Messages.json', signal, body));
   }
 
   async showTyping(): Promise<boolean> {

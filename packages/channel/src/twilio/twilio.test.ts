@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { channelDefinitions, parseChannelSettings, type ChannelSettings } from '@concierge/contract';
+import { channelDefinitions, parseChannelSettings, type TwilioSettings } from '@concierge/contract';
 import { twilioSignature } from '@concierge/testing';
 import twilioSdk from 'twilio';
 import type { Delivery, InboundItem, WebhookRequest } from '../channel-adapter.ts';
 import { renderParts } from '../outbound/render-parts.ts';
-import { replyWindow } from '../outbound/reply-window.ts';
+import { replyWindow } from '../outbound/sending-rules.ts';
 import { twilio } from './index.ts';
-import { outcomeOfTwilioSend } from './send.ts';
+import { classifyTwilioSend } from './send.ts';
 
 const sid = (kind: string, digit: string): string => kind + digit.repeat(32);
-const settings: ChannelSettings['channel_e'] = { accountSid: sid('AC', '1'), authToken: 'auth-token', from: '+15005550006' };
+const settings: TwilioSettings = { accountSid: sid('AC', '1'), authToken: 'auth-token', from: '+15005550006' };
 const url = 'https://chat.example.com/webhook/twilio/shop';
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 
@@ -215,7 +215,7 @@ describe('a form of Twilio', () => {
 
 describe('an answer of Twilio', () => {
   const outcome = (code: number, status = 400, headers: Fields = {}): unknown =>
-    outcomeOfTwilioSend({ status, headers: new Headers(headers), body: { code, message: 'm', more_info: 'i', status } });
+    classifyTwilioSend({ status, headers: new Headers(headers), body: { code, message: 'm', more_info: 'i', status } });
 
   it.each([
     [21610, 'recipient_failed'],
@@ -241,15 +241,15 @@ describe('an answer of Twilio', () => {
     expect(outcome(99999, 429)).toMatchObject({ kind: 'retry' });
     expect(outcome(20500, 500)).toMatchObject({ kind: 'retry' });
     expect(outcome(99999, 401)).toMatchObject({ kind: 'binding_failed' });
-    expect(outcomeOfTwilioSend({ status: 201, headers: new Headers(), body: {} })).toMatchObject({ kind: 'unknown' });
+    expect(classifyTwilioSend({ status: 201, headers: new Headers(), body: {} })).toMatchObject({ kind: 'unknown' });
   });
 });
 
 describe('a surface of Twilio', () => {
   it('is WhatsApp for its addresses, with a window of a day, and SMS for all others, with none', () => {
     const lastInboundMs = nowMs - 25 * 3_600_000;
-    const stateFor = (hint: Parameters<typeof twilio.surface>[0]): string =>
-      replyWindow(twilio.surface(hint), { lastInboundMs, nowMs }).state;
+    const stateFor = (hint: Parameters<typeof twilio.rulesFor>[0]): string =>
+      replyWindow(twilio.rulesFor(hint), { lastInboundMs, nowMs }).state;
     expect(stateFor({ to: 'whatsapp:+4915112345678' })).toBe('closed');
     expect(stateFor({ to: '+4915112345678', identifiers: { from: 'whatsapp:+15005550006' } })).toBe('none');
     expect(stateFor({ identifiers: { from: 'whatsapp:+15005550006' } })).toBe('closed');
@@ -258,11 +258,11 @@ describe('a surface of Twilio', () => {
 
   it('numbers the parts of a long SMS within 1600 characters, and not those on WhatsApp', () => {
     const long = 'All work and no play. '.repeat(200);
-    const parts = renderParts(long, twilio.surface({ to: '+4915112345678' }));
+    const parts = renderParts(long, twilio.rulesFor({ to: '+4915112345678' }));
     expect(parts.map(({ text: part }) => part.slice(0, 6))).toEqual(['(1/3) ', '(2/3) ', '(3/3) ']);
     for (const part of parts) expect(part.text.length).toBeLessThanOrEqual(1600);
-    expect(renderParts('short', twilio.surface({ to: '+4915112345678' }))).toEqual([{ text: 'short', plain: 'short' }]);
-    const onWhatsApp = renderParts(`**b** ${long}`, twilio.surface({ to: 'whatsapp:+4915112345678' }));
+    expect(renderParts('short', twilio.rulesFor({ to: '+4915112345678' }))).toEqual([{ text: 'short', plain: 'short' }]);
+    const onWhatsApp = renderParts(`**b** ${long}`, twilio.rulesFor({ to: 'whatsapp:+4915112345678' }));
     expect(onWhatsApp[0]?.text).toMatch(/^\*b\* All work/u);
     for (const part of onWhatsApp) expect(part.text.length).toBeLessThanOrEqual(1600);
   });

@@ -1,17 +1,18 @@
+import type { WhatsAppSettings } from '@concierge/contract';
 import type { ChannelAdapter } from '../channel-adapter.ts';
-import { isSignedByMeta, metaHandshake } from '../inbound/meta.ts';
+import { isSignedByMeta, metaHandshake } from '../meta/meta.ts';
 import { parseWhatsApp } from './parse.ts';
 import { mediaSources, WhatsAppSender } from './send.ts';
-import { whatsAppSurface } from './surface.ts';
+import { whatsAppRules } from './sending-rules.ts';
 
 /** WhatsApp Cloud API. */
-export const whatsapp: ChannelAdapter<'channel_a'> = {
+export const whatsapp: ChannelAdapter<WhatsAppSettings> = {
   handshake: metaHandshake,
   verify: isSignedByMeta,
   parse: parseWhatsApp,
   selfId: ({ phoneNumberId }) => phoneNumberId,
   openSender: (settings, options) => new WhatsAppSender(settings, options),
-  surfaces: [whatsAppSurface],
-  surface: () => whatsAppSurface,
+  allRules: [whatsAppRules],
+  rulesFor: () => whatsAppRules,
   mediaSources,
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { InboundItem } from '../channel-adapter.ts';
-import { parseWhatsApp } from './parse.ts';
+import { parseWhatsApp, ContactBook } from './parse.ts';
 
 const settings = { phoneNumberId: '100', accessToken: 'token', verifyToken: 'verify', appSecret: 'secret' };
 
@@ -25,4 +25,29 @@ describe('a webhook of WhatsApp', () => {
     const status = { id: 'w1', status: 'delivered', timestamp: '1', recipient_id: '491', biz_opaque_callback_data: 'm_1.0' };
     expect(read({ statuses: [status] })).toMatchObject([{ kind: 'receipt', messageId: 'w1', mark: 'm_1.0' }]);
   });
+});
+
+it('finds the one with any of the ids, the first of several', () => {
+  const book = new ContactBook([{ wa_id: '491' }, { wa_id: '492', user_id: 'U2' }, { user_id: 'U1' }]);
+  expect(book.findContact(['492', undefined])).toEqual({ wa_id: '492', user_id: 'U2' });
+  expect(book.findContact(['491', 'U1'])).toEqual({ wa_id: '491' });
+  expect(book.findContact(['493', 'U3'])).toBeUndefined();
+});
+
+it('takes the only one there is for a sender without an id', () => {
+  expect(new ContactBook([{ wa_id: '491' }]).findContact([undefined])).toEqual({ wa_id: '491' });
+  expect(new ContactBook([{ wa_id: '491' }, { wa_id: '492' }]).findContact([undefined])).toBeUndefined();
+});
+
+it('looks at each contact once, however many messages there are: a body may hold tens of thousands of both', () => {
+  let looks = 0;
+  const contacts = Array.from({ length: 100 }, (_, index) => ({
+    get wa_id() {
+      looks += 1;
+      return String(index);
+    },
+  }));
+  const book = new ContactBook(contacts);
+  for (let message = 0; message < 100; message += 1) book.findContact([String(99 - message)]);
+  expect(looks).toBe(100);
 });

@@ -1,11 +1,16 @@
-import type { ChannelSettings } from '@concierge/contract';
+import type { WhatsAppSettings } from '@concierge/contract';
 import { z } from 'zod';
-import { askGraph, checkGraphAccount, graphErrors, outcomeOfGraphSend, type GraphAccess } from '../meta/graph-answer.ts';
+import { askGraph, checkGraphAccount, graphErrors, classifyGraphSend, type GraphAccess } from '../meta/meta.ts';
 import type { NoAnswer, ProviderAnswer } from '../outbound/ask-provider.ts';
-import type { ChannelSender, CredentialCheck, OutgoingMessage, OutgoingTemplate, TypingRequest } from '../outbound/channel-sender.ts';
-import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest } from '../outbound/fetch-file.ts';
-import type { MediaSources } from '../media-sources.ts';
-import type { SenderOptions } from '../outbound/sender-options.ts';
+import type {
+  ChannelSender,
+  CredentialCheck,
+  OutgoingMessage,
+  OutgoingTemplate,
+  TypingRequest,
+  SenderOptions,
+} from '../outbound/channel-sender.ts';
+import { download, FileUnavailableError, unnamed, type FetchedFile, type FileRequest, type MediaSources } from '../outbound/fetch-file.ts';
 import type { SendOutcome } from '../outbound/send-outcome.ts';
 
 const Sent = z.object({ messages: z.tuple([z.object({ id: z.string().min(1) })], z.unknown()) });
@@ -25,13 +30,13 @@ const errors = graphErrors({
 const TELEPHONE_NUMBER = /^\+?\d+$/u;
 const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 
-const MediaPlace = z.object({ url: z.string(), file_size: z.number().optional() });
+const MediaAddress = z.object({ url: z.string(), file_size: z.number().optional() });
 export const mediaSources: MediaSources = { withToken: ['lookaside.fbsbx.com'], open: [] };
 
 const MARK_MAX_CHARACTERS = 512;
 
-export function outcomeOfWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
-  return outcomeOfGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.messages[0].id, errors });
+export function classifyWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
+  return classifyGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.messages[0].id, errors });
 }
 
 /** WhatsApp Cloud API. */
@@ -42,7 +47,7 @@ export class WhatsAppSender implements ChannelSender {
   readonly #access: GraphAccess;
   readonly #timeoutMs: number | undefined;
 
-  constructor(settings: Pick<ChannelSettings['channel_a'], 'phoneNumberId' | 'accessToken'>, { urls, timeoutMs }: SenderOptions) {
+  constructor(settings: Pick<WhatsAppSettings, 'phoneNumberId' | 'accessToken'>, { urls, timeoutMs }: SenderOptions) {
     this.#phoneNumberId = settings.phoneNumberId;
     this.#access = { base: urls.metaGraph, token: settings.accessToken };
     this.#timeoutMs = timeoutMs;
@@ -52,7 +57,7 @@ export class WhatsAppSender implements ChannelSender {
     const body = message.form === 'plain' ? message.part.plain : message.part.text;
     return this.#sendContent(
       {
-        ...recipientOf(message.to),
+        ...toRecipient(message.to),
         type: 'text',
         // A preview is a request to an address that a model wrote, made before a reader has seen it.
         text: { body, preview_url: false },
@@ -67,7 +72,7 @@ export class WhatsAppSender implements ChannelSender {
     const parameters = bodyParameters.map((text) => ({ type: 'text', text }));
     const components = parameters.length > 0 ? [{ type: 'body', parameters }] : [];
     return this.#sendContent(
-      { ...recipientOf(to), type: 'template', template: { name, language: { code: language }, components } },
+      { ...toRecipient(to), type: 'template', template: { name, language: { code: language }, components } },
       signal,
     );
   }
@@ -88,12 +93,12 @@ export class WhatsAppSender implements ChannelSender {
     const path = `${encodeURIComponent(file.id)}?phone_number_id=${encodeURIComponent(this.#phoneNumberId)}`;
     const answer = await askGraph(this.#access, { path, signal });
     if ('failure' in answer) throw new FileUnavailableError('unreachable', answer.reason);
-    const place = MediaPlace.safeParse(answer.body);
-    if (answer.status !== 200 || !place.success) throw new FileUnavailableError('gone', 'WhatsApp does not have the file any more.');
-    if ((place.data.file_size ?? 0) > maxBytes)
+    const found = MediaAddress.safeParse(answer.body);
+    if (answer.status !== 200 || !found.success) throw new FileUnavailableError('gone', 'WhatsApp does not have the file any more.');
+    if ((found.data.file_size ?? 0) > maxBytes)
       throw new FileUnavailableError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
     return download({
-      url: place.data.url,
+      url: found.data.url,
       headers: { authorization: `Bearer ${this.#access.token}` },
       maxBytes,
       sources: mediaSources,
@@ -103,7 +108,7 @@ export class WhatsAppSender implements ChannelSender {
   }
 
   async #sendContent(content: object, signal: AbortSignal): Promise<SendOutcome> {
-    return outcomeOfWhatsAppSend(await this.#ask(content, signal));
+    return classifyWhatsAppSend(await this.#ask(content, signal));
   }
 
   async #ask(body: object, signal: AbortSignal): Promise<ProviderAnswer | NoAnswer> {
@@ -116,7 +121,7 @@ export class WhatsAppSender implements ChannelSender {
  * An address that is neither a contact's number nor a contact's name is a group: sent as if to a contact, an answer to
  * a group is refused.
  */
-function recipientOf(to: string): object {
+function toRecipient(to: string): object {
   if (BUSINESS_SCOPED_ID.test(to)) return { recipient_type: 'individual', recipient: to };
   return { recipient_type: TELEPHONE_NUMBER.test(to) ? 'individual' : 'group', to };
 }

@@ -1,6 +1,5 @@
-import { clip } from '@concierge/contract';
-import { callsAskedFor, type DemoCall } from './demo-intents.ts';
-import type { DemoPrompt, DemoResult, DemoTurn } from './demo-turn.ts';
+import { clip, withoutEnding, withoutSpans } from '@concierge/contract';
+import { lastAsked, readMessageText, type CompletionMessage, type CompletionRequest } from './completion.ts';
 
 export interface DemoReply {
   readonly text: string;
@@ -104,4 +103,141 @@ function listed(items: readonly string[]): string {
 
 function code(text: string): string {
   return `\`${text.replaceAll('`', '')}\``;
+}
+
+interface DemoCall {
+  readonly tool: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+interface Intent {
+  readonly tool: string;
+  readonly pattern: RegExp;
+  /** From what the pattern's first group caught. */
+  readonly input: (caught: string) => Record<string, unknown>;
+}
+
+const MAX_CALLS = 4;
+/** How much of a message is searched for phrases. */
+const WORDS_MAX_CHARACTERS = 2000;
+
+const intents: readonly Intent[] = [
+  {
+    tool: 'read',
+    pattern: /\b(?:read|open|show(?: me)?) (?:the )?(?:file )?[`"']?([\w./-]+\.[a-z]{1,8})\b/iu,
+    input: (path) => ({ path }),
+  },
+  { tool: 'list_files', pattern: /\b(?:list|show|see|which|what) (?:\w+ ){0,6}(files|folder|workspace)\b/iu, input: () => ({}) },
+  {
+    tool: 'search_files',
+    pattern: /\bsearch (?:(?:my|the|all) )?(?:files )?for [`"']?([^`"'\n]{1,200})/iu,
+    input: (query) => ({ query: withoutEnding(query, ' .?!') }),
+  },
+  {
+    tool: 'memory_write',
+    pattern: /\bremember\b(?:\s+(?:that|this)\b)?[\s:]*([^\s:][^\n]{2,499})/iu,
+    input: (text) => ({ text: text.trim() }),
+  },
+  {
+    tool: 'load_skill',
+    pattern: /\b(?:load|use) (?:the )?skill [`"']?([a-z0-9-]+)/iu,
+    input: (name) => ({ name: name.toLowerCase() }),
+  },
+  {
+    tool: 'load_skill',
+    pattern: /\b(?:use|load|follow) (?:the )?[`"']?([a-z0-9-]+)[`"']? skill\b/iu,
+    input: (name) => ({ name: name.toLowerCase() }),
+  },
+  { tool: 'sessions_list', pattern: /\b(?:list|show) (?:\w+ ){0,5}(sessions|conversations)\b/iu, input: () => ({}) },
+  { tool: 'status', pattern: /\b(status)\b/iu, input: () => ({}) },
+];
+
+/**
+ * Which tools the words ask for, in the order of the words: `/tool name {json}` exactly that one (the JSON as written,
+ * so that bad arguments can be tried too), otherwise what the phrases above catch. Whether a tool is offered is not
+ * looked at.
+ */
+export function callsAskedFor(words: string): DemoCall[] {
+  const explicit = /^\s*\/tool\s+(\w+)\s*([^]*)$/u.exec(words);
+  if (explicit !== null) return [{ tool: explicit[1] ?? '', arguments: explicit[2]?.trim() === '' ? '{}' : (explicit[2]?.trim() ?? '{}') }];
+  const found = intents.flatMap(({ tool, pattern, input }) => {
+    const match = pattern.exec(words.slice(0, WORDS_MAX_CHARACTERS));
+    return match === null ? [] : [{ tool, arguments: JSON.stringify(input(match[1] ?? '')), at: match.index }];
+  });
+  const firstOfEach = found.filter((call, index) => found.findIndex((other) => other.tool === call.tool) === index);
+  return firstOfEach
+    .toSorted((left, right) => left.at - right.at)
+    .slice(0, MAX_CALLS)
+    .map(({ tool, arguments: text }) => ({ tool, arguments: text }));
+}
+
+interface DemoResult {
+  readonly tool: string;
+  readonly output: string;
+}
+
+/** What the demo model understands of a request. */
+interface DemoTurn {
+  /** The user's own words: without the context block before them and the attachments after. */
+  readonly words: string;
+  /** Names of the attached files. */
+  readonly attachments: readonly string[];
+  readonly offered: ReadonlySet<string>;
+  /** Results of the tools called since the last user message. */
+  readonly results: readonly DemoResult[];
+  readonly isFirst: boolean;
+  readonly prompt: DemoPrompt;
+}
+
+/** What it finds in the system prompt. */
+interface DemoPrompt {
+  /** The agent's name by its IDENTITY, if one can be made out. */
+  readonly name: string | undefined;
+  readonly sections: readonly string[];
+  readonly skills: readonly { readonly name: string; readonly description: string }[];
+}
+
+export function readTurn(request: CompletionRequest): DemoTurn {
+  const { messages } = request;
+  const lastUser = lastAsked(messages);
+  const userMessage = messages[lastUser];
+  const sent = userMessage === undefined ? '' : readMessageText(userMessage);
+  return {
+    words: withoutSpans(sent.replace(/^<context>[^]*?<\/context>\s*/u, ''), '<attachment ', '</attachment>').trim(),
+    attachments: [...sent.matchAll(/<attachment id="[^"<>]*" name="([^"<>]*)"/gu)].map(([, name = '']) => name),
+    offered: new Set(request.tools?.map((tool) => tool.function.name)),
+    results: listResults(messages.slice(lastUser + 1)),
+    isFirst: messages.filter((message) => message.role === 'user').length === 1,
+    prompt: readPrompt(
+      messages
+        .filter((message) => message.role === 'system')
+        .map(readMessageText)
+        .join('\n'),
+    ),
+  };
+}
+
+function listResults(messages: readonly CompletionMessage[]): DemoResult[] {
+  const names = new Map(
+    messages.flatMap((message) => message.tool_calls ?? []).map((call): [string, string] => [call.id, call.function.name]),
+  );
+  return messages
+    .filter((message) => message.role === 'tool')
+    .map((message) => ({ tool: names.get(message.tool_call_id ?? '') ?? 'a tool', output: readMessageText(message) }));
+}
+
+function readPrompt(system: string): DemoPrompt {
+  const parts = system.split(/^# /mu).slice(1);
+  const section = (title: string): string => parts.find((part) => part.startsWith(`${title}\n`)) ?? '';
+  const name =
+    /^[^\w\r\n\u2028\u2029]*name[^\w\r\n\u2028\u2029:]*:[^\p{L}\d\r\n\u2028\u2029]*([\p{L}\d][\p{L}\d ._-]{0,40})/imu.exec(
+      section('Identity'),
+    ) ?? /\b[Yy]ou are (?:called )?\**([^\s*,.:;!]{2,30})/u.exec(section('Identity'));
+  const skills = [...section('Skills').matchAll(/^- ([a-z0-9-]+): (.+)$/gmu)];
+  return {
+    name: name?.[1]?.trim(),
+    sections: parts.map((part) => part.slice(0, part.indexOf('\n')).trim()).filter((title) => title !== ''),
+    skills: skills.map(([, skill = '', description = '']) => ({ name: skill, description })),
+  };
 }

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { CompletionRequest } from './completion-request.ts';
 import {
+  CompletionRequest,
   CompletionStream,
   streamEnd,
   streamHeaders,
@@ -11,10 +11,8 @@ import {
   type CompletionToolCall,
   type CompletionUsage,
   type WholeCompletion,
-} from './completion-stream.ts';
-import { demoReply } from './demo-reply.ts';
-import { readTurn } from './demo-turn.ts';
-import { DEMO_DIMENSIONS, hashEmbedding } from './hash-embedding.ts';
+} from './completion.ts';
+import { demoReply, readTurn } from './demo-reply.ts';
 
 const MODEL = 'demo';
 /** A conversation with a few images fits. */
@@ -51,10 +49,10 @@ export async function startDemoModel(options: DemoModelOptions = {}): Promise<De
   server.once('error', reject);
   server.listen(options.port ?? 0, host, resolve);
   await promise;
-  return { url: `http://${host}:${String(portOf(server))}/v1`, close: () => close(server) };
+  return { url: `http://${host}:${String(readPort(server))}/v1`, close: () => close(server) };
 }
 
-function portOf(server: Server): number {
+function readPort(server: Server): number {
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
@@ -102,7 +100,7 @@ async function complete(
     text,
     toolCalls,
     finishReason: toolCalls.length > 0 ? 'tool_calls' : 'stop',
-    usage: usageOf(completion, text),
+    usage: countUsage(completion, text),
   };
   if (completion.stream !== true) sendJson(response, 200, wholeCompletion(reply));
   else await streamReply(response, { ...reply, wordMs, includeUsage: completion.stream_options?.include_usage === true });
@@ -126,7 +124,7 @@ async function streamReply(response: ServerResponse, reply: StreamedReply): Prom
   response.end(calls + stream.finish(reply.finishReason) + (reply.includeUsage ? stream.usage(reply.usage) : '') + streamEnd);
 }
 
-function usageOf(completion: CompletionRequest, text: string): CompletionUsage {
+function countUsage(completion: CompletionRequest, text: string): CompletionUsage {
   return {
     promptTokens: Math.ceil(JSON.stringify(completion.messages).length / 4),
     completionTokens: Math.max(1, Math.ceil(text.length / 4)),
@@ -176,4 +174,21 @@ function refuse(response: ServerResponse, error: unknown): void {
 
 function errorBody(message: string): Record<string, unknown> {
   return { error: { message, type: 'invalid_request_error', param: null, code: null } };
+}
+
+const DEMO_DIMENSIONS = 256;
+
+/**
+ * A unit vector from the words of a text: equal texts are equal, texts that share words are near. It knows no meaning;
+ * it is for trying what is built on embeddings.
+ */
+function hashEmbedding(text: string, dimensions: number = DEMO_DIMENSIONS): Float32Array {
+  const vector = new Float32Array(dimensions);
+  for (const word of text.toLowerCase().match(/[\p{L}\d]+/gu) ?? ['']) {
+    const digest = createHash('sha256').update(word).digest();
+    const index = digest.readUInt32LE(0) % dimensions;
+    vector[index] = (vector[index] ?? 0) + (digest.readUInt8(4) % 2 === 0 ? 1 : -1);
+  }
+  const length = Math.hypot(...vector);
+  return length === 0 ? vector.fill(1 / Math.sqrt(dimensions)) : vector.map((value) => value / length);
 }

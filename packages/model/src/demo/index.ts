@@ -1,5 +1,8 @@
-export { CompletionRequest, lastAsked, textOfMessage, type CompletionMessage } from './completion-request.ts';
 export {
+  CompletionRequest,
+  lastAsked,
+  readMessageText,
+  type CompletionMessage,
   CompletionStream,
   streamEnd,
   streamHeaders,
@@ -7,5 +10,5 @@ export {
   type CompletionToolCall,
   type CompletionUsage,
   type WholeCompletion,
-} from './completion-stream.ts';
+} from './completion.ts';
 export { startDemoModel, type DemoModel, type DemoModelOptions } from './demo-server.ts';

@@ -1,17 +1,13 @@
-import type { ModelUsage } from '@concierge/contract';
+import type { ModelUsage, ModelFacts } from '@concierge/contract';
 import type OpenAI from 'openai';
-import { costUsd } from '../cost.ts';
 import { estimateTokens } from '../estimate-tokens.ts';
 import type { ModelEnd, ModelRequest } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
-import { CallDeadline } from './call-deadline.ts';
-import { brokenStream } from './call-failure.ts';
+import { brokenStream, fellSilent, timedOut, type CallFailure } from './call-failure.ts';
 import { chatRequest } from './chat-request.ts';
-import { openClient } from './client.ts';
-import { limitsOf, type ModelLimits } from './limits.ts';
+import { openClient, StreamedResponse, type HttpTransport, type StreamedBody } from './transport.ts';
+import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { openEventParser, Reply, type FinishedReply } from './reply.ts';
-import { StreamedResponse, type HttpTransport } from './transport.ts';
-import type { StreamedBody } from './streamed-body.ts';
 
 type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd;
 
@@ -24,7 +20,7 @@ export class ChatModel {
   constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
     const { apiKey, baseUrl } = model.provider;
     this.facts = model;
-    this.#limits = limitsOf(options.limits, model.facts);
+    this.#limits = applyTimeouts(options.limits, model.facts);
     this.#client = openClient({ baseUrl, apiKey, ...options });
   }
 
@@ -40,7 +36,7 @@ export class ChatModel {
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
       for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {
         events.feed(piece);
-        deadline.heard(phaseOf(reply));
+        deadline.heard(findPhase(reply));
         const delta = reply.takeText();
         if (delta !== '') yield { type: 'text', delta };
         if (reply.closed) break;
@@ -50,7 +46,7 @@ export class ChatModel {
       const rest = reply.takeText();
       if (rest !== '') yield { type: 'text', delta: rest };
       signal.throwIfAborted();
-      yield this.#endOf(reply.finish(), request);
+      yield this.#buildEnd(reply.finish(), request);
     } catch (error) {
       signal.throwIfAborted();
       throw deadline.expired ?? error;
@@ -73,10 +69,10 @@ export class ChatModel {
     return response.stream;
   }
 
-  #endOf(reply: FinishedReply, request: ModelRequest): ModelEnd {
+  #buildEnd(reply: FinishedReply, request: ModelRequest): ModelEnd {
     const { ref, facts } = this.facts;
     const { usage, ...said } = reply;
-    const tokens = usage === undefined ? estimateUsage(request, reply) : countsOf(usage);
+    const tokens = usage === undefined ? estimateUsage(request, reply) : countTokens(usage);
     const modelUsage: ModelUsage = { ...tokens, model: ref, calls: 1, costUsd: costUsd(tokens, facts.price) };
     return { type: 'end', ...said, usage: modelUsage, usageEstimated: usage === undefined, model: ref };
   }
@@ -92,14 +88,19 @@ async function readPiece(body: StreamedBody, reply: Reply): Promise<string | und
   }
 }
 
-function phaseOf(reply: Reply): 'waiting' | 'speaking' | 'finished' {
+function findPhase(reply: Reply): 'waiting' | 'speaking' | 'finished' {
   if (reply.finished) return 'finished';
   return reply.started ? 'speaking' : 'waiting';
 }
 
-type TokenCounts = Pick<ModelUsage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens'>;
+interface TokenCounts {
+  /** All of the prompt, cached part included. */
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+}
 
-function countsOf(usage: NonNullable<FinishedReply['usage']>): TokenCounts {
+function countTokens(usage: NonNullable<FinishedReply['usage']>): TokenCounts {
   const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? 0;
   return {
     inputTokens: Math.round(usage.prompt_tokens),
@@ -109,13 +110,13 @@ function countsOf(usage: NonNullable<FinishedReply['usage']>): TokenCounts {
 }
 
 function estimateUsage(request: ModelRequest, reply: FinishedReply): TokenCounts {
-  const prompt = [request.system, ...request.messages.map(wordsOf)].join('\n');
+  const prompt = [request.system, ...request.messages.map(listWords)].join('\n');
   const said = [reply.text, ...reply.toolCalls.map((call) => call.name + call.arguments)].join('\n');
   const tools = request.tools.length > 0 ? JSON.stringify(request.tools) : '';
   return { inputTokens: estimateTokens(prompt) + estimateTokens(tools), outputTokens: estimateTokens(said), cachedInputTokens: 0 };
 }
 
-function wordsOf(message: ModelRequest['messages'][number]): string {
+function listWords(message: ModelRequest['messages'][number]): string {
   switch (message.role) {
     case 'user':
       return typeof message.content === 'string'
@@ -125,5 +126,80 @@ function wordsOf(message: ModelRequest['messages'][number]): string {
       return [message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
     case 'tool':
       return message.output;
+  }
+}
+
+/** US dollars of one call; null when the model has no price. Prices are per million tokens. */
+export function costUsd(tokens: TokenCounts, price: ModelFacts['price']): number | null {
+  if (price === undefined) return null;
+  const fresh = Math.max(0, tokens.inputTokens - tokens.cachedInputTokens);
+  const cached = tokens.cachedInputTokens * (price.cachedInput ?? price.input);
+  return (fresh * price.input + cached + tokens.outputTokens * price.output) / 1_000_000;
+}
+
+/** calling → waiting (headers came) → speaking (text or a call began) → finished (finish reason seen). */
+type CallPhase = 'calling' | 'waiting' | 'speaking' | 'finished';
+
+/**
+ * Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long.
+ */
+class CallDeadline {
+  readonly #limits: ModelLimits;
+  readonly #caller: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #overall: NodeJS.Timeout;
+  #silence: NodeJS.Timeout;
+  #phase: CallPhase = 'calling';
+  #expired: CallFailure | undefined;
+
+  constructor(caller: AbortSignal, limits: ModelLimits) {
+    this.#caller = caller;
+    this.#limits = limits;
+    this.#overall = setTimeout(() => this.#expire(timedOut(`no end after ${String(limits.attemptMs)} ms`)), limits.attemptMs);
+    this.#silence = this.#watch();
+    caller.addEventListener('abort', this.#abort, { once: true });
+    if (caller.aborted) this.#abort();
+  }
+
+  /** For the request. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The failure, when it was this deadline that ended the attempt. */
+  get expired(): CallFailure | undefined {
+    return this.#expired;
+  }
+
+  /** The provider gave a sign of life. */
+  heard(phase: CallPhase): void {
+    if (phase === this.#phase) {
+      this.#silence.refresh();
+      return;
+    }
+    this.#phase = phase;
+    clearTimeout(this.#silence);
+    this.#silence = this.#watch();
+  }
+
+  /** Call it when the attempt is over. */
+  clear(): void {
+    clearTimeout(this.#silence);
+    clearTimeout(this.#overall);
+    this.#caller.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => this.#controller.abort(this.#caller.reason);
+
+  #watch(): NodeJS.Timeout {
+    const { headersMs, firstByteMs, idleMs, afterFinishMs } = this.#limits;
+    const patienceMs = { calling: Math.min(headersMs, firstByteMs), waiting: firstByteMs, speaking: idleMs, finished: afterFinishMs };
+    const silenceMs = patienceMs[this.#phase];
+    return setTimeout(() => this.#expire(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
+  }
+
+  #expire(failure: CallFailure): void {
+    this.#expired = failure;
+    this.#controller.abort(failure);
   }
 }

@@ -21,7 +21,7 @@ interface Dialect {
 
 const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false };
 
-function dialectOf(baseUrl: string): Dialect {
+function findDialect(baseUrl: string): Dialect {
   const host = new URL(baseUrl).hostname;
   if (host === 'api.openai.com') return { maxTokensField: 'max_completion_tokens', streamOptions: true, promptCacheKey: true };
   if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
@@ -31,7 +31,7 @@ function dialectOf(baseUrl: string): Dialect {
 
 /** The body of one call. The same conversation gives the same bytes, so that prompt caches match. */
 export function chatRequest(model: UsableModel, request: ModelRequest): Body {
-  const dialect = dialectOf(model.provider.baseUrl);
+  const dialect = findDialect(model.provider.baseUrl);
   const messages = request.messages.flatMap((message) => toMessage(message, model.facts.images));
   return {
     model: model.name,

@@ -2,12 +2,10 @@ import type { Embedder } from '@concierge/contract';
 import type OpenAI from 'openai';
 import { z } from 'zod';
 import type { Providers } from '../providers.ts';
-import { asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
+import { asModelError, mayRepeat, pause, redact, waitBefore, defaultModelLimits, type ModelLimits } from './attempts.ts';
 import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';
-import { openClient } from './client.ts';
-import type { FailedAttempt } from './fallback-model.ts';
-import { defaultModelLimits, type ModelLimits } from './limits.ts';
-import { HttpTransport, StreamedResponse } from './transport.ts';
+import { openClient, HttpTransport, StreamedResponse } from './transport.ts';
+import type { FailedAttempt } from './models.ts';
 
 export interface EmbeddingsUsage {
   /** `provider/model`. */
@@ -97,16 +95,16 @@ export class Embeddings implements Embedder {
       const request = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' as const };
       const response = await this.#client.embeddings.create(request, { signal: AbortSignal.any([signal, deadline]) }).asResponse();
       if (!(response instanceof StreamedResponse)) throw brokenStream('the answer has no body');
-      return this.#vectorsOf(await response.stream.readAll(BODY_MAX_CHARACTERS), texts.length);
+      return this.#readVectors(await response.stream.readAll(BODY_MAX_CHARACTERS), texts.length);
     } catch (error) {
       throw deadline.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
     }
   }
 
-  #vectorsOf(body: string, count: number): Float32Array[] {
+  #readVectors(body: string, count: number): Float32Array[] {
     const { data, usage } = parseAnswer(body);
     const inOrder = data.toSorted((one, other) => one.index - other.index);
-    if (inOrder.length !== count || inOrder.some(({ index }, place) => index !== place)) {
+    if (inOrder.length !== count || inOrder.some(({ index }, position) => index !== position)) {
       throw brokenStream(`${String(data.length)} vectors came for ${String(count)} texts`);
     }
     const dimensions = this.#dimensions ?? inOrder[0]?.embedding.length;

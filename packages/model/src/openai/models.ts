@@ -1,11 +1,10 @@
 import type { ModelFacts } from '@concierge/contract';
-import { ModelError } from '../model-error.ts';
-import type { Model } from '../model.ts';
+import { ModelError, type Model, isContextOverflow, type ModelErrorKind, type ModelEvent, type ModelRequest } from '../model.ts';
 import { findModel, type Providers, type UsableModel } from '../providers.ts';
 import { ChatModel } from './chat-model.ts';
-import { FallbackModel, type FailedAttempt } from './fallback-model.ts';
-import { defaultModelLimits, type ModelLimits } from './limits.ts';
+import { defaultModelLimits, type ModelLimits, asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { HttpTransport } from './transport.ts';
+import { toCallFailure, type CallFailure } from './call-failure.ts';
 
 export interface ModelsOptions {
   readonly providers: Providers;
@@ -43,7 +42,7 @@ export class Models {
    * is reported and passed over. Throws `ModelError` (`rejected`) when none is left.
    */
   forRef(ref: string = this.#providers.default): ProviderModel {
-    const line = [...new Set([ref, ...this.#providers.fallbacks])].flatMap((each) => this.#modelOf(each));
+    const line = [...new Set([ref, ...this.#providers.fallbacks])].flatMap((each) => this.#listModels(each));
     const [first] = line;
     if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref });
     return new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt });
@@ -54,7 +53,7 @@ export class Models {
     this.#transport.close();
   }
 
-  #modelOf(ref: string): ChatModel[] {
+  #listModels(ref: string): ChatModel[] {
     const usable = findModel(this.#providers, ref);
     if (usable === undefined) {
       this.#onFailedAttempt({
@@ -75,5 +74,110 @@ export class Models {
     const opened = new ChatModel(model, { transport: this.#transport, limits: this.#limits });
     this.#models.set(model.ref, opened);
     return opened;
+  }
+}
+
+export interface FailedAttempt {
+  /** `provider/model`. */
+  readonly model: string;
+  /** From 1, per model; 0 when the model could not be asked at all. */
+  readonly attempt: number;
+  readonly kind: ModelErrorKind;
+  readonly status: number | undefined;
+  /** What the provider calls the failure, when it names one. */
+  readonly code: string | undefined;
+  /** For operators: may quote the provider, never a key. */
+  readonly reason: string;
+  /** Until the same model is asked again; null: it is not. */
+  readonly waitMs: number | null;
+}
+
+interface FallbackModelOptions {
+  readonly limits: ModelLimits;
+  readonly onFailedAttempt: (failure: FailedAttempt) => void;
+}
+
+interface Attempt {
+  readonly model: ChatModel;
+  readonly number: number;
+  /** The last model of the line: no other is left. */
+  readonly last: boolean;
+}
+
+/** How often a silent model is asked where there is no other. */
+const SILENT_ATTEMPTS = 2;
+
+/** Asks the models of a line, each a few times, until one has answered to the end. */
+class FallbackModel implements Model {
+  readonly ref: string;
+  readonly facts: ModelFacts;
+  readonly isContextOverflow = isContextOverflow;
+  readonly #line: readonly ChatModel[];
+  readonly #options: FallbackModelOptions;
+
+  /** `line` must not be empty. */
+  constructor(line: readonly ChatModel[], options: FallbackModelOptions) {
+    const [first] = line;
+    if (first === undefined) throw new RangeError('a line of models needs a first one');
+    this.ref = first.facts.ref;
+    this.facts = first.facts.facts;
+    this.#line = line;
+    this.#options = options;
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, void, undefined> {
+    /** The model whose text was emitted without an end. */
+    let spokenBy: ChatModel | undefined;
+    let failure: CallFailure | undefined;
+    for (const attempt of this.#attempts(() => failure)) {
+      signal.throwIfAborted();
+      let voided = spokenBy;
+      try {
+        for await (const event of attempt.model.attempt(request, signal)) {
+          // A reset is emitted only when other text follows: a cut answer beats none.
+          if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
+          voided = undefined;
+          spokenBy = attempt.model;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = toCallFailure(error);
+        const waitMs = this.#report(attempt, failure);
+        const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
+        if (isHopeless) throw asModelError(failure, { ref: attempt.model.facts.ref, apiKey: attempt.model.facts.provider.apiKey });
+        if (waitMs !== null) await pause(waitMs, signal);
+      }
+    }
+  }
+
+  /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
+  *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
+    for (const [index, model] of this.#line.entries()) {
+      for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
+        const attempt = { model, number, last: index === this.#line.length - 1 };
+        yield attempt;
+        const failure = lastFailure();
+        if (failure !== undefined && !this.#isRepeated(attempt, failure)) break;
+      }
+    }
+  }
+
+  #isRepeated({ number, last }: Attempt, failure: CallFailure): boolean {
+    const { limits } = this.#options;
+    if (failure.remedy === 'elsewhere') return last && number < Math.min(SILENT_ATTEMPTS, limits.attempts);
+    return number < limits.attempts && mayRepeat(failure, limits);
+  }
+
+  /** The wait before the same model is asked again; null when it is not. */
+  #report(attempt: Attempt, failure: CallFailure): number | null {
+    const { model, number } = attempt;
+    const { limits } = this.#options;
+    const waitMs = this.#isRepeated(attempt, failure) ? waitBefore(number, { failure, limits }) : null;
+    const reason = redact(failure.message, model.facts.provider.apiKey);
+    const { kind, status, code } = failure;
+    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
+    return waitMs;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CallFailure } from './call-failure.ts';
-import { openEventParser } from './reply.ts';
+import { openEventParser, ToolCallSlots, type ToolCallDelta, Chunk, plainTextChunk } from './reply.ts';
 
 function read(...pieces: string[]): string[] {
   const found: string[] = [];
@@ -38,5 +38,81 @@ describe('the events of a reply', () => {
       for (let fed = 0; fed <= 64; fed += 1) events.feed(megabyte);
     };
     expect(feedAll).toThrow(CallFailure);
+  });
+});
+
+function assemble(...deltas: ToolCallDelta[]) {
+  const slots = new ToolCallSlots();
+  for (const delta of deltas) slots.add(delta);
+  return slots.finish();
+}
+
+describe('ToolCallSlots', () => {
+  it('joins arguments by index', () => {
+    expect(
+      assemble(
+        { index: 0, id: 'a', function: { name: 'read', arguments: '{"p' } },
+        { index: 1, id: 'b', function: { name: 'write', arguments: '' } },
+        { index: 0, function: { arguments: '":1}' } },
+        { index: 1, function: { arguments: '{}' } },
+      ),
+    ).toEqual([
+      { id: 'a', name: 'read', arguments: '{"p":1}' },
+      { id: 'b', name: 'write', arguments: '{}' },
+    ]);
+  });
+
+  it('distinguishes parallel calls that all carry index 0', () => {
+    expect(
+      assemble(
+        { index: 0, id: 'a', function: { name: 'read', arguments: '{}' } },
+        { index: 0, id: 'b', function: { name: 'read', arguments: '{"x":1}' } },
+      ),
+    ).toEqual([
+      { id: 'a', name: 'read', arguments: '{}' },
+      { id: 'b', name: 'read', arguments: '{"x":1}' },
+    ]);
+  });
+
+  it('takes deltas without an index as belonging to the last call', () => {
+    expect(assemble({ id: 'a', function: { name: 'read', arguments: '{' } }, { function: { arguments: '}' } })).toEqual([
+      { id: 'a', name: 'read', arguments: '{}' },
+    ]);
+  });
+
+  it('takes a name once however often it is repeated', () => {
+    expect(
+      assemble({ index: 0, id: 'a', function: { name: 'read' } }, { index: 0, id: 'a', function: { name: 'read', arguments: '{}' } }),
+    ).toEqual([{ id: 'a', name: 'read', arguments: '{}' }]);
+  });
+
+  it('gives the second of two calls with one id another', () => {
+    const [first, second] = assemble({ index: 0, id: 'a', function: { name: 'x' } }, { index: 1, id: 'a', function: { name: 'y' } });
+    expect(first?.id).toBe('a');
+    expect(second?.id).toMatch(/^call_[0-9a-f]{32}$/u);
+  });
+});
+
+const choice = (delta: object, rest: object = {}): object => ({ id: 'x', choices: [{ index: 0, delta, finish_reason: null, ...rest }] });
+
+describe('plainTextChunk', () => {
+  it('reads a piece of text as the schema does', () => {
+    const chunk = choice({ content: 'hello' });
+    const parsed = Chunk.parse(chunk);
+    expect(plainTextChunk(chunk)?.choices?.[0]?.delta).toEqual(parsed.choices?.[0]?.delta);
+    expect(plainTextChunk(chunk)?.choices?.[0]?.index).toBe(parsed.choices?.[0]?.index);
+  });
+
+  it.each([
+    ['an end', choice({ content: '' }, { finish_reason: 'stop' })],
+    ['a tool call', choice({ content: '', tool_calls: [{ index: 0 }] })],
+    ['a refusal', choice({ content: '', refusal: 'no' })],
+    ['typed parts', choice({ content: [{ text: 'hello' }] })],
+    ['another choice', choice({ content: 'hello' }, { index: 1 })],
+    ['usage', { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }],
+    ['an error', { error: { message: 'broken' }, choices: [] }],
+    ['no object', 'text'],
+  ])('leaves %s to the schema', (_name, json) => {
+    expect(plainTextChunk(json)).toBeUndefined();
   });
 });

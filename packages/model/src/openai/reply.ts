@@ -2,8 +2,74 @@ import type { ToolCall } from '@concierge/contract';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import type { ModelFinishReason } from '../model.ts';
 import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
-import { Chunk, plainTextChunk, textOfContent, type ChunkUsage } from './chunk.ts';
-import { ToolCallSlots } from './tool-call-slots.ts';
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+
+const ToolCallDelta = z.object({
+  index: z.number().nullish(),
+  id: z.string().nullish(),
+  function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+});
+export type ToolCallDelta = z.infer<typeof ToolCallDelta>;
+
+/** Mistral's reasoning models send `content` in typed parts; the ones without `text` are thoughts. */
+const ContentParts = z.array(z.object({ text: z.string().optional().catch(undefined) }));
+
+const Choice = z.object({
+  index: z.number().nullish(),
+  delta: z
+    .object({
+      content: z.union([z.string(), ContentParts]).nullish(),
+      refusal: z.string().nullish(),
+      tool_calls: z.array(ToolCallDelta).nullish(),
+    })
+    .nullish(),
+  finish_reason: z.string().nullish(),
+});
+
+const Usage = z.object({
+  prompt_tokens: z.number().nonnegative(),
+  completion_tokens: z.number().nonnegative(),
+  prompt_tokens_details: z.object({ cached_tokens: z.number().nonnegative().nullish() }).nullish(),
+  /** DeepSeek's name for cached tokens. */
+  prompt_cache_hit_tokens: z.number().nonnegative().nullish(),
+});
+type ChunkUsage = z.infer<typeof Usage>;
+
+/** One `data:` of a streamed chat completion: what we read of it, as lenient as the many compatible servers need it. */
+export const Chunk = z.object({
+  choices: z.array(Choice).nullish(),
+  usage: Usage.nullish().catch(null),
+  error: z.unknown().optional(),
+});
+export type Chunk = z.infer<typeof Chunk>;
+
+/**
+ * Most chunks by far are one piece of text and nothing else. Those are known at a glance, for a tenth of what the
+ * schema costs; for any other the schema decides.
+ */
+export function plainTextChunk(json: unknown): Chunk | undefined {
+  if (!isRecord(json) || json['error'] != null || json['usage'] != null || !Array.isArray(json['choices'])) return undefined;
+  const choices: unknown[] = json['choices'];
+  const [choice] = choices;
+  if (choices.length !== 1 || !isRecord(choice) || choice['finish_reason'] != null) return undefined;
+  const content = plainContent(choice['delta']);
+  return content === undefined || choice['index'] !== 0 ? undefined : { choices: [{ index: 0, delta: { content } }] };
+}
+
+function plainContent(delta: unknown): string | undefined {
+  if (!isRecord(delta) || delta['tool_calls'] != null || delta['refusal'] != null) return undefined;
+  return typeof delta['content'] === 'string' ? delta['content'] : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOfContent(content: string | z.infer<typeof ContentParts> | null | undefined): string {
+  if (typeof content === 'string') return content;
+  return content?.map((part) => part.text ?? '').join('') ?? '';
+}
 
 /**
  * The limit of all chunks of one reply, far above the longest there is; what comes over it is a fault, and memory is
@@ -135,4 +201,57 @@ function parseChunk(data: string): Chunk {
   const parsed = Chunk.safeParse(json);
   if (!parsed.success) throw brokenStream('a chunk has not the shape of one', parsed.error);
   return parsed.data;
+}
+
+interface Slot {
+  readonly index: number;
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/** Puts tool calls together from their deltas. */
+export class ToolCallSlots {
+  readonly #slots: Slot[] = [];
+
+  get size(): number {
+    return this.#slots.length;
+  }
+
+  add(delta: ToolCallDelta): void {
+    const slot = this.#findSlot(delta);
+    if (delta.id) slot.id = delta.id;
+    // Assigned, not appended: some servers repeat the whole name with every delta.
+    if (delta.function?.name) slot.name = delta.function.name;
+    slot.arguments += delta.function?.arguments ?? '';
+  }
+
+  /** Did some call never get a name? It cannot be run, nor sent back in the history. */
+  get nameless(): boolean {
+    return this.#slots.some((slot) => slot.name === '');
+  }
+
+  /** Ids are kept where the provider gave one that is unique here. */
+  finish(): ToolCall[] {
+    const taken = new Set<string>();
+    return this.#slots.map(({ id, name, arguments: text }) => {
+      const unique = id === '' || taken.has(id) ? `call_${randomUUID().replaceAll('-', '')}` : id;
+      taken.add(unique);
+      return { id: unique, name, arguments: text };
+    });
+  }
+
+  /**
+   * Finds a call by index, but a delta with another id and name opens a new call: servers in front of Gemini send every
+   * parallel call with index 0 (https://github.com/QuantumNous/new-api/pull/2701), others send no index at all.
+   */
+  #findSlot(delta: ToolCallDelta): Slot {
+    const index = delta.index ?? this.#slots.at(-1)?.index ?? 0;
+    const slot = this.#slots.findLast((candidate) => candidate.index === index);
+    const startsAnother = slot !== undefined && delta.id && slot.id !== '' && delta.id !== slot.id && delta.function?.name;
+    if (slot !== undefined && !startsAnother) return slot;
+    const opened = { index, id: '', name: '', arguments: '' };
+    this.#slots.push(opened);
+    return opened;
+  }
 }

@@ -3,14 +3,15 @@ import { once } from 'node:events';
 import { Duplex, Readable, Writable } from 'node:stream';
 import { MemoryWatch } from '@concierge/runtime';
 import { CommandOutput } from '../command-output.ts';
-import { endOfCode } from '../command-end.ts';
+import { readExitCode, StopWatch } from '../stop-watch.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
-import { StopWatch } from '../stop-watch.ts';
 import type { CommandCgroup } from './cgroups.ts';
-import { isCovered } from './mount-check.ts';
 import type { OutputPipe } from './output-pipes.ts';
-import { namespaceEnded } from './process-tree.ts';
 import { bubblewrapArguments, descriptorContents, descriptors, type CommandPlan } from './template.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { workspacePath, type Workspace } from '../workspace.ts';
+import { setTimeout as wait } from 'node:timers/promises';
 
 const complaintMaxBytes = 4096;
 const failed = 'bubblewrap could not make the sandbox.';
@@ -74,7 +75,7 @@ export class BubblewrapCommand {
     // command left.
     if (this.#status.firstProcessId !== undefined) await namespaceEnded(this.#status.firstProcessId);
     const output = this.#output.end();
-    return { end: this.#endOf(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
+    return { end: this.#readEnd(watch), output, outputBytes: this.#output.bytes, durationMs: performance.now() - startedMs };
   }
 
   async #startOrKill(watch: StopWatch): Promise<void> {
@@ -135,13 +136,13 @@ export class BubblewrapCommand {
     void this.#status.firstProcess.then(kill);
   }
 
-  #endOf(watch: StopWatch): CommandEnd {
+  #readEnd(watch: StopWatch): CommandEnd {
     if (watch.reason !== undefined) return { kind: watch.reason };
     if (this.#failure !== undefined) throw this.#failure;
     const code = this.#status.exitCode;
     if (code !== 0 && this.#run.cgroup?.ranOutOfMemory === true) return { kind: 'out_of_memory' };
     if (code === undefined) throw new SandboxUnavailable(failed, { cause: new Error(this.#complaint.trim()) });
-    return endOfCode(code);
+    return readExitCode(code);
   }
 }
 
@@ -180,5 +181,67 @@ function kill(processId: number): void {
     process.kill(processId, 'SIGKILL');
   } catch {
     // It has ended by itself meanwhile.
+  }
+}
+
+interface Mount {
+  /** The part of its file system that is mounted. */
+  readonly source: string;
+  readonly device: string;
+  readonly isReadOnly: boolean;
+}
+
+/**
+ * Whether every name is covered that must be covered. Checked after the sandbox has been made and before the command
+ * starts: even when a name was swapped for a link in between, the cover is where the name is, or the command never
+ * runs. The kernel answers from memory: a detour over the thread pool would take longer.
+ */
+function isCovered(processId: number, { maskedFolders, maskedFiles, readOnly }: Workspace): boolean {
+  const mounts = parseMounts(readFileSync(`/proc/${String(processId)}/mountinfo`, 'utf8'));
+  const workspace = mounts.get(workspacePath);
+  if (workspace === undefined) return false;
+  const masks = [...maskedFolders, ...maskedFiles.map(({ name }) => name)].map((name) => mounts.get(join(workspacePath, name)));
+  if (!masks.every((mount) => mount !== undefined && mount.isReadOnly && mount.device !== workspace.device)) return false;
+  return readOnly.every((name) => {
+    const mount = mounts.get(join(workspacePath, name));
+    return mount !== undefined && mount.isReadOnly && mount.device === workspace.device && mount.source === join(workspace.source, name);
+  });
+}
+
+/** The last mount on a path is the visible one. */
+function parseMounts(text: string): Map<string, Mount> {
+  const mounts = new Map<string, Mount>();
+  for (const line of text.split('\n')) {
+    const [, , device, source, target, options] = line.split(' ');
+    if (device === undefined || source === undefined || target === undefined || options === undefined) continue;
+    mounts.set(unescape(target), { device, source: unescape(source), isReadOnly: options.split(',').includes('ro') });
+  }
+  return mounts;
+}
+
+/** The kernel writes blanks and backslashes as octal numbers. */
+function unescape(path: string): string {
+  return path.replaceAll(/\\(\d{3})/gu, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+/** Together five seconds, far more than it takes. */
+const lookEveryMs = 2;
+const looksMax = 2500;
+
+/**
+ * Waits until the first process of a pid namespace has ended, and with it all others: the kernel ends it last. It is
+ * not a child of this process, so it is polled. Bounded: a killed process that does not die, because a disk does not
+ * answer, is left to the end of the turn.
+ */
+async function namespaceEnded(firstId: number): Promise<void> {
+  for (let look = 0; look < looksMax && !hasEnded(firstId); look += 1) await wait(lookEveryMs);
+}
+
+/** A dead process that its parent has not reaped counts as ended. */
+function hasEnded(processId: number): boolean {
+  try {
+    return /^\d+ \(.*\) [ZX] /su.test(readFileSync(`/proc/${String(processId)}/stat`, 'latin1'));
+  } catch {
+    return true;
   }
 }

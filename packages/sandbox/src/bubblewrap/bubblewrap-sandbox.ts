@@ -1,19 +1,23 @@
 import { posix } from 'node:path';
-import type { SandboxLimits } from '../limits.ts';
 import {
+  defaultLimits,
+  type SandboxLimits,
   SandboxUnavailable,
   type CommandResult,
   type RunOptions,
   type Sandbox,
   type SandboxCommand,
   type SandboxRequest,
+  type Sandboxes,
 } from '../sandbox.ts';
 import { prepareWorkspace, workspacePath } from '../workspace.ts';
 import { BubblewrapCommand } from './bubblewrap-command.ts';
-import type { Cgroups, TurnCgroup } from './cgroups.ts';
-import type { OutputPipes } from './output-pipes.ts';
+import { Cgroups, type TurnCgroup } from './cgroups.ts';
+import { OutputPipes } from './output-pipes.ts';
 import { seccompProgram } from './seccomp.ts';
 import { SharedNamespace } from './shared-namespace.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 
 export interface BubblewrapSandboxOptions {
   readonly request: SandboxRequest;
@@ -78,7 +82,7 @@ export class BubblewrapSandbox implements Sandbox {
     this.#namespace = promise;
     try {
       return await this.#runWith(command, options, {
-        before: (doors) => SharedNamespace.making(this.#limits, this.#asRoot, doors),
+        before: (entryFiles) => SharedNamespace.making(this.#limits, this.#asRoot, entryFiles),
         onMade: (processId) => {
           resolve(SharedNamespace.of(processId, this.#asRoot));
         },
@@ -89,7 +93,7 @@ export class BubblewrapSandbox implements Sandbox {
   }
 
   async #runIn(namespace: SharedNamespace, command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    return this.#runWith(command, options, { before: (doors) => namespace.entering(doors), onMade: () => undefined });
+    return this.#runWith(command, options, { before: (entryFiles) => namespace.entering(entryFiles), onMade: () => undefined });
   }
 
   async #runWith(command: SandboxCommand, options: RunOptions, { before, onMade }: Entrance): Promise<CommandResult> {
@@ -108,7 +112,15 @@ export class BubblewrapSandbox implements Sandbox {
     };
     const pipe = await this.#pipes.take();
     try {
-      return await new BubblewrapCommand({ plan, before: before(cgroup?.doors ?? []), command, options, cgroup, pipe, onMade }).result();
+      return await new BubblewrapCommand({
+        plan,
+        before: before(cgroup?.entryFiles ?? []),
+        command,
+        options,
+        cgroup,
+        pipe,
+        onMade,
+      }).result();
     } finally {
       pipe.done();
       cgroup?.discard();
@@ -118,6 +130,67 @@ export class BubblewrapSandbox implements Sandbox {
 
 /** The arguments by which a command enters the turn's namespace. */
 interface Entrance {
-  readonly before: (doors: readonly string[]) => readonly string[];
+  readonly before: (entryFiles: readonly string[]) => readonly string[];
   readonly onMade: (processId: number) => void;
+}
+
+const checkTimeoutMs = 10_000;
+
+export interface BubblewrapSandboxesOptions {
+  /**
+   * Distinguishes this deployment's sandboxes from others' on the same machine: reaping ignores those. The data
+   * directory is a good value.
+   */
+  readonly deployment: string;
+  readonly limits?: Partial<SandboxLimits> | undefined;
+  /** false: as on a machine where this process may make no control groups. */
+  readonly useCgroups?: boolean;
+}
+
+/** Sandboxes made by `bwrap` on this machine, with this machine's programs. For where there is no engine. */
+export class BubblewrapSandboxes implements Sandboxes {
+  readonly kind = 'bubblewrap';
+  readonly #limits: SandboxLimits;
+  readonly #cgroups: Cgroups | undefined;
+  readonly #pipes = new OutputPipes();
+
+  constructor({ deployment, limits, useCgroups = true }: BubblewrapSandboxesOptions) {
+    this.#limits = { ...defaultLimits, ...limits };
+    this.#cgroups = useCgroups ? Cgroups.find(deployment) : undefined;
+  }
+
+  open(request: SandboxRequest): Sandbox {
+    return new BubblewrapSandbox({ request, limits: this.#limits, cgroups: this.#cgroups, pipes: this.#pipes });
+  }
+
+  /** Processes end with the worker by themselves, and nothing of a turn is on disk: what remains is control groups. */
+  async reap(isAlive: (ownerId: string) => Promise<boolean>): Promise<number> {
+    let removed = 0;
+    for (const ownerId of this.#cgroups?.owners() ?? []) {
+      if (!(await isAlive(ownerId))) removed += (await this.#cgroups?.remove(ownerId)) ?? 0;
+    }
+    return removed;
+  }
+
+  async check(): Promise<void> {
+    const asRoot = process.getuid?.() === 0;
+    const isolation = asRoot ? [] : ['--unshare-user', '--disable-userns'];
+    const [program = '', ...rest] = [
+      ...SharedNamespace.making(this.#limits, asRoot),
+      'bwrap',
+      '--unshare-pid',
+      '--unshare-net',
+      ...isolation,
+    ];
+    try {
+      await promisify(execFile)(program, [...rest, '--ro-bind', '/', '/', '--proc', '/proc', 'true'], { timeout: checkTimeoutMs });
+    } catch (error) {
+      throw new SandboxUnavailable('bubblewrap is not installed, or may not make namespaces on this machine.', { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#pipes.close();
+    await Promise.resolve();
+  }
 }

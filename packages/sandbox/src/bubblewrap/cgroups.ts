@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 
 const mountPoint = '/sys/fs/cgroup';
 const ours = 'concierge-sandbox';
@@ -121,7 +121,7 @@ export class CommandCgroup {
    * moment of all processors, which takes longer than making a sandbox. A single thread that moves itself need not
    * wait, through the file that only version 1 has.
    */
-  get doors(): readonly string[] {
+  get entryFiles(): readonly string[] {
     return this.#folders.map((folder) => join(folder, existsSync(join(folder, 'tasks')) ? 'tasks' : 'cgroup.procs'));
   }
 

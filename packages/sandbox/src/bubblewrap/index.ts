@@ -1,2 +1,2 @@
-export { BubblewrapSandboxes, type BubblewrapSandboxesOptions } from './bubblewrap-sandboxes.ts';
+export { BubblewrapSandboxes, type BubblewrapSandboxesOptions } from './bubblewrap-sandbox.ts';
 export { becomeOwner, bubblewrapFlags, descriptorContents, type SandboxPlan } from './template.ts';

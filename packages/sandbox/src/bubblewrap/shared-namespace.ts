@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 import { sharedTmp } from './template.ts';
 
 /** The shell steps into control groups before it becomes the next program: that one and all it makes begin in there. */
@@ -20,12 +20,12 @@ export class SharedNamespace implements Disposable {
   }
 
   /**
-   * The arguments before the first command of a turn, which makes the namespace. `doors` are the files of its control
+   * The arguments before the first command of a turn, which makes the namespace. `entryFiles` are the files of its control
    * group.
    */
-  static making(limits: SandboxLimits, asRoot: boolean, doors: readonly string[] = []): string[] {
+  static making(limits: SandboxLimits, asRoot: boolean, entryFiles: readonly string[] = []): string[] {
     const script = `${stepIn}; mount -t tmpfs -o size=${String(limits.tmpBytes)},mode=1777,nosuid,nodev tmp ${sharedTmp} && exec "$@"`;
-    return ['unshare', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user']), '/bin/sh', '-c', script, 'sh', ...doors, '--'];
+    return ['unshare', '--mount', ...(asRoot ? [] : ['--user', '--map-root-user']), '/bin/sh', '-c', script, 'sh', ...entryFiles, '--'];
   }
 
   /** Opens the namespace that the first command made, while that command lives. */
@@ -43,10 +43,10 @@ export class SharedNamespace implements Disposable {
   /**
    * The arguments before each further command. By path: a descriptor that it inherited would be open inside as well.
    */
-  entering(doors: readonly string[]): string[] {
-    const joining = doors.length === 0 ? [] : ['/bin/sh', '-c', `${stepIn}; exec "$@"`, 'sh', ...doors, '--'];
-    const users = this.#users === undefined ? [] : [`--user=${pathOf(this.#users)}`, '--preserve-credentials'];
-    return [...joining, 'nsenter', ...users, `--mount=${pathOf(this.#mounts)}`];
+  entering(entryFiles: readonly string[]): string[] {
+    const joining = entryFiles.length === 0 ? [] : ['/bin/sh', '-c', `${stepIn}; exec "$@"`, 'sh', ...entryFiles, '--'];
+    const users = this.#users === undefined ? [] : [`--user=${buildPath(this.#users)}`, '--preserve-credentials'];
+    return [...joining, 'nsenter', ...users, `--mount=${buildPath(this.#mounts)}`];
   }
 
   [Symbol.dispose](): void {
@@ -55,6 +55,6 @@ export class SharedNamespace implements Disposable {
   }
 }
 
-function pathOf(descriptor: number): string {
+function buildPath(descriptor: number): string {
   return `/proc/${String(process.pid)}/fd/${String(descriptor)}`;
 }

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxLimits } from '../limits.ts';
+import type { SandboxLimits } from '../sandbox.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
 import { seccompProgram } from './seccomp.ts';
 
@@ -60,7 +60,7 @@ export function bubblewrapArguments(plan: CommandPlan): string[] {
 
 /** All of bubblewrap's arguments for a sandbox; `tmp` are the arguments that make /tmp. */
 export function bubblewrapFlags(plan: SandboxPlan, tmp: readonly string[]): string[] {
-  return [...isolation(plan), ...environment(), ...system(), ...tmp, ...places(plan), ...covers(plan.workspace), '--chdir', plan.cwd];
+  return [...isolation(plan), ...environment(), ...system(), ...tmp, ...bindFolders(plan), ...covers(plan.workspace), '--chdir', plan.cwd];
 }
 
 /** What bubblewrap reads, by descriptor. */
@@ -113,7 +113,7 @@ function systemFolder(path: string): string[] {
   return stats.isSymbolicLink() ? ['--symlink', join('usr', path), path] : ['--ro-bind', path, path];
 }
 
-function places({ workspace, dispatcherFolder }: SandboxPlan): string[] {
+function bindFolders({ workspace, dispatcherFolder }: SandboxPlan): string[] {
   return [
     ['--bind', workspace.root, workspacePath],
     dispatcherFolder === undefined ? [] : ['--ro-bind', dispatcherFolder, dispatcherPath],

@@ -1,1 +1,1 @@
-export { DockerSandboxes, type DockerSandboxesOptions } from './docker-sandboxes.ts';
+export { DockerSandboxes, type DockerSandboxesOptions } from './docker-sandbox.ts';

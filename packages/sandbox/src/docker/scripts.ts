@@ -25,7 +25,7 @@ exit $code`;
 /**
  * Ends every process of the container but its own two and those of the commands named by the arguments: also what hid
  * from its command. A process belongs to a command when the topmost above it (an exec: its parent is outside) carries
- * that command's mark. Stopped first, so that nothing multiplies while it is being counted. 0: nothing was left at the
+ * that command's tag. Stopped first, so that nothing multiplies while it is being counted. 0: nothing was left at the
  * last look.
  */
 const sweep = `
@@ -39,7 +39,7 @@ isKept() {
   [ "$1" = "$own" ] && return 0
   line=
   { read -r line < "/proc/$1/cmdline"; } 2>/dev/null
-  for mark in $kept; do case $line in *"$mark"*) return 0 ;; esac; done
+  for tag in $kept; do case $line in *"$tag"*) return 0 ;; esac; done
   return 1
 }
 round=0
@@ -79,13 +79,13 @@ for file in /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.event
 done
 exit 0`;
 
-/** The mark stands in the first line of the process's command line: the search reads only that line. */
-export function launchOf(mark: string, argv: readonly string[]): string[] {
-  return [...subreaper, '/bin/sh', '-c', `: ${mark}${launch}`, 'sh', ...argv];
+/** The tag stands in the first line of the process's command line: the search reads only that line. */
+export function buildLaunch(tag: string, argv: readonly string[]): string[] {
+  return [...subreaper, '/bin/sh', '-c', `: ${tag}${launch}`, 'sh', ...argv];
 }
 
-export function sweepBut(marks: readonly string[]): string[] {
-  return ['/bin/sh', '-c', sweep, 'sh', ...marks];
+export function sweepBut(tags: readonly string[]): string[] {
+  return ['/bin/sh', '-c', sweep, 'sh', ...tags];
 }
 
 /** Writes how many processes the kernel has killed for lack of memory. */

@@ -1,9 +1,8 @@
 import { isAbsolute, join, posix, relative } from 'node:path';
 import type { ContainerCreateOptions } from 'dockerode';
-import type { SandboxLimits } from '../limits.ts';
-import { SandboxUnavailable, type SandboxRequest } from '../sandbox.ts';
+import { SandboxUnavailable, type SandboxRequest, type SandboxLimits } from '../sandbox.ts';
 import { dispatcherPath, workspacePath, type Workspace } from '../workspace.ts';
-import { seccompProfile } from './seccomp-profile.ts';
+import { ENOSYS, EPERM, namespaceFlags, refusedCalls, refusedSocketFamilies } from '../refused-calls.ts';
 
 export const labels = {
   deployment: 'concierge.deployment',
@@ -85,7 +84,7 @@ export function containerOptions({ engine, request, workspace }: ContainerPlan):
     HostConfig: {
       ...isolation(engine),
       ...resources(engine.limits),
-      ...places({ engine, request, workspace }),
+      ...bindFolders({ engine, request, workspace }),
     },
   };
 }
@@ -126,7 +125,7 @@ function resources(limits: SandboxLimits): ContainerCreateOptions['HostConfig'] 
  * workspace is covered by its path inside: the runtime resolves that within the container's own root, whatever it may
  * be a link to by then.
  */
-function places({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions['HostConfig'] {
+function bindFolders({ engine, request, workspace }: ContainerPlan): ContainerCreateOptions['HostConfig'] {
   const inside = (name: string): string => posix.join(workspacePath, name);
   const { dispatcherFolder } = request;
   return {
@@ -154,4 +153,26 @@ function onHost({ dataFolder }: EngineSettings, folder: string): string {
   if (below.startsWith('..') || isAbsolute(below))
     throw new SandboxUnavailable('A folder of the sandbox is outside the data directory, where the engine cannot reach it.');
   return join(dataFolder.onHost, below);
+}
+
+/**
+ * The refused calls as a profile for the engine (docs.docker.com/engine/security/seccomp). It takes the place of the
+ * engine's own list, which differs between versions: that of 20.10 allows io_uring and AF_VSOCK.
+ */
+function seccompProfile(): string {
+  const names = Object.keys(refusedCalls);
+  const refuse = { action: 'SCMP_ACT_ERRNO', errnoRet: EPERM };
+  return JSON.stringify({
+    defaultAction: 'SCMP_ACT_ALLOW',
+    syscalls: [
+      { names, ...refuse },
+      { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      ...namespaceFlags.map((flag) => ({
+        names: ['clone'],
+        ...refuse,
+        args: [{ index: 0, value: flag, valueTwo: flag, op: 'SCMP_CMP_MASKED_EQ' }],
+      })),
+      ...refusedSocketFamilies.map((family) => ({ names: ['socket'], ...refuse, args: [{ index: 0, value: family, op: 'SCMP_CMP_EQ' }] })),
+    ],
+  });
 }

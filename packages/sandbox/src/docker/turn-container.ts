@@ -5,12 +5,11 @@ import { Duplex, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import { CommandOutput } from '../command-output.ts';
-import { endOfCode } from '../command-end.ts';
+import { readExitCode, StopWatch } from '../stop-watch.ts';
 import { SandboxUnavailable, type CommandEnd, type CommandResult, type RunOptions, type SandboxCommand } from '../sandbox.ts';
-import { StopWatch } from '../stop-watch.ts';
 import { isUncovered, workspacePath } from '../workspace.ts';
 import { engineError, isGone, isMissing } from './engine-error.ts';
-import { countOfMemoryKills, launchOf, sweepBut } from './scripts.ts';
+import { countOfMemoryKills, buildLaunch, sweepBut } from './scripts.ts';
 import { containerOptions, type ContainerPlan } from './template.ts';
 
 const engineTimeoutMs = 30_000;
@@ -32,7 +31,7 @@ export class TurnContainer {
   readonly #plan: ContainerPlan;
   readonly #container: Docker.Container;
   readonly #lifeline: Duplex;
-  readonly #marks = new Set<string>();
+  readonly #tags = new Set<string>();
   #memoryKills = 0;
   /** A sweep must know all commands: none starts while one is under way. */
   #sweeping: Promise<void> = Promise.resolve();
@@ -73,16 +72,16 @@ export class TurnContainer {
   /** undefined when the container had ended before the command could start. */
   async run(command: SandboxCommand, options: RunOptions): Promise<CommandOutcome | undefined> {
     await this.#sweeping;
-    const mark = `concierge-${randomBytes(8).toString('hex')}`;
-    this.#marks.add(mark);
+    const tag = `concierge-${randomBytes(8).toString('hex')}`;
+    this.#tags.add(tag);
     try {
-      const exec = await this.#exec(launchOf(mark, command.argv), command);
+      const exec = await this.#exec(buildLaunch(tag, command.argv), command);
       if (exec === undefined) return undefined;
       const output = new CommandOutput(this.#plan.engine.limits.outputBytes, options.onOutput);
-      const end = await this.#endOf({ exec, output, mark, command, signal: options.signal });
+      const end = await this.#readEnd({ exec, output, tag, command, signal: options.signal });
       return { end, output: output.end(), outputBytes: output.bytes };
     } finally {
-      this.#marks.delete(mark);
+      this.#tags.delete(tag);
     }
   }
 
@@ -93,7 +92,7 @@ export class TurnContainer {
     this.#lifeline.destroy();
   }
 
-  async #endOf({ exec, output, mark, command, signal }: RunningCommand): Promise<CommandEnd> {
+  async #readEnd({ exec, output, tag, command, signal }: RunningCommand): Promise<CommandEnd> {
     const stopped = Promise.withResolvers<void>();
     using watch = new StopWatch(command.timeoutMs, signal, () => {
       stopped.resolve();
@@ -104,9 +103,9 @@ export class TurnContainer {
     if (watch.reason === undefined) {
       const code = await this.#exitCode(exec.exec);
       if (code === killedCode && (await this.#ranOutOfMemory())) return { kind: 'out_of_memory' };
-      return endOfCode(code);
+      return readExitCode(code);
     }
-    await this.#stop(mark);
+    await this.#stop(tag);
     await Promise.race([written, wait(lastWordsMs, undefined, { ref: false })]);
     exec.stream.destroy();
     return { kind: watch.reason };
@@ -130,8 +129,8 @@ export class TurnContainer {
    * Ends a command's processes, the other commands' not; when that cannot be done, the container ends, and them with
    * it.
    */
-  async #stop(mark: string): Promise<void> {
-    this.#marks.delete(mark);
+  async #stop(tag: string): Promise<void> {
+    this.#tags.delete(tag);
     const sweeping = this.#sweeping.then(async () => {
       if (!this.#isGone && !(await this.#sweep())) await this.remove();
     });
@@ -140,7 +139,7 @@ export class TurnContainer {
   }
 
   async #sweep(): Promise<boolean> {
-    const swept = await this.#ask(sweepBut([...this.#marks]), sweepTimeoutMs).catch(() => undefined);
+    const swept = await this.#ask(sweepBut([...this.#tags]), sweepTimeoutMs).catch(() => undefined);
     return swept?.code === 0;
   }
 
@@ -210,7 +209,7 @@ export type CommandOutcome = Omit<CommandResult, 'durationMs'>;
 interface RunningCommand {
   readonly exec: Exec;
   readonly output: CommandOutput;
-  readonly mark: string;
+  readonly tag: string;
   readonly command: SandboxCommand;
   readonly signal: AbortSignal;
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CompletionRequest, lastAsked, textOfMessage } from '@concierge/model/demo';
+import { CompletionRequest, lastAsked, readMessageText } from '@concierge/model/demo';
 import { readDirectives } from './scripted-model-directives.ts';
 import { playScript } from './scripted-model-player.ts';
 import { ScriptedEmbeddings } from './scripted-embeddings.ts';
@@ -155,7 +155,7 @@ export class ScriptedModel {
       body,
       raw,
       headers: request.headers,
-      userText: userMessage === undefined ? '' : textOfMessage(userMessage),
+      userText: userMessage === undefined ? '' : readMessageText(userMessage),
       round: body.messages.slice(lastUser + 1).filter((message) => message.role === 'assistant').length,
       startedAtMs: Date.now(),
       endedAtMs: undefined,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { limits } from '@concierge/contract';
+import { backoffMs, limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
 import { takeWakeups, depths, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
@@ -16,7 +16,7 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
  * death that could not be attributed.
  */
 const ALONE_MS = 10_000;
-const ALONE_DOUBLINGS_MAX = 6;
+const ALONE_MAX_MS = 64 * ALONE_MS;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
@@ -146,7 +146,7 @@ export class TurnWorker {
       return;
     }
     const { lanes, wakeupQueue } = this.#options.queue;
-    const aloneMs = ALONE_MS * 2 ** Math.min(voids, ALONE_DOUBLINGS_MAX);
+    const aloneMs = backoffMs(voids + 1, { firstMs: ALONE_MS, maxMs: ALONE_MAX_MS });
     await this.#gate.close(aloneMs);
     const leave = this.#gate.enter();
     let isAlone = true;

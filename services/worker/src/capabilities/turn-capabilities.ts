@@ -42,7 +42,7 @@ export function createCapabilities(capabilityFactories: CapabilityFactories, run
     runSubagents: subagents.runSubagents,
     requestStaff: capabilityFactories.requestStaff(run),
     findReplyWindow: (channel, to, lastInboundMs) =>
-      replyWindow(channelAdapters[channel].surface({ to }), { lastInboundMs, nowMs: Date.now() }),
+      replyWindow(channelAdapters[channel].rulesFor({ to }), { lastInboundMs, nowMs: Date.now() }),
     readUpload: capabilityFactories.readUpload(run),
     [Symbol.asyncDispose]: async () => {
       // What can still make requests closes first: a command may start sub-agents through its dispatcher.

@@ -1,4 +1,4 @@
-import { channelAdapters, type OpenBinding, type Surface } from '@concierge/channel';
+import { channelAdapters, type OpenBinding, type SendingRules } from '@concierge/channel';
 import { appNameOf, type ChannelView, type DeliveryProblem } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
@@ -9,7 +9,7 @@ export interface Connection {
   readonly scope: TenantScope;
   readonly binding: OpenBinding;
   readonly view: ChannelView;
-  readonly surface: Surface;
+  readonly surface: SendingRules;
 }
 
 /** undefined while nothing can be sent for this tenant on this channel. */
@@ -42,9 +42,9 @@ async function surfaceOfMessage(
   scope: TenantScope,
   { channel, identifiers }: ChannelView,
   { sessionId, to }: Delivery['message'],
-): Promise<Surface> {
+): Promise<SendingRules> {
   const adapter = channelAdapters[channel];
-  const isAsked = adapter.hasSurfacePerAccount?.(identifiers) === true;
+  const isAsked = adapter.hasRulesPerAccount?.(identifiers) === true;
   const account = isAsked ? (await scope.sessions.load(sessionId))?.chatApp?.account : undefined;
-  return adapter.surface({ to, identifiers, account });
+  return adapter.rulesFor({ to, identifiers, account });
 }

@@ -6,7 +6,7 @@ import {
   type Part,
   type ProviderSettings,
   type SendOutcome,
-  type Surface,
+  type SendingRules,
 } from '@concierge/channel';
 import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
@@ -174,7 +174,7 @@ export class Deliverer {
   }
 
   /** Renders once: every attempt sends the same. */
-  async #render(scope: TenantScope, delivery: Delivery, surface: Surface): Promise<Delivery> {
+  async #render(scope: TenantScope, delivery: Delivery, surface: SendingRules): Promise<Delivery> {
     const { id, text, template } = delivery.message;
     const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
     const step: DeliveryStep = {
@@ -185,7 +185,7 @@ export class Deliverer {
     return (await scope.outbox.record(id, [step])) ?? delivery.with([step]);
   }
 
-  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: Surface): Promise<boolean> {
+  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: SendingRules): Promise<boolean> {
     const heard = message.inboundAt === undefined ? [] : [Date.parse(message.inboundAt)];
     const known = replyWindow(surface, { lastInboundMs: heard[0], nowMs: this.#nowMs() });
     if (known.state !== 'closed') return false;

@@ -170,11 +170,13 @@ export class TurnPreparation {
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
       conversation,
-      model,
-      system,
+      agent: {
+        model,
+        system,
+        maxTurns,
+        loadImages: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
+      },
       tools,
-      imagesOf: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
-      maxTurns,
       signal,
       writer,
       compact: async (reason) => compact({ conversation, model, budget, writer, signal, onFallback }, reason),

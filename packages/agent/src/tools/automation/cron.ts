@@ -14,8 +14,7 @@ import { z } from 'zod';
 import { howToConnect } from '../messaging/turn-messaging.ts';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
-import { deliveryOf, timingOf } from './cron-arguments.ts';
-import { describeRun, describeSchedule, lineOf } from './describe-schedule.ts';
+import { readDelivery, readTiming, describeRun, describeSchedule, summarizeSchedule } from './describe-schedule.ts';
 
 const RUNS_LISTED = 20;
 
@@ -78,19 +77,19 @@ export const cron = defineTool({
       case 'create':
         return create(input, context);
       case 'show':
-        return show(idOf(input), context);
+        return show(readId(input), context);
       case 'update':
         return update(input, context);
       case 'pause':
-        return setEnabled(idOf(input), false, context);
+        return setEnabled(readId(input), false, context);
       case 'resume':
-        return setEnabled(idOf(input), true, context);
+        return setEnabled(readId(input), true, context);
       case 'remove':
-        return remove(idOf(input), context);
+        return remove(readId(input), context);
       case 'run':
-        return runNow(idOf(input), context);
+        return runNow(readId(input), context);
       case 'runs':
-        return listRuns(idOf(input), context);
+        return listRuns(readId(input), context);
     }
   },
 });
@@ -100,7 +99,7 @@ async function list({ schedules }: ToolContext): Promise<string> {
   const zone = await schedules.timezone();
   const damaged = broken.map(({ id, reason }) => `${id} cannot be used, its file is damaged: ${reason}. remove it, and create it anew.`);
   if (found.length === 0 && damaged.length === 0) return 'There are no schedules.';
-  return [...found.map((schedule) => lineOf(schedule, zone)), ...damaged].join('\n');
+  return [...found.map((schedule) => summarizeSchedule(schedule, zone)), ...damaged].join('\n');
 }
 
 async function create(input: Asked, context: ToolContext): Promise<string> {
@@ -109,9 +108,9 @@ async function create(input: Asked, context: ToolContext): Promise<string> {
   if (name === undefined || message === undefined) throw new ToolError('create needs name, message and one of cron, every, at.');
   if (input.id !== undefined) throw new ToolError('create takes no id: it makes one. To change a schedule use update.');
   const zone = await schedules.timezone();
-  const schedule = timingOf(input, zone);
+  const schedule = readTiming(input, zone);
   if (schedule === undefined) throw new ToolError('create needs exactly one of cron, every, at.');
-  const made = await schedules.create({ ...optionsOf(input), name, message, schedule, deliver: deliveryOf(input) ?? null }, callId);
+  const made = await schedules.create({ ...readOptions(input), name, message, schedule, deliver: readDelivery(input) ?? null }, callId);
   return `Created.\n${await describe(made, context)}`;
 }
 
@@ -132,17 +131,17 @@ async function describe(schedule: Schedule, { schedules, messaging }: ToolContex
 
 async function update(input: Asked, context: ToolContext): Promise<string> {
   const { schedules } = context;
-  const id = idOf(input);
+  const id = readId(input);
   const zone = await schedules.timezone();
   const before = await schedules.find(id);
   const kept = before !== undefined && 'cron' in before.schedule ? before.schedule : undefined;
   // A new zone alone moves the existing times.
   const asked =
     input.timezone !== undefined && input.at === undefined && input.every === undefined ? { cron: kept?.cron, ...input } : input;
-  const schedule = timingOf(asked, kept?.timezone ?? zone);
-  const deliver: ScheduleDelivery | null | undefined = deliveryOf(input);
+  const schedule = readTiming(asked, kept?.timezone ?? zone);
+  const deliver: ScheduleDelivery | null | undefined = readDelivery(input);
   const { name, message } = input;
-  const patch: SchedulePatch = { ...optionsOf(input), name, message, schedule, deliver };
+  const patch: SchedulePatch = { ...readOptions(input), name, message, schedule, deliver };
   if (Object.values(patch).every((value) => value === undefined)) throw new ToolError('update needs something to change.');
   await schedules.update(id, patch);
   return `Changed.\n${await show(id, context)}`;
@@ -168,7 +167,7 @@ async function listRuns(id: string, { schedules }: ToolContext): Promise<string>
   return runs.length === 0 ? 'It has not run yet.' : runs.map((run) => describeRun(run)).join('\n');
 }
 
-function optionsOf({
+function readOptions({
   agent,
   missed,
   overlap,
@@ -177,7 +176,7 @@ function optionsOf({
   return { agent, missed, overlap, jitterSeconds };
 }
 
-function idOf({ action, id }: Asked): string {
+function readId({ action, id }: Asked): string {
   if (id === undefined) throw new ToolError(`${action} needs id: the schedule’s, from list.`);
   return id;
 }

@@ -5,8 +5,15 @@ import {
   type ScheduleDelivery,
   type ScheduleRun,
   type ScheduleTiming,
+  channelSynonyms,
+  HttpUrl,
+  recipientOf,
+  channelDefinitions,
+  TimeZone,
+  type AppName,
 } from '@concierge/contract';
-import { jitterMs, nextTicks, type Tick } from '@concierge/tenant';
+import { jitterMs, nextTicks, type Tick, ZoneClock } from '@concierge/tenant';
+import { ToolError } from '../tool.ts';
 
 const RUNS_SHOWN = 5;
 
@@ -20,7 +27,7 @@ export function describeSchedule(
   return [
     `${id} "${name}", ${enabled ? 'enabled' : 'paused'}`,
     `When: ${timingWords(schedule.schedule)}${jitterSeconds === 0 ? '' : `, ${String(Math.round(jitterMs(schedule) / 1000))} seconds later each time`}`,
-    ...(enabled ? runsOf(schedule, zone) : []),
+    ...(enabled ? listRuns(schedule, zone) : []),
     `Agent: ${agent}. The reply goes ${deliveryWords(deliver)}.`,
     `Missed runs: ${missed}. While one is running: ${overlap}. This plan’s least distance: ${String(minutes)} minute${minutes === 1 ? '' : 's'}.`,
     `Message: ${message}`,
@@ -28,14 +35,14 @@ export function describeSchedule(
 }
 
 /** A schedule on one line. */
-export function lineOf(schedule: Schedule, zone: string): string {
+export function summarizeSchedule(schedule: Schedule, zone: string): string {
   const [next] = schedule.enabled ? nextTicks(schedule, Date.now(), 1) : [];
-  const when = next === undefined ? (schedule.enabled ? 'no run left' : 'paused') : `next ${tickWords(next, zoneOf(schedule, zone))}`;
+  const when = next === undefined ? (schedule.enabled ? 'no run left' : 'paused') : `next ${tickWords(next, findZone(schedule, zone))}`;
   return `${schedule.id} "${schedule.name}": ${timingWords(schedule.schedule)}; ${when}`;
 }
 
-function runsOf(schedule: Schedule, tenantZone: string): string[] {
-  const zone = zoneOf(schedule, tenantZone);
+function listRuns(schedule: Schedule, tenantZone: string): string[] {
+  const zone = findZone(schedule, tenantZone);
   const ticks = nextTicks(schedule, Date.now(), RUNS_SHOWN);
   if (ticks.length === 0) return ['Next runs: none, its time is over.'];
   return [`Next runs (${zone}):`, ...ticks.map((tick) => `- ${tickWords(tick, zone)}`)];
@@ -57,7 +64,7 @@ function tickWords({ atMs, movedFromWallMs }: Tick, zone: string): string {
   return `${words} (the clocks skip ${new Date(movedFromWallMs).toISOString().slice(11, 16)} that day, so it runs right after)`;
 }
 
-function zoneOf({ schedule }: Schedule, tenantZone: string): string {
+function findZone({ schedule }: Schedule, tenantZone: string): string {
   return 'cron' in schedule ? schedule.timezone : tenantZone;
 }
 
@@ -66,9 +73,10 @@ export function describeRun({ id, scheduledAt, trigger, outcome, reason, missedS
   const asked = trigger === 'manual' ? ' (asked for)' : '';
   const because = reason === null ? '' : `: ${reason}`;
   const more = missedSince === null ? '' : `; others before it, since ${missedSince}, have no entry`;
-  const ended = turn === null ? '' : `; turn ${turn.id} ${turn.status === 'waiting' ? 'is under way' : turn.status}${wordsOf(turn.error)}`;
+  const ended =
+    turn === null ? '' : `; turn ${turn.id} ${turn.status === 'waiting' ? 'is under way' : turn.status}${describeReason(turn.error)}`;
   const session = turn === null ? '' : `, conversation ${turn.contact_id}`;
-  const delivered = delivery === null ? '' : `; reply ${wordsOfDelivery(delivery)}${wordsOf(delivery.reason)}`;
+  const delivered = delivery === null ? '' : `; reply ${wordsOfDelivery(delivery)}${describeReason(delivery.reason)}`;
   return `${id} ${scheduledAt}${asked} ${outcome}${because}${more}${ended}${session}${delivered}`;
 }
 
@@ -89,6 +97,67 @@ const runDeliveryWords: Readonly<Record<RunDelivery['status'], string>> = {
   withheld: 'withheld',
 };
 
-function wordsOf(reason: string | null): string {
+function describeReason(reason: string | null): string {
   return reason === null ? '' : ` (${reason})`;
+}
+
+const local = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2})?$/u;
+const withOffset = /(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/u;
+
+interface AskedTiming {
+  readonly cron?: string | undefined;
+  readonly every?: string | undefined;
+  readonly at?: string | undefined;
+  readonly timezone?: string | undefined;
+}
+
+/** The time that a model asked for, as a schedule stores it; undefined when it asked for none. @throws ToolError */
+export function readTiming({ cron, every, at, timezone }: AskedTiming, defaultZone: string): ScheduleTiming | undefined {
+  const given = [cron, every, at].filter((value) => value !== undefined);
+  if (given.length > 1) throw new ToolError('Give exactly one of cron, every and at.');
+  if (timezone !== undefined && !TimeZone.safeParse(timezone).success)
+    throw new ToolError(`${timezone} is not a time zone: give an IANA name such as Europe/Berlin.`);
+  if (cron !== undefined) return { cron, timezone: timezone ?? defaultZone };
+  if (timezone !== undefined && at === undefined) throw new ToolError('timezone goes with cron or at: a fixed distance has no zone.');
+  if (every !== undefined) return { every };
+  return at === undefined ? undefined : { at: readMoment(at, timezone ?? defaultZone) };
+}
+
+function readMoment(at: string, zone: string): string {
+  const offset = withOffset.exec(at)?.[0] ?? '';
+  const text = at.slice(0, at.length - offset.length);
+  const wall = new Date(`${text}Z`);
+  // JavaScript would take a 31 February for a day in March.
+  if (!local.test(text) || Number.isNaN(wall.getTime()) || !wall.toISOString().startsWith(text))
+    throw new ToolError(`${at} is not a time: write 2027-01-31T09:00, or with an offset 2027-01-31T09:00+01:00.`);
+  if (offset !== '') return new Date(at).toISOString();
+  const { atMs, isMoved } = new ZoneClock(zone).toInstant(wall.getTime());
+  if (isMoved) throw new ToolError(`The clocks in ${zone} never show ${at}: they go forward over it. Choose another time.`);
+  return new Date(atMs).toISOString();
+}
+
+interface AskedDelivery {
+  readonly deliver_channel?: AppName | 'webhook' | 'none' | undefined;
+  readonly deliver_to?: string | undefined;
+}
+
+/** Undefined when neither argument was given, null for no delivery. @throws ToolError for half of it */
+export function readDelivery({ deliver_channel: app, deliver_to: to }: AskedDelivery): ScheduleDelivery | null | undefined {
+  if (app === undefined && to === undefined) return undefined;
+  if (app === 'none') {
+    if (to !== undefined) throw new ToolError('deliver_channel none sends nothing to anybody: leave deliver_to out.');
+    return null;
+  }
+  if (app === undefined || to === undefined)
+    throw new ToolError('deliver_channel and deliver_to go together: the app, and who gets it there; or webhook, and its URL.');
+  if (app === 'webhook') {
+    const url = HttpUrl.safeParse(to);
+    if (!url.success)
+      throw new ToolError(`"${to}" is no address of a webhook: give a URL that begins with https:// and has no password in it.`);
+    return { webhook: url.data };
+  }
+  const recipient = recipientOf(channelSynonyms[app], to);
+  if (recipient === undefined)
+    throw new ToolError(`"${to}" is nobody on ${app}: give ${channelDefinitions[channelSynonyms[app]].recipient.words}.`);
+  return { channel: channelSynonyms[app], to: recipient };
 }

@@ -1,8 +1,9 @@
-import { AppError } from '@concierge/contract';
+import { AppError, type UploadRef } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileAccess } from '../files/file-access.ts';
+import type { FileAccess, TurnDocuments } from '../tool-context.ts';
 import { Template, TemplateError } from './template.ts';
+import { pageArguments, buildPage, wrapLines } from '../page-lines.ts';
 
 const FOLDER = 'templates';
 const LISTED_MAX = 100;
@@ -79,4 +80,47 @@ async function described(files: FileAccess, name: string): Promise<string> {
     if (error instanceof TemplateError || error instanceof AppError) return `- ${name}, which cannot be used: ${error.message}`;
     throw error;
   }
+}
+
+const WHAT = `Text and PDF come as text, in pages with numbered lines: continue with offset. An image is shown to you in the message that follows the result.
+What a user attached is in the user's message already, shortened when it is long: call this for the rest, or to look again at something from earlier. Without id it lists what is attached in this conversation.`;
+
+export const viewAttachment = defineTool({
+  name: 'view_attachment',
+  domain: 'documents',
+  cs: 'narrow',
+  description: `Looks at an attachment: of this conversation, or any upload of this workspace whose id you have. ${WHAT}`,
+  narrowDescription: `Looks at an attachment of this conversation. ${WHAT}`,
+  schema: z.strictObject({
+    id: z.string().min(1).max(100).optional().describe('Id of the attachment, as in "u_0123…". Default: list what there is.'),
+    ...pageArguments,
+  }),
+  sideEffect: 'none',
+  run: async ({ id, offset, limit }, { documents, show, signal }) => {
+    if (id === undefined) return listing(await documents.list());
+    const upload = await documents.find(id);
+    if (upload === undefined) throw new ToolError(`There is no attachment "${id}". ${listing(await documents.list())}`);
+    if (upload.type.startsWith('image/')) return showImage(upload, documents, show);
+    const text = wrapLines((await documents.text(upload, signal)) ?? '');
+    if (text.trim() === '')
+      return `${named(upload)}: no text could be read from this file. It may be a scan; ask for the text or for a picture of it.`;
+    return `${named(upload)}\n${buildPage(text, { name: upload.name, offset, limit })}`;
+  },
+});
+
+function showImage(upload: UploadRef, documents: TurnDocuments, show: (image: UploadRef) => void): string {
+  if (!documents.showsImages)
+    return `${named(upload)}: the model of this conversation cannot see images. Ask the user to describe it, or to send its text.`;
+  show(upload);
+  return `${named(upload)}: the image is shown to you in the message after this.`;
+}
+
+function listing(uploads: readonly UploadRef[]): string {
+  if (uploads.length === 0) return 'Nothing is attached in this conversation.';
+  const note = uploads.length > LISTED_MAX ? `\n[and ${String(uploads.length - LISTED_MAX)} older ones]` : '';
+  return `Attached in this conversation, oldest first:\n${uploads.slice(-LISTED_MAX).map(named).join('\n')}${note}`;
+}
+
+function named({ id, name, type, size }: UploadRef): string {
+  return `${id}  "${name}"  ${type}, ${String(size)} bytes`;
 }

@@ -10,11 +10,11 @@ const variableTypes = ['string', 'number', 'boolean', 'date', 'list'] as const;
 const Field = z.strictObject({
   name: z
     .string()
-    .refine((name) => partsOf(name).every((part) => partPattern.test(part)), 'must be words joined by dots, as in "customer.name"'),
+    .refine((name) => splitName(name).every((part) => partPattern.test(part)), 'must be words joined by dots, as in "customer.name"'),
   type: z.enum(variableTypes, `must be one of ${variableTypes.join(', ')}`).default('string'),
   required: z.boolean('must be true or false').default(true),
   /** YAML parses dates as dates. */
-  default: z.union([z.string(), z.number(), z.boolean(), z.date().transform(dayOf), z.array(z.json())]).optional(),
+  default: z.union([z.string(), z.number(), z.boolean(), z.date().transform(formatDay), z.array(z.json())]).optional(),
   description: z.string().optional(),
 });
 
@@ -26,7 +26,7 @@ type Declared = z.output<typeof Field> & { readonly fields?: readonly z.output<t
  */
 export const TemplateVariable = Field.extend({ fields: z.array(Field).optional() })
   .refine(({ type, fields }) => fields === undefined || type === 'list', 'only a list has fields')
-  .refine((variable: Declared) => variable.default === undefined || problemOf(variable, variable.default) === undefined, {
+  .refine((variable: Declared) => variable.default === undefined || findProblem(variable, variable.default) === undefined, {
     path: ['default'],
     error: 'is not of the type of the variable',
   });
@@ -42,7 +42,7 @@ export type CheckedValues = { readonly values: Values } | { readonly problems: r
 /** The values that a template gets: checked against what it declares, defaults filled in. All problems at once. */
 export function checkVariables(declared: readonly Declared[], given: Readonly<Record<string, unknown>>): CheckedValues {
   const problems: string[] = [];
-  const leaves = leavesOf(given, new Set(declared.map(({ name }) => name)));
+  const leaves = listLeaves(given, new Set(declared.map(({ name }) => name)));
   const values = emptyValues();
   for (const variable of declared) {
     const value = leaves.get(variable.name) ?? variable.default;
@@ -50,8 +50,8 @@ export function checkVariables(declared: readonly Declared[], given: Readonly<Re
     if (value === undefined || value === null) {
       if (variable.required) problems.push(`${variable.name} is missing: ${describeVariable(variable)}`);
     } else {
-      const problem = problemOf(variable, value);
-      if (problem === undefined) place(values, partsOf(variable.name), prepared(variable, value));
+      const problem = findProblem(variable, value);
+      if (problem === undefined) setValue(values, splitName(variable.name), prepared(variable, value));
       else problems.push(`${variable.name} ${problem}`);
     }
   }
@@ -75,24 +75,24 @@ export function emptyValues(): Values {
   return values;
 }
 
-function partsOf(name: string): string[] {
+function splitName(name: string): string[] {
   return name.split('.');
 }
 
 /** Given values by dotted name: an object whose inside is declared is entered, everything else is a value. */
-function leavesOf(given: Readonly<Record<string, unknown>>, declared: ReadonlySet<string>, prefix = ''): Map<string, unknown> {
+function listLeaves(given: Readonly<Record<string, unknown>>, declared: ReadonlySet<string>, prefix = ''): Map<string, unknown> {
   const leaves = new Map<string, unknown>();
   for (const [key, value] of Object.entries(given)) {
     const name = prefix + key;
     const hasInside = [...declared].some((other) => other.startsWith(`${name}.`));
     if (hasInside && !declared.has(name) && isRecord(value))
-      for (const [inner, leaf] of leavesOf(value, declared, `${name}.`)) leaves.set(inner, leaf);
+      for (const [inner, leaf] of listLeaves(value, declared, `${name}.`)) leaves.set(inner, leaf);
     else leaves.set(name, value);
   }
   return leaves;
 }
 
-function problemOf(variable: Declared, value: unknown): string | undefined {
+function findProblem(variable: Declared, value: unknown): string | undefined {
   switch (variable.type) {
     case 'string':
       return typeof value === 'string' ? undefined : wrongType('text', value);
@@ -126,7 +126,7 @@ function isDate(value: unknown): boolean {
   if (typeof value !== 'string' || !DATE.test(value)) return false;
   // JavaScript moves a day that the month does not have into the next month.
   const day = value.slice(0, 'YYYY-MM-DD'.length);
-  return !Number.isNaN(Date.parse(value)) && dayOf(new Date(`${day}T00:00:00Z`)) === day;
+  return !Number.isNaN(Date.parse(value)) && formatDay(new Date(`${day}T00:00:00Z`)) === day;
 }
 
 function prepared({ fields }: Declared, value: unknown): unknown {
@@ -152,7 +152,7 @@ function bare(items: unknown[]): unknown[] {
   return items;
 }
 
-function place(values: Values, parts: readonly string[], value: unknown): void {
+function setValue(values: Values, parts: readonly string[], value: unknown): void {
   const [first = '', ...rest] = parts;
   if (rest.length === 0) {
     values[first] = value;
@@ -161,13 +161,13 @@ function place(values: Values, parts: readonly string[], value: unknown): void {
   const known = values[first];
   const inner: Values = isRecord(known) ? known : emptyValues();
   values[first] = inner;
-  place(inner, rest, value);
+  setValue(inner, rest, value);
 }
 
 function isRecord(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function dayOf(date: Date): string {
+function formatDay(date: Date): string {
   return date.toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

@@ -34,7 +34,7 @@ export class Template {
 
   /** `path` decides what is escaped: HTML is, Markdown and plain text are not. @throws TemplateError */
   constructor(path: string, text: string) {
-    const { data, body } = frontMatterOf(text);
+    const { data, body } = readFrontMatter(text);
     this.description = data.description ?? '';
     this.variables = data.variables;
     this.#body = body;
@@ -113,7 +113,7 @@ function printed(value: unknown): string {
   throw new TemplateError(NOT_TEXT);
 }
 
-function frontMatterOf(text: string): { data: z.output<typeof FrontMatter>; body: string } {
+function readFrontMatter(text: string): { data: z.output<typeof FrontMatter>; body: string } {
   try {
     const { data, body } = parseFrontMatter(text);
     const parsed = FrontMatter.safeParse(data ?? {});
@@ -133,14 +133,14 @@ function parseTags(body: string, isHtml: boolean): Tag[] {
   } catch (error) {
     throw new TemplateError(`The template cannot be used: ${error instanceof Error ? error.message : 'it cannot be read'}.`);
   }
-  return Tokens.parse(tokens).flatMap((token) => tagOf(token, isHtml, 1));
+  return Tokens.parse(tokens).flatMap((token) => readTag(token, isHtml, 1));
 }
 
 /** As the library gives them: sign, name or text, where it begins and ends, and for sections what is inside. */
 const Tokens = z.array(z.tuple([z.string(), z.string()]).rest(z.unknown()));
 type Token = z.output<typeof Tokens>[number];
 
-function tagOf([sign, name, , , inner]: Token, isHtml: boolean, depth: number): Tag[] {
+function readTag([sign, name, , , inner]: Token, isHtml: boolean, depth: number): Tag[] {
   if (depth > NESTING_MAX) throw new TemplateError(`The template nests sections deeper than ${String(NESTING_MAX)} levels.`);
   switch (sign) {
     case 'text':
@@ -155,7 +155,7 @@ function tagOf([sign, name, , , inner]: Token, isHtml: boolean, depth: number): 
       return [{ kind: 'value', name }];
     case '#':
     case '^': {
-      const tags = Tokens.parse(inner).flatMap((token) => tagOf(token, isHtml, depth + 1));
+      const tags = Tokens.parse(inner).flatMap((token) => readTag(token, isHtml, depth + 1));
       return [{ kind: sign === '#' ? 'section' : 'inverted', name, inner: tags }];
     }
   }
@@ -174,10 +174,10 @@ function measureLists(value: unknown, sizes: Map<string, number>): void {
 }
 
 function tagsIn(tags: readonly Tag[], sizes: ReadonlyMap<string, number>): number {
-  return tags.reduce((sum, tag) => sum + tagsOf(tag, sizes), 0);
+  return tags.reduce((sum, tag) => sum + countTags(tag, sizes), 0);
 }
 
-function tagsOf(tag: Tag, sizes: ReadonlyMap<string, number>): number {
+function countTags(tag: Tag, sizes: ReadonlyMap<string, number>): number {
   if (tag.kind === 'text' || tag.kind === 'value') return 1;
   const times = tag.kind === 'inverted' ? 1 : (sizes.get(tag.name.split('.').at(-1) ?? tag.name) ?? 1);
   return 1 + Math.max(1, times) * tagsIn(tag.inner, sizes);

@@ -8,12 +8,12 @@ import { RE2JS } from 're2js';
  * @throws what RE2 throws of a glob that is none
  */
 export function globFilter(globs: readonly string[], folder: string): (path: string) => boolean {
-  const rules = globs.map(ruleOf);
+  const rules = globs.map(readRule);
   const letsByDefault = rules.every(({ lets }) => !lets);
   const ruleFor = (path: string, kind: 'file' | 'folder'): Rule | undefined => rules.findLast((rule) => rule.matches(path, kind));
   return (path) => {
     // A folder that is left out is not entered, even if the globs match files in it.
-    if (parentsOf(path).some((parent) => parent.length > folder.length && ruleFor(parent, 'folder')?.lets === false)) return false;
+    if (listParents(path).some((parent) => parent.length > folder.length && ruleFor(parent, 'folder')?.lets === false)) return false;
     return ruleFor(path, 'file')?.lets ?? letsByDefault;
   };
 }
@@ -23,7 +23,7 @@ interface Rule {
   matches(path: string, kind: 'file' | 'folder'): boolean;
 }
 
-function ruleOf(glob: string): Rule {
+function readRule(glob: string): Rule {
   const lets = !glob.startsWith('!');
   const given = lets ? glob : glob.slice(1);
   const isFolderOnly = given.endsWith('/');
@@ -33,7 +33,7 @@ function ruleOf(glob: string): Rule {
 }
 
 /** `a/b/c`: `a`, `a/b`. */
-function parentsOf(path: string): string[] {
+function listParents(path: string): string[] {
   const parts = path.split('/');
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }

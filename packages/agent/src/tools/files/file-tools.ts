@@ -1,6 +1,6 @@
 import { withoutEnding } from '@concierge/contract';
 import { z } from 'zod';
-import { pageArguments, pageOf } from '../page-lines.ts';
+import { pageArguments, buildPage } from '../page-lines.ts';
 import { replaceOnce } from '../replace-once.ts';
 import { defineTool } from '../tool.ts';
 
@@ -25,7 +25,7 @@ export const read = defineTool({
     const { text } = await files.readText(path);
     if (text === '') return `${path} is empty.`;
     const note = text.includes('\r\n') ? '\n[lines end with CRLF]' : '';
-    return pageOf(text, { name: path, offset, limit }) + note;
+    return buildPage(text, { name: path, offset, limit }) + note;
   },
 });
 
@@ -87,7 +87,7 @@ export const listFiles = defineTool({
   }),
   sideEffect: 'none',
   run: async ({ path = '', recursive = false, hidden = false }, { files }) => {
-    const folder = folderOf(path);
+    const folder = findFolder(path);
     const all = await files.list(folder, { recursive, limit: LISTED_MAX });
     const entries = all.filter((entry) => hidden || !isHidden(entry.path.slice(folder.length)));
     if (entries.length === 0) return `${folder === '' ? 'The workspace' : folder} is empty.`;
@@ -105,7 +105,7 @@ export function isHidden(path: string): boolean {
 }
 
 /** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end has no meaning. */
-export function folderOf(path: string): string {
+export function findFolder(path: string): string {
   const bare = withoutEnding(path, '/');
   return bare === '.' ? '' : bare;
 }

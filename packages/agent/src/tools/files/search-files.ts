@@ -2,8 +2,8 @@ import { AppError, clip } from '@concierge/contract';
 import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
-import type { FileAccess } from './file-access.ts';
-import { folderOf, isHidden } from './file-tools.ts';
+import type { FileAccess } from '../tool-context.ts';
+import { findFolder, isHidden } from './file-tools.ts';
 import { TextSearch } from './text-search.ts';
 
 const FILES_MAX = 5000;
@@ -57,7 +57,7 @@ Use it to find where something stands; to read on, use read with the line as off
     await using texts = new TextSearch();
     await texts.lookFor({ text: query, isRegex: regex, wholeWords });
     const search = new FileSearch({ files, texts, signal, limit, context });
-    const folder = folderOf(path);
+    const folder = findFolder(path);
     const { entries, isCut } = await filesUnder(files, folder, async (paths) => texts.filter(paths, globs, folder));
     await search.run(entries);
     return search.answer(isCut);
@@ -69,8 +69,8 @@ async function filesUnder(
   path: string,
   choose: (paths: readonly string[]) => Promise<ReadonlySet<string>>,
 ): Promise<{ entries: FileEntry[]; isCut: boolean }> {
-  const place = path === '' ? undefined : await files.stat(path);
-  if (place?.kind === 'file') return { entries: [place], isCut: false };
+  const entry = path === '' ? undefined : await files.stat(path);
+  if (entry?.kind === 'file') return { entries: [entry], isCut: false };
   const entries = await files.list(path, { recursive: true, limit: FILES_MAX });
   const shown = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)));
   const chosen = await choose(shown.map((entry) => entry.path));
@@ -128,11 +128,11 @@ class FileSearch {
 
   async #search(path: string): Promise<void> {
     const { files, texts, limit, context } = this.#options;
-    const text = await textOf(files, path);
+    const text = await readText(files, path);
     if (text === undefined) return;
     this.#searched += 1;
     // One more than fits shows whether there are more.
-    const found = await texts.linesOf(text, limit - this.#matches + 1);
+    const found = await texts.findLines(text, limit - this.#matches + 1);
     const fitting = found.slice(0, limit - this.#matches);
     if (found.length > fitting.length) this.#stopped = `there are more than ${String(limit)} matches`;
     if (fitting.length === 0) return;
@@ -149,7 +149,7 @@ class FileSearch {
 }
 
 /** undefined for a file that is not text, and for one that was deleted since it was listed. */
-async function textOf(files: FileAccess, path: string): Promise<string | undefined> {
+async function readText(files: FileAccess, path: string): Promise<string | undefined> {
   try {
     return searchableText((await files.readBytes(path)).bytes);
   } catch (error) {
@@ -177,8 +177,8 @@ function writeHits({ path, text, found }: LineHits, context: number): string[] {
   const hits = new Set(found);
   const shown = [...new Set(found.flatMap((at) => range(Math.max(0, at - context), Math.min(lines.length - 1, at + context))))];
   return shown.flatMap((at, index) => {
-    const mark = hits.has(at) ? ':' : '-';
-    const line = `${path}${mark}${String(at + 1)}${mark} ${clip((lines[at] ?? '').trimEnd(), LINE_MAX_CHARACTERS)}`;
+    const sign = hits.has(at) ? ':' : '-';
+    const line = `${path}${sign}${String(at + 1)}${sign} ${clip((lines[at] ?? '').trimEnd(), LINE_MAX_CHARACTERS)}`;
     const isApart = context > 0 && index > 0 && shown[index - 1] !== at - 1;
     return isApart ? ['--', line] : [line];
   });
@@ -189,17 +189,17 @@ function range(from: number, to: number): number[] {
 }
 
 const decoders = [
-  { mark: [0xff, 0xfe], decoder: new TextDecoder('utf-16le') },
-  { mark: [0xfe, 0xff], decoder: new TextDecoder('utf-16be') },
+  { byteOrder: [0xff, 0xfe], decoder: new TextDecoder('utf-16le') },
+  { byteOrder: [0xfe, 0xff], decoder: new TextDecoder('utf-16be') },
 ] as const;
 const utf8 = new TextDecoder('utf-8');
 
 /**
- * A file's text as ripgrep sees it: UTF-16 by its mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
+ * A file's text as ripgrep sees it: UTF-16 by its byte order mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
  * in it, it is binary and undefined. Line ends are plain.
  */
 function searchableText(bytes: Buffer): string | undefined {
-  const marked = decoders.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));
+  const marked = decoders.find(({ byteOrder }) => byteOrder.every((byte, index) => bytes[index] === byte));
   if (marked === undefined && bytes.includes(0)) return undefined;
   return (marked?.decoder ?? utf8).decode(bytes).replaceAll('\r\n', '\n');
 }

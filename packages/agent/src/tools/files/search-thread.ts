@@ -40,13 +40,13 @@ async function answer(request: SearchRequest): Promise<SearchAnswer> {
     switch (request.kind) {
       case 'filter': {
         const { globFilter } = await import('./file-globs.ts');
-        return { found: indicesOf(request.paths, globFilter(request.globs, request.folder)) };
+        return { found: findIndices(request.paths, globFilter(request.globs, request.folder)) };
       }
       case 'pattern':
         await usePattern(request.pattern);
         return { found: [] };
       case 'lines':
-        return { found: mayMatch(request.text) ? indicesOf(request.text.split('\n'), matches, request.limit) : [] };
+        return { found: mayMatch(request.text) ? findIndices(request.text.split('\n'), matches, request.limit) : [] };
     }
   } catch (error) {
     return { invalid: error instanceof Error ? error.message : String(error) };
@@ -66,7 +66,7 @@ async function usePattern({ kind, source, ignoresCase }: SearchPattern): Promise
   }
 }
 
-function indicesOf(texts: readonly string[], isWanted: Matches, limit = Infinity): number[] {
+function findIndices(texts: readonly string[], isWanted: Matches, limit = Infinity): number[] {
   const found: number[] = [];
   for (const [index, text] of texts.entries()) {
     if (found.length >= limit) break;

@@ -27,7 +27,7 @@ export class TextSearch implements AsyncDisposable {
    * @throws ToolError when the expression is not valid, or takes too long to read
    */
   async lookFor(query: Query): Promise<void> {
-    const answer = await this.#ask({ kind: 'pattern', pattern: patternOf(query) }, EXPRESSION_TOO_SLOW);
+    const answer = await this.#ask({ kind: 'pattern', pattern: buildPattern(query) }, EXPRESSION_TOO_SLOW);
     if (!('invalid' in answer)) return;
     throw new ToolError(
       `The query is not a valid regular expression (${answer.invalid}). The dialect is that of ripgrep and RE2: no look-around, no back-references. For plain text leave out regex.`,
@@ -46,7 +46,7 @@ export class TextSearch implements AsyncDisposable {
   }
 
   /** The lines of a text that match; indices from 0, at most `limit`. @throws ToolError when it takes too long */
-  async linesOf(text: string, limit: number): Promise<readonly number[]> {
+  async findLines(text: string, limit: number): Promise<readonly number[]> {
     const answer = await this.#ask({ kind: 'lines', text, limit }, EXPRESSION_TOO_SLOW);
     if ('invalid' in answer) throw new ToolError(answer.invalid);
     return answer.found;
@@ -70,7 +70,7 @@ export class TextSearch implements AsyncDisposable {
 
 const EXPRESSION_TOO_SLOW = 'The expression takes too long to match. Use a simpler one, or plain text.';
 
-function patternOf({ text, isRegex, wholeWords }: Query): SearchPattern {
+function buildPattern({ text, isRegex, wholeWords }: Query): SearchPattern {
   const ignoresCase = !hasCapital(text, isRegex);
   if (!isRegex) {
     const escaped = RegExp.escape(text);

@@ -10,7 +10,7 @@ const HEADING_BYTES = 1024;
  * @throws ToolError when it was killed: the sentence explains why, and the message holds what it had printed by then
  */
 export function describeResult(result: CommandResult): string {
-  const text = `${headingOf(result)}${budgetNoteOn(result)}\n\n${shown(result)}`.trimEnd();
+  const text = `${writeHeading(result)}${budgetNoteOn(result)}\n\n${shown(result)}`.trimEnd();
   switch (result.end.kind) {
     case 'exited':
     case 'signalled':
@@ -24,8 +24,8 @@ export function describeResult(result: CommandResult): string {
 }
 
 /** The end in a few words, for lists. */
-export function endOf({ end, durationMs }: CommandResult): string {
-  const seconds = secondsOf(durationMs);
+export function describeEnd({ end, durationMs }: CommandResult): string {
+  const seconds = formatSeconds(durationMs);
   switch (end.kind) {
     case 'exited':
       return `exit code ${String(end.exitCode)} after ${seconds}`;
@@ -42,12 +42,12 @@ export function endOf({ end, durationMs }: CommandResult): string {
   }
 }
 
-export function secondsOf(ms: number): string {
+export function formatSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 }
 
-function headingOf(result: CommandResult): string {
-  const seconds = secondsOf(result.durationMs);
+function writeHeading(result: CommandResult): string {
+  const seconds = formatSeconds(result.durationMs);
   const { end } = result;
   switch (end.kind) {
     case 'exited':

@@ -40,14 +40,14 @@ export const subagents = defineTool({
   timeoutMs: limits.turnTimeoutMs,
   run: async (input, { listAgents, runSubagents, callId, signal }) => {
     if (input.action === 'list') return listed(listAgents);
-    const tasks = tasksOf(input);
+    const tasks = readTasks(input);
     const outcomes = await runSubagents(tasks, { callId, signal });
     const room = Math.min(REPLY_MAX_BYTES, Math.floor(REPLIES_MAX_BYTES / tasks.length));
     return outcomes.map((outcome, index) => rendered(outcome, { number: index + 1, of: tasks.length, room })).join('\n\n');
   },
 });
 
-function tasksOf(input: {
+function readTasks(input: {
   readonly task?: string | undefined;
   readonly agent?: string | undefined;
   readonly tasks?: readonly { readonly task: string; readonly agent?: string | undefined }[] | undefined;

@@ -3,7 +3,63 @@ import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import { replaceOnce } from '../replace-once.ts';
 import type { ToolContext } from '../tool-context.ts';
-import { changedSkill, newSkill, type SkillParts } from './skill-parts.ts';
+import { FrontMatterError, parseFrontMatter, stringifyFrontMatter } from '@concierge/tenant';
+import { fitsOnPage, pageArguments, buildPage } from '../page-lines.ts';
+
+export const loadSkill = defineTool({
+  name: 'load_skill',
+  domain: 'skills',
+  cs: 'full',
+  description:
+    'Loads a skill by its name from the list of skills: the full procedure to follow, and which further files belong to it. Call it before you do what the skill describes, and load a further file only when the procedure sends you there. What is long comes in pages with numbered lines (the numbers are not part of the text): continue with offset.',
+  schema: z.strictObject({
+    name: z.string().min(1).describe('Name of the skill.'),
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A further file of the skill, as in "references/prices.md". Default: the procedure itself.'),
+    ...pageArguments,
+  }),
+  sideEffect: 'none',
+  run: async ({ name, file, ...page }, { skills, access }) => {
+    try {
+      if (file !== undefined) return paged(await skills.readFile(name, file), { name: file, ...page });
+      const { body, files } = await skills.load(name);
+      return paged(body.trim(), { name, ...page }) + fileList(files);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      if (error.code === 'not_found') throw new ToolError(await whatThereIs(skills, name, file), { cause: error });
+      if (error.code === 'unsupported_media_type') throw new ToolError(binaryNote(name, file, access), { cause: error });
+      throw error;
+    }
+  },
+});
+
+/** Short texts have no line numbers: most skills are short, and numbers would disturb copying. */
+function paged(text: string, page: { name: string; offset?: number | undefined; limit?: number | undefined }): string {
+  if (text === '') return `${page.name} is empty.`;
+  if (page.offset === undefined && page.limit === undefined && fitsOnPage(text)) return text;
+  return buildPage(text, { ...page, offset: page.offset, limit: page.limit });
+}
+
+function fileList(files: readonly string[]): string {
+  return files.length === 0 ? '' : `\n\nFurther files of this skill, to be loaded with file: ${files.join(', ')}`;
+}
+
+function binaryNote(name: string, file: string | undefined, access: ToolContext['access']): string {
+  const way = access === 'admin' ? ` It lies at skills/${name}/${file ?? ''}, for use by its path in a command.` : '';
+  return `${file ?? 'SKILL.md'} of the skill ${name} is not text and cannot be shown.${way}`;
+}
+
+async function whatThereIs(skills: ToolContext['skills'], name: string, file: string | undefined): Promise<string> {
+  const names = (await skills.list()).map((skill) => skill.name);
+  if (file !== undefined && names.includes(name)) {
+    const { files } = await skills.load(name);
+    return `The skill ${name} has no file ${file}.${files.length === 0 ? ' It has none but its procedure.' : ` It has: ${files.join(', ')}.`}`;
+  }
+  return `There is no skill "${name}".${names.length === 0 ? ' There are none yet.' : ` There are: ${names.join(', ')}.`}`;
+}
 
 const actions = ['list', 'create', 'update', 'delete', 'versions', 'restore', 'write_file', 'remove_file'] as const;
 
@@ -72,9 +128,9 @@ async function runAction(given: Input, skills: ToolContext['skills'], editor: Sk
     case 'list':
       return listing(skills);
     case 'create':
-      return saved('Created', await editor.create(needed(given, 'name'), newSkill(needed(given, 'name'), partsOf(given))));
+      return saved('Created', await editor.create(needed(given, 'name'), newSkill(needed(given, 'name'), readSkillParts(given))));
     case 'update':
-      return saved('Changed', await editor.update(needed(given, 'name'), updateOf(given)));
+      return saved('Changed', await editor.update(needed(given, 'name'), readUpdate(given)));
     case 'delete':
       return deleted(needed(given, 'name'), await editor.remove(needed(given, 'name')));
     case 'versions':
@@ -100,14 +156,14 @@ function needed(given: Input, argument: 'name' | 'file' | 'text' | 'version'): s
   return value;
 }
 
-function partsOf({ content, description, trigger, body }: Input): SkillParts {
+function readSkillParts({ content, description, trigger, body }: Input): SkillParts {
   if (content !== undefined && (description ?? trigger ?? body) !== undefined)
     throw new ToolError('Give either content, the whole SKILL.md, or description, trigger and body.');
   return { content, description, trigger, body };
 }
 
-function updateOf(given: Input): (text: string) => string {
-  const parts = partsOf(given);
+function readUpdate(given: Input): (text: string) => string {
+  const parts = readSkillParts(given);
   const { find, replace } = given;
   const hasParts = Object.values(parts).some((part) => part !== undefined);
   if (find === undefined) {
@@ -145,4 +201,59 @@ function explain(error: AppError, { action, name }: Input): string {
   if (error.code === 'conflict' && action === 'create') return `${error.message} Use update to change it, or another name.`;
   if (error.code !== 'invalid_request' || (action !== 'create' && action !== 'update')) return error.message;
   return `The skill ${name ?? ''} was not saved:\n${error.message}\n\n${EXAMPLE}`;
+}
+
+/** What a caller gives of a skill: the whole text, or some of its parts. */
+interface SkillParts {
+  readonly content: string | undefined;
+  readonly description: string | undefined;
+  /** Empty: none. */
+  readonly trigger: string | undefined;
+  readonly body: string | undefined;
+}
+
+const Fields = z.record(z.string(), z.unknown());
+
+/** SKILL.md of a new skill. @throws ToolError when parts are missing */
+function newSkill(name: string, { content, description, trigger, body }: SkillParts): string {
+  if (content !== undefined) return content;
+  if (description === undefined || body === undefined || body.trim() === '')
+    throw new ToolError('A new skill needs description and body, or content: the whole SKILL.md.');
+  return stringifyFrontMatter({ name, description, trigger: trigger === '' ? undefined : trigger }, `\n${body.trim()}\n`);
+}
+
+/**
+ * SKILL.md with these parts changed; the other fields stay, comments in the front matter do not.
+ * @throws ToolError when it has no usable one
+ */
+function changedSkill(text: string, { content, description, trigger, body }: SkillParts): string {
+  if (content !== undefined) return content;
+  const before = readParts(text);
+  const fields = { ...before.fields, ...(description !== undefined && { description }) };
+  if (trigger !== undefined) setTrigger(fields, trigger);
+  return stringifyFrontMatter(fields, `\n${(body ?? before.body).trim()}\n`);
+}
+
+/** Where it was: at the top or under metadata. */
+function setTrigger(fields: Record<string, unknown>, trigger: string): void {
+  const metadata = Fields.safeParse(fields['metadata']);
+  if (fields['trigger'] === undefined && metadata.success && 'trigger' in metadata.data) {
+    fields['metadata'] = Object.fromEntries(
+      Object.entries({ ...metadata.data, trigger }).filter(([key]) => key !== 'trigger' || trigger !== ''),
+    );
+    return;
+  }
+  fields['trigger'] = trigger === '' ? undefined : trigger;
+}
+
+function readParts(text: string): { fields: Record<string, unknown>; body: string } {
+  try {
+    const { data, body } = parseFrontMatter(text);
+    return { fields: Fields.parse(data), body };
+  } catch (error) {
+    if (!(error instanceof FrontMatterError) && !(error instanceof z.ZodError)) throw error;
+    throw new ToolError('SKILL.md has no front matter that can be changed field by field. Give content: the whole SKILL.md.', {
+      cause: error,
+    });
+  }
 }

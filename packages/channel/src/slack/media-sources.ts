@@ -1,3 +1,0 @@
-import type { MediaSources } from '../media-sources.ts';
-
-export const mediaSources: MediaSources = { withToken: ['slack.com'], open: [] };
