@@ -20,7 +20,7 @@ export interface RetryOptions {
   readonly maxRetries?: number | undefined;
   /** Called before each wait. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
-  /** Resolves after the time, or sooner when there is reason to hope (the network is back); rejects when aborted. */
+  /** Resolves after the time, or sooner when there is reason to hope (the network is back), or when aborted. */
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
@@ -33,7 +33,7 @@ export class Retries {
     this.#options = options;
   }
 
-  succeeded(): void {
+  reset(): void {
     this.#failed = 0;
   }
 
@@ -46,8 +46,7 @@ export class Retries {
     signal.throwIfAborted();
     this.#failed += 1;
     if (this.#failed > maxRetries) throw error;
-    const asked = Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
-    const delayMs = Math.max(retryDelayMs(this.#failed), asked);
+    const delayMs = Math.max(retryDelayMs(this.#failed), Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS));
     onRetry?.({ attempt: this.#failed, delayMs, error });
     await wait(delayMs, signal);
     signal.throwIfAborted();
