@@ -100,7 +100,7 @@ describe('channels', () => {
     await writeFile(join(root, 'channels', 'telegram.json'), JSON.stringify(apps.telegram));
     seen.push((await tenant.as('admin').get('/api/channels')).text);
     for (const name of await readdir(join(root, 'channels'))) seen.push(await readFile(join(root, 'channels', name), 'utf8'));
-    for (const gateway of ['gateway-0', 'gateway-1']) seen.push(await contract.system.logOf(gateway));
+    for (const gateway of ['gateway-0', 'gateway-1']) seen.push(await contract.system.readServiceLog(gateway));
     const all = seen.join('\n');
     for (const [app, channel] of Object.entries(spellings)) {
       const settings: Readonly<Record<string, string>> = apps[app as keyof typeof apps]; // eslint-disable-line typescript/no-unsafe-type-assertion -- the keys are these, which Object.entries forgets

@@ -15,7 +15,7 @@ afterAll(async () => {
   await contract[Symbol.asyncDispose]();
 });
 
-function nextOf(headers: Headers): string {
+function readNext(headers: Headers): string {
   return /<(?<path>[^>]+)>/u.exec(headers.get('link') ?? '')?.groups?.['path'] ?? '';
 }
 
@@ -53,7 +53,7 @@ describe('deliveries', () => {
     expect(await list('?status=withheld')).toEqual([withheld]);
     expect(await list('?status=waiting')).toEqual(waiting.toReversed());
     const first = await client.get('/api/deliveries?limit=2');
-    expect(await list(nextOf(first.headers).replace('/api/deliveries', ''))).toEqual([withheld]);
+    expect(await list(readNext(first.headers).replace('/api/deliveries', ''))).toEqual([withheld]);
     expect((await client.get('/api/deliveries?status=odd')).status).toBe(400);
     expect((await client.get('/api/deliveries?cursor=odd')).status).toBe(400);
     expect(DeliveryView.parse((await client.get(`/api/deliveries/${withheld}`)).json())).toMatchObject({

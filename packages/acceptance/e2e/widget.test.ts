@@ -3,8 +3,7 @@ import { sessionIdOf, signSenderToken } from '@concierge/tenant';
 import { eventually, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ShopPage } from './shop-page.ts';
-import { Shop } from './shop.ts';
+import { ShopPage, Shop } from './shop-page.ts';
 
 let model: ScriptedModel;
 let system: System;

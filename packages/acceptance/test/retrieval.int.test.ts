@@ -7,8 +7,7 @@ import { temporaryDirectory } from '@concierge/testing';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../retrieval/labelled-notes.ts';
 import { otherNotes, type Phrases } from '../retrieval/other-notes.ts';
 import { englishPhrases, germanPhrases } from '../retrieval/phrases.ts';
-import { startRealEmbedder } from '../retrieval/real-embedder.ts';
-import { readEverything, recallOf, writeNotes } from '../retrieval/recall.ts';
+import { startRealEmbedder, readEverything, measureRecall, writeNotes } from '../retrieval/recall.ts';
 
 const OTHER_NOTES = 3000;
 const halves = ['seen', 'held out'] as const;
@@ -48,7 +47,7 @@ describe('among 3,000 other notes', () => {
       await readEverything(hybrid, SEARCHES_MAX);
       for (const half of halves) {
         const questions = set.questions.filter((question) => question.half === half);
-        const [alone, both] = [await recallOf(words, questions), await recallOf(hybrid, questions)];
+        const [alone, both] = [await measureRecall(words, questions), await measureRecall(hybrid, questions)];
         expect(both.all).toBeGreaterThanOrEqual(0.95);
         for (const kind of questionKinds) expect(both[kind]).toBeGreaterThanOrEqual(alone[kind] ?? 1);
       }
@@ -61,7 +60,7 @@ describe('among 3,000 other notes', () => {
     const words = await open();
     await readEverything(words, SEARCHES_MAX);
     for (const half of halves) {
-      const recall = await recallOf(
+      const recall = await measureRecall(
         words,
         set.questions.filter((question) => question.half === half),
       );
@@ -77,9 +76,9 @@ describe('the English set', () => {
     for (const half of halves) expect(questions.filter((question) => question.half === half).length).toBeGreaterThanOrEqual(60);
     const paraphrases = questions.filter(({ kind }) => kind === 'paraphrase');
     expect(paraphrases.length / questions.length).toBeGreaterThan(0.33);
-    const wordsOf = (text: string): Set<string> => new Set(text.toLowerCase().match(/[a-z]+/gu));
-    const textOf = new Map(notes.map(({ name, text }) => [name, text]));
-    const shared = paraphrases.flatMap(({ text, note }) => [...wordsOf(text).intersection(wordsOf(textOf.get(note) ?? ''))]);
+    const listWords = (text: string): Set<string> => new Set(text.toLowerCase().match(/[a-z]+/gu));
+    const textByName = new Map(notes.map(({ name, text }) => [name, text]));
+    const shared = paraphrases.flatMap(({ text, note }) => [...listWords(text).intersection(listWords(textByName.get(note) ?? ''))]);
     // Words of grammar, which every second note has.
     const grammar =
       'a an and are at be by do does for from has have how i in is it its may must of on or our the to up what when where which who with not s';

@@ -132,7 +132,7 @@ export class System implements AsyncDisposable {
   }
 
   /** What a service printed. */
-  async logOf(name: string): Promise<string> {
+  async readServiceLog(name: string): Promise<string> {
     return await readFile(join(this.logsFolder, `${name}.log`), 'utf8');
   }
 

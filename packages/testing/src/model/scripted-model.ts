@@ -130,7 +130,7 @@ export class ScriptedModel {
       response.writeHead(404).end();
       return;
     }
-    const record = this.#recordOf(request, JSON.parse(body));
+    const record = this.#record(request, JSON.parse(body));
     this.#options.onStart?.(record);
     response.once('close', () => {
       record.endedAtMs = Date.now();
@@ -145,7 +145,7 @@ export class ScriptedModel {
     });
   }
 
-  #recordOf(request: IncomingMessage, raw: unknown): RecordedRequest {
+  #record(request: IncomingMessage, raw: unknown): RecordedRequest {
     const body = CompletionRequest.parse(raw);
     const lastUser = lastAsked(body.messages);
     const userMessage = body.messages[lastUser];
