@@ -2,7 +2,7 @@ import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@con
 import { ConciergeError } from './concierge-error.ts';
 import { hasFields, parseJson, type Shape } from './has-fields.ts';
 import { readTurnEvent } from './read-event.ts';
-import { Retries, type RetryOptions } from './retries.ts';
+import { waitToRetry, type RetryOptions } from './retries.ts';
 import { streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -73,8 +73,7 @@ export class ConciergeClient {
   async ask(agent: string, body: ChatBody, options: TurnOptions = {}): Promise<ChatReply> {
     const [path, message] = describeMessage({ agent, body, accept: 'application/json' }, options);
     const request = { ...message, signal: options.signal ?? null, timeoutMs: REPLY_TIMEOUT_MS };
-    const retries = new Retries(options);
-    for (;;) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         const reply = await this.#requestJson(path, request);
         if (hasFields<ChatReply>(reply, replyShape)) return reply;
@@ -83,7 +82,7 @@ export class ConciergeClient {
         options.signal?.throwIfAborted();
         const failure = ConciergeError.from(error);
         if (!failure.isTransient) throw failure;
-        await retries.waitAfter(failure);
+        await waitToRetry(attempt, failure, options);
       }
     }
   }

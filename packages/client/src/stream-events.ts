@@ -1,7 +1,7 @@
 import type { TurnEvent, VisitorEvent } from '@concierge/contract';
 import { createParser, type EventSourceMessage as ReceivedMessage } from 'eventsource-parser';
 import { ConciergeError } from './concierge-error.ts';
-import { Retries, type RetryOptions } from './retries.ts';
+import { waitToRetry, type RetryOptions } from './retries.ts';
 
 /** The service sends something every 15 s; after three misses the connection is dead, even if TCP has not noticed. */
 export const SILENCE_MS = 45_000;
@@ -47,12 +47,12 @@ export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
   options: StreamOptions = {},
 ): AsyncGenerator<Streamed<Event>, void> {
   const turn: TurnProgress = { turnId, after: options.after ?? null, seen: new Set(), hasEnded: false };
-  const retries = new Retries(options);
+  let failures = 0;
   while (!turn.hasEnded) {
     let failure = new ConciergeError('The stream ended before the turn did.', { status: 0, code: 'unreachable' });
     try {
       for await (const event of readConnection(source, turn, options.signal)) {
-        retries.reset();
+        failures = 0;
         yield event;
       }
     } catch (error) {
@@ -62,7 +62,8 @@ export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
       const mayWait = failure.status === TOO_MANY_REQUESTS && turn.turnId !== null;
       if (!failure.isTransient && !mayWait) throw failure;
     }
-    if (!turn.hasEnded) await retries.waitAfter(failure);
+    failures += 1;
+    if (!turn.hasEnded) await waitToRetry(failures, failure, options);
   }
 }
 
@@ -81,7 +82,7 @@ async function* readConnection<Event extends TurnEvent | VisitorEvent>(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Streamed<Event>, void> {
   const open = async (connection: AbortSignal): Promise<Response> => {
-    const response = await source.open({ turnId: turn.turnId, after: turn.after }, connection);
+    const response = await source.open(turn, connection);
     // There is nothing after the last event.
     turn.hasEnded = response.status === NO_CONTENT;
     return response;

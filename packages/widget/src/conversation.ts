@@ -1,8 +1,7 @@
-import { ConciergeError, randomKey } from '@concierge/client';
-import type { WidgetConversation, WidgetMessage } from '@concierge/contract';
+import { ConciergeError, randomKey, ReplyText, streamEvents } from '@concierge/client';
+import type { VisitorEvent, WidgetConversation, WidgetMessage } from '@concierge/contract';
 import type { BrowserMemory, KeptMessage } from './browser-memory.ts';
-import type { Gateway, Who } from './gateway.ts';
-import { describeFailure, MessageStream } from './message-stream.ts';
+import { describeFailure, type Gateway, type Who } from './gateway.ts';
 
 /** One message as it is shown. */
 export interface Entry {
@@ -27,6 +26,15 @@ export interface ConversationOptions {
   readonly onChange: () => void;
 }
 
+/** A message that was sent here, and the answer to it: open → done | failed. A failed one is tried again as a new one. */
+interface SentMessage extends KeptMessage {
+  turnId: string | null;
+  readonly reply: ReplyText;
+  state: 'open' | 'done' | 'failed';
+  /** Why it has failed, in words for the visitor. */
+  trouble: string | null;
+}
+
 /** Messages that wait for their answer at once: each holds a connection, of which a browser has six. */
 const OPEN_AT_MOST = 3;
 
@@ -38,29 +46,29 @@ export class Conversation {
   readonly #options: ConversationOptions;
   #answer: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
-  #streams: MessageStream[] = [];
+  #sent: SentMessage[] = [];
   /**
    * Every key that was run here: a message that has ended here is not taken up again because another tab is slower.
    */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
   #problem: string | null = null;
-  #left = false;
+  readonly #left = new AbortController();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
   }
 
   get entries(): Entry[] {
-    const own = new Set(this.#streams.map(({ turnId }) => turnId));
+    const own = new Set(this.#sent.map(({ turnId }) => turnId));
     const stored = this.#answer.messages
       .filter(({ turnId }) => !own.has(turnId))
       .map(({ id, from, text }): Entry => ({ id, from, text, state: 'still' }));
-    return [...stored, ...this.#streams.flatMap((stream) => listEntries(stream))];
+    return [...stored, ...this.#sent.flatMap(listEntries)];
   }
 
   get troubles(): Trouble[] {
-    return this.#streams.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
+    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
   }
 
   /** Why the messages so far could not be loaded; null when they could. */
@@ -91,11 +99,11 @@ export class Conversation {
   }
 
   get isAnswering(): boolean {
-    return this.#streams.some(({ state }) => state === 'open');
+    return this.#sent.some(({ state }) => state === 'open');
   }
 
   get maySend(): boolean {
-    return this.#streams.filter(({ state }) => state === 'open').length < OPEN_AT_MOST;
+    return this.#sent.filter(({ state }) => state === 'open').length < OPEN_AT_MOST;
   }
 
   /** Goes on with what was under way when the page was left. */
@@ -122,14 +130,18 @@ export class Conversation {
    * a new one.
    */
   retry(key: string): void {
-    const failed = this.#streams.find((stream) => stream.key === key);
-    if (failed === undefined || failed.state !== 'failed') return;
-    this.#streams = this.#streams.filter((stream) => stream !== failed);
+    const failed = this.#sent.find((message) => message.key === key);
+    if (failed?.state !== 'failed') return;
+    this.#sent = this.#sent.filter((message) => message !== failed);
     this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, turnId: null });
   }
 
+  /** Asks the service to stop answering. */
   stop(): void {
-    for (const stream of this.#streams) void stream.stop().catch(() => undefined);
+    const { gateway, who } = this.#options;
+    for (const { state, turnId } of this.#sent) {
+      if (state === 'open' && turnId !== null) void gateway.cancel(who(), turnId).catch(() => undefined);
+    }
   }
 
   /** Asks for new messages. Never rejects. */
@@ -140,10 +152,9 @@ export class Conversation {
     return this.#refreshing;
   }
 
-  /** Ends the conversation: nothing of it is shown or kept any more. */
+  /** Ends the conversation: nothing of it is shown or kept any more. Answers go on at the service. */
   leave(): void {
-    this.#left = true;
-    for (const stream of this.#streams) stream.leave();
+    this.#left.abort();
   }
 
   async #ask(): Promise<void> {
@@ -156,37 +167,60 @@ export class Conversation {
       this.#problem = describeFailure(ConciergeError.from(error).code);
     }
     const stored = new Set(this.#answer.messages.map(({ turnId }) => turnId));
-    this.#streams = this.#streams.filter(({ state, turnId }) => state !== 'done' || turnId === null || !stored.has(turnId));
-    if (!this.#left) onChange();
+    this.#sent = this.#sent.filter(({ state, turnId }) => state !== 'done' || turnId === null || !stored.has(turnId));
+    if (!this.#left.signal.aborted) onChange();
   }
 
   #run(message: KeptMessage): void {
-    const { gateway, who } = this.#options;
-    const stream = new MessageStream({ gateway, who, message, onChange: () => this.#changed() });
-    this.#streams.push(stream);
+    const sent: SentMessage = { ...message, reply: new ReplyText(), state: 'open', trouble: null };
+    this.#sent.push(sent);
     this.#known.add(message.key);
     this.#changed();
-    void stream.run().then(async () => {
+    void this.#readAnswer(sent).then(async () => {
       // An answer that was being fetched when this one ended may be older than it.
       await this.#refreshing;
       await this.refresh();
     });
   }
 
+  /** Resolves when the answer is there, has failed, or was left. Never rejects. */
+  async #readAnswer(sent: SentMessage): Promise<void> {
+    const { gateway, who } = this.#options;
+    const { signal } = this.#left;
+    try {
+      for await (const event of streamEvents(gateway.turn(who, sent), sent.turnId, { signal })) this.#take(sent, event);
+    } catch (error) {
+      if (!signal.aborted) this.#fail(sent, ConciergeError.from(error).code);
+    }
+  }
+
+  #take(sent: SentMessage, event: VisitorEvent): void {
+    sent.reply.add(event);
+    if (event.type === 'error') return this.#fail(sent, event.data.code);
+    if (event.type === 'session') sent.turnId = event.data.turnId;
+    if (event.type === 'done') sent.state = 'done';
+    this.#changed();
+  }
+
+  #fail(sent: SentMessage, code: string): void {
+    sent.state = 'failed';
+    sent.trouble = describeFailure(code);
+    this.#changed();
+  }
+
   #changed(): void {
-    if (this.#left) return;
+    if (this.#left.signal.aborted) return;
     const { memory, who, onChange } = this.#options;
     const others = memory.kept(who()).filter(({ key }) => !this.#known.has(key));
-    memory.keep(who(), [...others, ...this.#streams.filter(({ state }) => state === 'open')]);
+    memory.keep(who(), [...others, ...this.#sent.filter(({ state }) => state === 'open')]);
     onChange();
   }
 }
 
-function listEntries(stream: MessageStream): Entry[] {
-  const { key, text, reply } = stream;
-  const isOpen = stream.state === 'open';
+function listEntries({ key, text, reply, state }: SentMessage): Entry[] {
   const question: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
-  if (reply === '' && !isOpen) return [question];
-  const state = !isOpen ? 'still' : reply === '' ? 'typing' : 'growing';
-  return [question, { id: `${key}.reply`, from: 'agent', text: reply, state }];
+  const isOpen = state === 'open';
+  if (reply.text === '' && !isOpen) return [question];
+  const shown = !isOpen ? 'still' : reply.text === '' ? 'typing' : 'growing';
+  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, state: shown }];
 }

@@ -1,5 +1,5 @@
 import { ConciergeError } from '@concierge/client';
-import { describeFailure } from './message-stream.ts';
+import { describeFailure } from './gateway.ts';
 import { Widget } from './widget.ts';
 
 declare global {
