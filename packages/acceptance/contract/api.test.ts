@@ -1,20 +1,16 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { SessionListItem, SessionView, Skill, TurnView, UploadRef } from '@concierge/contract';
 import { eventually, onePixelPng, smallPdf } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
 });
 
 const SessionList = z.array(SessionListItem);

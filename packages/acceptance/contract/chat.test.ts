@@ -1,24 +1,20 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { SessionView, TurnView } from '@concierge/contract';
 import { eventually, callTools, finish, say } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 import type { ServerSentEvent } from './client.ts';
-
-jest.setTimeout(60_000);
 
 const TurnList = z.array(TurnView);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ gateways: 2 });
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ gateways: 2 }));
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 function listTypes(events: readonly ServerSentEvent[]): string[] {

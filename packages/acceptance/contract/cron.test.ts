@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { ScheduleRunView, ScheduleView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Answer } from './client.ts';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
-jest.setTimeout(60_000);
-
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ crons: 3 });
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ crons: 3 }));
 });
 
 const soon = (afterMs: number): string => new Date(Date.now() + afterMs).toISOString();

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { DeliveryView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
 });
 
 function readNext(headers: Headers): string {

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
 import { ChatCompletion, OpenAiError, ResponseObject, SessionView, TurnView } from '@concierge/contract';
 import type { Answer } from './client.ts';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 type KeyName = 'admin' | 'cs' | 'read';

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest } from '@jest/globals';
+import { beforeEach, describe, expect, jest } from '@jest/globals';
 import { z } from 'zod';
 import { ChatReply, limits, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(120_000);
@@ -14,14 +15,11 @@ const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1', SHUTDOWN_GRACE_S: '1
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ env: tight });
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ env: tight }));
 });
 beforeEach(async () => {
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 /** A call of the tool, with directives for the sub-agents inside: what closes a directive is spelled as JSON may. */

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openIndex } from '@concierge/index';
+import { describe, expect, it } from '@jest/globals';
 import type { Embeddings } from '@concierge/model/openai';
-import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../retrieval/labelled-notes.ts';
 import { otherNotes, type Phrases } from '../retrieval/other-notes.ts';
 import { englishPhrases, germanPhrases } from '../retrieval/phrases.ts';
@@ -21,23 +20,18 @@ interface Searched {
 }
 
 async function fill(parts: AsyncDisposableStack, file: string, phrases: Phrases): Promise<Searched> {
-  const folder = parts.use(await temporaryDirectory());
-  const log = createLog({ service: 'test', level: 'silent' });
-  const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
-  parts.defer(async () => index.close());
-  const options = { dataDir: folder.path, index, keySecret: 'k'.repeat(40), log };
-  const scope = await new Tenants(options).create('acme');
+  const files = parts.use(await TestTenants.start());
+  const scope = await files.scope();
   const set = await readLabelledNotes(file);
   await writeNotes(scope, [...set.notes, ...otherNotes(phrases, { count: OTHER_NOTES, seed: 1 })]);
-  return { set, open: async (embedder) => new Tenants({ ...options, embedder }).open('acme') };
+  return { set, open: async (embedder) => files.over(files.index, { embedder }).open('acme') };
 }
 
 describe('among 3,000 other notes', () => {
   let parts: AsyncDisposableStack;
-  beforeAll(() => {
-    parts = new AsyncDisposableStack();
+  setUpOnce((stack) => {
+    parts = stack;
   });
-  afterAll(async () => parts.disposeAsync());
 
   it(
     'English questions find their notes by words and meaning, and no kind of question finds fewer than by words alone',

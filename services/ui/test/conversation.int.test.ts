@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { replyText } from '@concierge/client';
 import { eventually } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { Conversation, type ConversationOptions, type ConversationTarget } from '../src/chat/conversation.ts';
 import type { ChatTurn } from '../src/chat/chat-turn.ts';
 import { GatewayClient } from '../src/chat/gateway-client.ts';
@@ -14,16 +15,14 @@ let storage: Map<string, string>;
 let conversations: Conversation[];
 let keys: number;
 
-beforeEach(async () => {
-  gateway = await ScriptedGateway.start();
+setUpEach(async (stack) => {
+  gateway = stack.use(await ScriptedGateway.start());
   storage = new Map();
   conversations = [];
   keys = 0;
-});
-
-afterEach(async () => {
-  for (const conversation of conversations) conversation.close();
-  await gateway[Symbol.asyncDispose]();
+  stack.defer(() => {
+    for (const conversation of conversations) conversation.close();
+  });
 });
 
 /** As after a reload: a new conversation over what the tab's storage has. */

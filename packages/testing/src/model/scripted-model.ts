@@ -46,7 +46,7 @@ export interface ScriptedModelOptions {
  * queue, the first matcher that fits and has a script left, directives in the user's message (see `readDirectives`),
  * the fallback.
  */
-export class ScriptedModel {
+export class ScriptedModel implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
   readonly embeddings: ScriptedEmbeddings;
   readonly #options: ScriptedModelOptions;
@@ -110,6 +110,10 @@ export class ScriptedModel {
     this.#server.close(() => resolve());
     this.#server.closeAllConnections();
     await promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
