@@ -14,7 +14,7 @@ const OLDEST_MAJOR = 20;
 /** A Ctrl-C reaches a process group several times (terminal, npm, this wrapper): what comes within this is one. */
 const SAME_SIGNAL_MS = 500;
 
-const majorOf = (version) => Number(version.split('.', 1)[0]);
+const readMajor = (version) => Number(version.split('.', 1)[0]);
 const bundledNode = join(root, 'node_modules', '.bin', 'node');
 const stampFile = join(root, 'node_modules', '.concierge-install');
 
@@ -81,7 +81,7 @@ export function pathWithTools() {
  * again under the Node that was installed.
  */
 export async function bootstrap(scriptUrl, main) {
-  const major = majorOf(process.versions.node);
+  const major = readMajor(process.versions.node);
   if (major < OLDEST_MAJOR) fail(`Concierge needs Node ${OLDEST_MAJOR} or newer to start; this is ${process.versions.node}.`);
   await ensureInstalled();
   if (major < NEEDED_MAJOR) {

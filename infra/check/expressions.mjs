@@ -24,9 +24,9 @@ export function findingsIn(source, { isJsx = false, verdicts = new Map() } = {})
   const findings = [];
   const used = new Set();
   for (const { text, flags, at } of expressionsIn(source, isJsx)) {
-    const verdict = text === undefined ? 'is built at run time' : verdictOf(text, flags, verdicts);
+    const verdict = text === undefined ? 'is built at run time' : judge(text, flags, verdicts);
     if (verdict === null) continue;
-    const line = lineOf(source, at);
+    const line = countLine(source, at);
     const exempting = exemptionFor(lines, line);
     if (exempting === undefined) findings.push({ line, text, verdict });
     else used.add(exempting);
@@ -38,7 +38,7 @@ export function findingsIn(source, { isJsx = false, verdicts = new Map() } = {})
 }
 
 /** null: in proportion to the text. */
-function verdictOf(text, flags, verdicts) {
+function judge(text, flags, verdicts) {
   const key = `/${text}/${flags}`;
   const known = verdicts.get(key);
   if (known !== undefined) return known;
@@ -74,18 +74,18 @@ function expressionsIn(source, isJsx) {
 
 /** Returns text and flags of a RegExp call; empty when they are not constants. */
 function builtBy(given) {
-  const [text, flags = ''] = given.map(({ expression }) => constantOf(expression) ?? null);
+  const [text, flags = ''] = given.map(({ expression }) => readConstant(expression) ?? null);
   return text === null || flags === null ? {} : { text, flags };
 }
 
-function constantOf({ type, value, quasis, expressions, tag, template }) {
+function readConstant({ type, value, quasis, expressions, tag, template }) {
   if (type === 'StringLiteral') return value;
   if (type === 'TemplateLiteral' && expressions.length === 0) return quasis[0].cooked;
   const isRaw = type === 'TaggedTemplateExpression' && tag.object?.value === 'String' && tag.property?.value === 'raw';
   return isRaw && template.expressions.length === 0 ? template.quasis[0].raw : undefined;
 }
 
-function lineOf(source, at) {
+function countLine(source, at) {
   return source.slice(0, Math.max(0, at)).split('\n').length;
 }
 

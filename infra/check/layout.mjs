@@ -20,12 +20,10 @@ const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$
  */
 const tolerated = {
   smallFiles: {
-    'packages/client': 1,
     'packages/contract': 4,
     'packages/runtime': 2,
     'packages/web': 5,
     'services/gateway': 16,
-    'services/ui': 3,
     'services/worker': 2,
   },
   folders: {},
@@ -35,7 +33,7 @@ const isCode = (path) => /(?<!\.d)\.tsx?$/u.test(path);
 const isTest = (path) => path.includes('.test.') || /\/fixtures\//u.test(path);
 /** Only tests import these. */
 const isForTests = (path) => /^packages\/(?:testing|acceptance)\//u.test(path) || isTest(path);
-const packageOf = (path) => path.split('/', 2).join('/');
+const findPackage = (path) => path.split('/', 2).join('/');
 const isLeftOut = (path) => path.split('/').some((part) => leftOut.has(part));
 
 /** Folders with more files than may be, apart from tests, fixtures and an index. */
@@ -67,7 +65,7 @@ function findSmallFiles(files, exported) {
 
 /** Returns the importers of each file; through an index only those that import one of its names. */
 function importersIn(files, exported) {
-  const imports = new Map([...files].filter(([path]) => isCode(path)).map(([path, text]) => [path, importsOf(path, text)]));
+  const imports = new Map([...files].filter(([path]) => isCode(path)).map(([path, text]) => [path, listImports(path, text)]));
   const importers = new Map();
   const add = (target, importer) => importers.set(target, (importers.get(target) ?? new Set()).add(importer));
   const follow = ({ from, names }, at, importer) => {
@@ -100,7 +98,7 @@ function readExports(root) {
 }
 
 /** What a file imports and passes on, wherever it stands. */
-function importsOf(path, text) {
+function listImports(path, text) {
   const found = [];
   const visit = (node) => {
     if (Array.isArray(node)) return node.forEach(visit);
@@ -133,7 +131,7 @@ export function checkLayout(root, exceptions = tolerated) {
     .toSorted();
   const files = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
   const full = new Map(findFullFolders(paths).map(({ folder, count }) => [folder, count]));
-  const small = Map.groupBy(findSmallFiles(files, readExports(root)), ({ path }) => packageOf(path));
+  const small = Map.groupBy(findSmallFiles(files, readExports(root)), ({ path }) => findPackage(path));
   const smallCounts = new Map([...small].map(([name, those]) => [name, those.length]));
   const beyond = (counts, allowed) => [...counts.keys()].filter((name) => counts.get(name) > (allowed[name] ?? 0));
   const [fuller, crumbled] = [beyond(full, exceptions.folders), beyond(smallCounts, exceptions.smallFiles)];

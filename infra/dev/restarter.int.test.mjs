@@ -42,7 +42,7 @@ describe('the restarter', () => {
       firstPauseMs: 10,
     });
   };
-  const startsOf = (name) =>
+  const countStarts = (name) =>
     readFileSync(join(root, `${name}.log`), 'utf8')
       .trim()
       .split('\n');
@@ -69,9 +69,9 @@ describe('the restarter', () => {
 
   it('restarts the services that import the changed package, directly or not, and no other', async () => {
     write('packages/base/src/index.txt', 'second');
-    await eventually(() => startsOf('one').length === 2 && services.one.isReady);
-    expect(startsOf('one')).toEqual(['first', 'second']);
-    expect(startsOf('two')).toEqual(['first']);
+    await eventually(() => countStarts('one').length === 2 && services.one.isReady);
+    expect(countStarts('one')).toEqual(['first', 'second']);
+    expect(countStarts('two')).toEqual(['first']);
   });
 
   it('restarts none for a test', async () => {
@@ -79,8 +79,8 @@ describe('the restarter', () => {
     write('packages/base/test/other.int.test.ts', '');
     await eventually(() => changes > 0);
     write('services/two/src/index.txt', 'second');
-    await eventually(() => startsOf('two').length === 2);
-    expect(startsOf('one')).toEqual(['first']);
+    await eventually(() => countStarts('two').length === 2);
+    expect(countStarts('one')).toEqual(['first']);
   });
 
   it('leaves a service that cannot start to be mended, and brings it back when it is', async () => {
@@ -88,14 +88,14 @@ describe('the restarter', () => {
     await eventually(() => services.one.state === 'failed');
     write('packages/base/src/index.txt', 'mended');
     await eventually(() => services.one.isReady);
-    expect(startsOf('one')).toEqual(['first', 'mended']);
+    expect(countStarts('one')).toEqual(['first', 'mended']);
   });
 
   it('ends with the last of many changes', async () => {
     write('packages/base/src/index.txt', 'second');
-    await eventually(() => startsOf('one').length === 2);
+    await eventually(() => countStarts('one').length === 2);
     for (const text of ['third', 'fourth', 'last']) write('packages/base/src/index.txt', text);
-    await eventually(() => startsOf('one').at(-1) === 'last' && services.one.isReady);
+    await eventually(() => countStarts('one').at(-1) === 'last' && services.one.isReady);
     expect(services.one.state).toBe('running');
   });
 
@@ -104,6 +104,6 @@ describe('the restarter', () => {
     write('packages/base/src/index.txt', 'late');
     await services.one.restart(GRACE_MS);
     await eventually(() => services.one.isReady);
-    expect(startsOf('one')).toEqual(['first', 'late']);
+    expect(countStarts('one')).toEqual(['first', 'late']);
   });
 });

@@ -1,12 +1,12 @@
 // Restarts the services that are made of what changed, one change after the other.
 import { complain, say } from '../start/terminal.mjs';
 import { FileWatch } from './file-watch.mjs';
-import { allFolders, foldersOf } from './workspace.mjs';
+import { allFolders, listFolders } from './workspace.mjs';
 
 /** Tests are no part of a service. */
 const isTest = (path) => /\.test\.[a-z]+$/u.test(path) || /^[^/]+\/[^/]+\/test(?:\/|$)/u.test(path);
 
-const packageOf = (path) => path.split('/', 2).join('/');
+const findPackage = (path) => path.split('/', 2).join('/');
 
 export class Restarter {
   #options;
@@ -38,10 +38,10 @@ export class Restarter {
 
   #changed(paths) {
     this.#options.onChange?.();
-    const changed = new Set(paths.filter((path) => !isTest(path)).map(packageOf));
+    const changed = new Set(paths.filter((path) => !isTest(path)).map(findPackage));
     const affected = Object.keys(this.#options.services).filter(
       // Read again each time: a package.json may be what changed.
-      (name) => !foldersOf(this.#options.root, `services/${name}`).isDisjointFrom(changed),
+      (name) => !listFolders(this.#options.root, `services/${name}`).isDisjointFrom(changed),
     );
     if (affected.length === 0) return;
     say(`Changed: ${[...changed].join(', ')}. Restarting ${affected.join(', ')}.`);

@@ -25,14 +25,14 @@ function readWorkspace(root, { withTests }) {
  * The folder of a package and those of every package that it imports, directly or not, as package.json files name them;
  * `withTests`: what its tests import, too.
  */
-export function foldersOf(root, start, { withTests = false } = {}) {
+export function listFolders(root, start, { withTests = false } = {}) {
   const workspace = readWorkspace(root, { withTests });
-  const folderOf = new Map([...workspace].map(([folder, { name }]) => [name, folder]));
+  const folderByName = new Map([...workspace].map(([folder, { name }]) => [name, folder]));
   const found = new Set();
   const add = (folder) => {
     if (folder === undefined || found.has(folder)) return;
     found.add(folder);
-    for (const name of workspace.get(folder)?.needs ?? []) add(folderOf.get(name));
+    for (const name of workspace.get(folder)?.needs ?? []) add(folderByName.get(name));
   };
   add(start);
   return found;

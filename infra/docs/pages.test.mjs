@@ -19,14 +19,14 @@ function filesBelow(folder, ending) {
 const read = (path) => readFileSync(path, 'utf8');
 
 /** The anchor that GitHub gives a heading. */
-function anchorOf(heading) {
+function toAnchor(heading) {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 }
 
-const anchorsIn = (text) => [...text.matchAll(/^#+ (.+)$/gmu)].map(([, heading]) => anchorOf(heading));
+const anchorsIn = (text) => [...text.matchAll(/^#+ (.+)$/gmu)].map(([, heading]) => toAnchor(heading));
 
 /** Links to files of the repository that lead nowhere, as `file: target`. */
 function brokenLinks(file) {
@@ -63,13 +63,13 @@ describe('the documents', () => {
 
 describe('the decisions', () => {
   const names = readdirSync(decisions).filter((name) => /^\d/u.test(name));
-  const headOf = (name) =>
+  const readHead = (name) =>
     /^# (?<number>\d{4})\. (?<title>.+)\n\nDate: (?<date>\d{4}-\d\d-\d\d)(?:, revised \d{4}-\d\d-\d\d)?\. Status: (?<status>accepted|superseded by \d{4})\./u.exec(
       read(join(decisions, name)),
     )?.groups;
 
   it('have a number of their own, a title, a date and a status', () => {
-    expect(names.filter((name) => headOf(name)?.number !== name.slice(0, 4))).toEqual([]);
+    expect(names.filter((name) => readHead(name)?.number !== name.slice(0, 4))).toEqual([]);
     expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
   });
 
@@ -79,7 +79,7 @@ describe('the decisions', () => {
       .filter((line) => line.startsWith('| ['));
     expect(rows).toEqual(
       names.map((name) => {
-        const { number, title, date, status } = headOf(name);
+        const { number, title, date, status } = readHead(name);
         return `| [${number}](${name}) | ${title} | ${date} | ${status} |`;
       }),
     );

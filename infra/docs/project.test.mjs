@@ -46,7 +46,7 @@ const readers = ['services/gateway', 'services/worker', 'services/cron', 'servic
 /** Without these a service does not start, or does not look at another one. */
 const needed = { REDIS_URL: 'redis://127.0.0.1', KEY_SECRET: 'k'.repeat(32), METRICS_PORT: '9000' };
 
-function outcomeOf(readConfig, env) {
+function tryConfig(readConfig, env) {
   try {
     return JSON.stringify(readConfig({ ...needed, ...env }));
   } catch (error) {
@@ -60,7 +60,7 @@ const probes = ['probe', '1', 'https://probe.example', 'production'];
 /** Whether one of these names is read at all. */
 const isAnyRead = (configs, names) =>
   configs.some((readConfig) =>
-    probes.some((value) => outcomeOf(readConfig, Object.fromEntries(names.map((name) => [name, value]))) !== outcomeOf(readConfig, {})),
+    probes.some((value) => tryConfig(readConfig, Object.fromEntries(names.map((name) => [name, value]))) !== tryConfig(readConfig, {})),
   );
 
 /** Whatever looks like a variable in sources that are shipped; most of it are constants. */
@@ -73,14 +73,14 @@ function candidates() {
 }
 
 /** Name → value of every line, commented out or not. */
-function exampleOf(text) {
+function readExample(text) {
   return Object.fromEntries([...text.matchAll(/^#?([A-Z][A-Z0-9_]*)=(.*)$/gmu)].map(([, name, value]) => [name, value]));
 }
 
 describe('.env.example', () => {
   const text = read('.env.example');
-  const example = exampleOf(text);
-  const composed = Object.keys(exampleOf(text.slice(text.indexOf('Only docker-compose.yml'))));
+  const example = readExample(text);
+  const composed = Object.keys(readExample(text.slice(text.indexOf('Only docker-compose.yml'))));
 
   let configs;
   beforeAll(async () => {
@@ -113,6 +113,6 @@ describe('.env.example', () => {
     const readConfig = configs[readers.indexOf(folder)];
     const shown = Object.fromEntries(Object.entries(example).filter(([, value]) => value !== ''));
     if (folder === 'packages/cli') delete shown.LOG_LEVEL;
-    expect(outcomeOf(readConfig, shown)).toEqual(outcomeOf(readConfig, {}));
+    expect(tryConfig(readConfig, shown)).toEqual(tryConfig(readConfig, {}));
   });
 });

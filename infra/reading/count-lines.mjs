@@ -4,7 +4,7 @@
  * A flag for each character of a source: whether the innermost block around it ran. V8 reports ranges with counts, one
  * for each function and, within those that ran, one for each block with another count than what is around it.
  */
-export function flagsOf(length, functions) {
+export function flagBytes(length, functions) {
   const flags = new Uint8Array(length);
   const ranges = functions.flatMap(({ ranges: own }) => own);
   // An outer range before the ranges inside of it, which overwrite it.
@@ -22,7 +22,7 @@ const comment = /^(?:\/\/|\/\*|\*)/u;
  * begin with a comment do not count; nor does what runs when a module is loaded, which is before both.
  */
 export function linesRun(source, turn, idle) {
-  const [ran, ranIdle] = [flagsOf(source.length, turn), flagsOf(source.length, idle)];
+  const [ran, ranIdle] = [flagBytes(source.length, turn), flagBytes(source.length, idle)];
   const numbers = [];
   let offset = 0;
   for (const [index, line] of source.split('\n').entries()) {

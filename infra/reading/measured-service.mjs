@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { mainOf, nodeFlags } from '../start/services.mjs';
+import { buildMainPath, nodeFlags } from '../start/services.mjs';
 
 const preload = fileURLToPath(new URL('coverage-preload.mjs', import.meta.url));
 const READY_TIMEOUT_MS = 90_000;
@@ -23,7 +23,7 @@ export class MeasuredService {
     this.name = name;
     this.#folder = folder;
     mkdirSync(folder, { recursive: true });
-    this.#child = spawn(process.execPath, [...nodeFlags, '--import', preload, mainOf(name)], {
+    this.#child = spawn(process.execPath, [...nodeFlags, '--import', preload, buildMainPath(name)], {
       // Code from the cache is counted by whole functions only.
       env: { ...env, NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

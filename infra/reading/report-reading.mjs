@@ -16,7 +16,7 @@ const own = /^(?:packages|services)\/(?!model\/src\/demo\/).*\.ts$/u;
 
 const print = (text) => process.stdout.write(`${text}\n`);
 
-function pathOf({ url }) {
+function toPath({ url }) {
   if (!url.startsWith('file:')) return null;
   const path = relative(root, fileURLToPath(url));
   return own.test(path) && !path.includes('node_modules') ? path : null;
@@ -28,7 +28,7 @@ function filesRun(measured) {
   for (const { idle, turn } of measured) {
     const idleByUrl = new Map(idle.map((script) => [script.url, script.functions]));
     for (const script of turn) {
-      const path = pathOf(script);
+      const path = toPath(script);
       if (path === null) continue;
       const lines = linesRun(readFileSync(join(root, path), 'utf8'), script.functions, idleByUrl.get(script.url) ?? []);
       if (lines.length > 0) files.set(path, new Set([...(files.get(path) ?? []), ...lines]));

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 const ANSWER_TIMEOUT_MS = 1000;
 
-function addressOf(url) {
+function parseAddress(url) {
   if (url.startsWith('unix:')) return { target: { path: url.slice('unix:'.length) }, password: '' };
   const { hostname, port, password } = new URL(url);
   return { target: { host: hostname, port: Number(port || 6379) }, password: decodeURIComponent(password) };
@@ -11,7 +11,7 @@ function addressOf(url) {
 
 /** The last line of the answer without its type mark (`PONG`), or null without an answer. */
 export function askRedis(url, command) {
-  const { target, password } = addressOf(url);
+  const { target, password } = parseAddress(url);
   return new Promise((resolve) => {
     const socket = connect(target);
     let heard = '';

@@ -22,7 +22,7 @@ export const nodeFlags = ['--conditions=@concierge/source', '--import', preload]
 export const serviceNames = ['gateway', 'worker', 'cron', 'ui'];
 
 /** Where a service begins, from the repository's folder. */
-export const mainOf = (name) => `services/${name}/src/main.ts`;
+export const buildMainPath = (name) => `services/${name}/src/main.ts`;
 
 /** What every child gets: compiled code is kept between starts, or each start would strip the types again. */
 export function childEnvironment(env) {
@@ -47,7 +47,7 @@ async function answers(url) {
   }
 }
 
-export function portsOf(env) {
+export function readPorts(env) {
   return { gateway: Number(env.GATEWAY_PORT || 8000), ui: Number(env.UI_PORT || 8080) };
 }
 
@@ -69,7 +69,7 @@ export function createServices(ports, env, flags = {}) {
     new SupervisedProcess({
       name,
       command: process.execPath,
-      args: [...nodeFlags, ...(flags[name] ?? []), mainOf(name)],
+      args: [...nodeFlags, ...(flags[name] ?? []), buildMainPath(name)],
       env: { ...env, ...extra },
     });
   return {

@@ -60,7 +60,7 @@ async function paste(line) {
 }
 
 /** Ids of the processes of our services that have this folder as their data directory. */
-function servicesOf(folder) {
+function readServices(folder) {
   const read = (path) => readFileSync(path, 'latin1');
   return readdirSync('/proc').filter((entry) => {
     try {
@@ -149,11 +149,11 @@ describe('npm start', () => {
         ),
       { timeoutMs: 40_000 },
     );
-    await eventually(() => servicesOf(folder).length === 0, { timeoutMs: 60_000 });
+    await eventually(() => readServices(folder).length === 0, { timeoutMs: 60_000 });
     const third = start();
     await third.ready();
     expect(await third.interrupt()).toBe(0);
-    expect(servicesOf(folder)).toEqual([]);
+    expect(readServices(folder)).toEqual([]);
     expect(() => readFileSync(join(folder, 'run.json'))).toThrow('ENOENT');
   }, 240_000);
 
@@ -165,15 +165,15 @@ describe('npm start', () => {
     const [target] = await fetch(`http://127.0.0.1:${port}/json`).then((response) => response.json());
     expect(target.url).toContain('services/worker/src/main.ts');
 
-    const before = servicesOf(folder);
+    const before = readServices(folder);
     utimesSync(join(root, 'services', 'cron', 'src', 'main.ts'), new Date(), new Date());
     await eventually(() => development.output.includes('Restarting cron.'));
-    await eventually(() => servicesOf(folder).length === before.length && servicesOf(folder).some((pid) => !before.includes(pid)), {
+    await eventually(() => readServices(folder).length === before.length && readServices(folder).some((pid) => !before.includes(pid)), {
       timeoutMs: START_TIMEOUT_MS,
     });
-    expect(servicesOf(folder).filter((pid) => before.includes(pid))).toHaveLength(before.length - 1);
+    expect(readServices(folder).filter((pid) => before.includes(pid))).toHaveLength(before.length - 1);
     expect(await development.interrupt()).toBe(0);
-    expect(servicesOf(folder)).toEqual([]);
+    expect(readServices(folder)).toEqual([]);
   }, 240_000);
 
   it('lists the services when --inspect names another', async () => {

@@ -8,7 +8,7 @@ import { chooseModel } from './providers.mjs';
 import { startRedis } from './redis.mjs';
 import { BackgroundBuild } from './sandbox-image.mjs';
 import { chooseSandbox } from './sandbox.mjs';
-import { assertPortsAreFree, childEnvironment, createServices, portsOf, waitUntilReady } from './services.mjs';
+import { assertPortsAreFree, childEnvironment, createServices, readPorts, waitUntilReady } from './services.mjs';
 import { complain, say, StartError } from './terminal.mjs';
 import { buildUi, buildWidget } from './ui-build.mjs';
 
@@ -119,7 +119,7 @@ function buildImageFor(system, dataFolder) {
 }
 
 async function startEverything(system, { startedAt, graceMs, flags, onReady }) {
-  const ports = portsOf(process.env);
+  const ports = readPorts(process.env);
   await assertPortsAreFree(ports);
   const dataFolder = openDataFolder(process.env);
   const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });

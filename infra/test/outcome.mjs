@@ -1,7 +1,7 @@
 // Counting what Jest reports, and the line with which a run ends.
 
 /** Numbers of one kind of tests, and the names of what was skipped, from Jest's JSON report. */
-export function outcomeOf(report) {
+export function readOutcome(report) {
   const skipped = report.testResults.flatMap(({ assertionResults }) =>
     assertionResults
       .filter(({ status }) => status === 'pending' || status === 'todo' || status === 'skipped')
@@ -18,7 +18,7 @@ export function outcomeOf(report) {
 /** What counts when Jest itself ended without a report. */
 export const noReport = { passed: 0, failed: 1, skipped: [] };
 
-export function sumOf(outcomes) {
+export function sumOutcomes(outcomes) {
   return {
     passed: outcomes.reduce((sum, { passed }) => sum + passed, 0),
     failed: outcomes.reduce((sum, { failed }) => sum + failed, 0),

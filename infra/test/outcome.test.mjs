@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
+import { closingLine, noReport, readOutcome, sumOutcomes } from './outcome.mjs';
 
 const report = (numbers, assertionResults = []) => ({
   numPassedTests: 0,
@@ -11,13 +11,13 @@ const report = (numbers, assertionResults = []) => ({
 
 describe('the closing line of a test run', () => {
   it('adds up all kinds of tests', () => {
-    const outcomes = [outcomeOf(report({ numPassedTests: 12 })), outcomeOf(report({ numPassedTests: 3, numFailedTests: 2 }))];
-    expect(closingLine(sumOf(outcomes))).toBe('15 passed, 2 failed');
+    const outcomes = [readOutcome(report({ numPassedTests: 12 })), readOutcome(report({ numPassedTests: 3, numFailedTests: 2 }))];
+    expect(closingLine(sumOutcomes(outcomes))).toBe('15 passed, 2 failed');
   });
 
   it('counts a file that does not load, and a Jest that left no report, as failures', () => {
-    const outcomes = [outcomeOf(report({ numRuntimeErrorTestSuites: 1 })), noReport];
-    expect(closingLine(sumOf(outcomes))).toBe('0 passed, 2 failed');
+    const outcomes = [readOutcome(report({ numRuntimeErrorTestSuites: 1 })), noReport];
+    expect(closingLine(sumOutcomes(outcomes))).toBe('0 passed, 2 failed');
   });
 
   it('names and counts what was skipped', () => {
@@ -26,7 +26,7 @@ describe('the closing line of a test run', () => {
       { status: 'pending', fullName: 'the index in PostgreSQL keeps tenants apart' },
       { status: 'todo', fullName: 'c' },
     ];
-    const outcome = outcomeOf(report({ numPassedTests: 1 }, assertions));
+    const outcome = readOutcome(report({ numPassedTests: 1 }, assertions));
     expect(outcome.skipped).toEqual(['the index in PostgreSQL keeps tenants apart', 'c']);
     expect(closingLine(outcome)).toBe('1 passed, 0 failed, 2 skipped');
   });

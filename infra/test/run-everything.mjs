@@ -7,8 +7,8 @@ import { root } from '../bootstrap.mjs';
 import { runChecks } from '../check/run-checks.mjs';
 import { buildUi, buildWidget } from '../start/ui-build.mjs';
 import { describeMachine, ensureRedis, ensureSandboxImage, hasPostgres, missingParts } from './machine.mjs';
-import { closingLine, noReport, outcomeOf, sumOf } from './outcome.mjs';
-import { kindOf, watchAndRun } from './watch.mjs';
+import { closingLine, noReport, readOutcome, sumOutcomes } from './outcome.mjs';
+import { findKind, watchAndRun } from './watch.mjs';
 
 /** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
 const kinds = {
@@ -58,7 +58,7 @@ async function runKind(kind, jestArgs) {
 
 function readReport(file) {
   try {
-    return outcomeOf(JSON.parse(readFileSync(file, 'utf8')));
+    return readOutcome(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     return noReport;
   }
@@ -92,7 +92,7 @@ async function buildPages(named) {
  */
 async function watchTests(args) {
   const path = args.find((arg) => !(arg in kinds) && !arg.startsWith('-'));
-  const kind = args.find((arg) => arg in kinds) ?? kindOf(path);
+  const kind = args.find((arg) => arg in kinds) ?? findKind(path);
   const jestArgs = args.filter((arg) => !(arg in kinds));
   const noRedis = kind === 'unit' ? null : await ensureRedis();
   if (noRedis !== null) print(`FAILED: ${noRedis}`);
@@ -132,7 +132,7 @@ export async function runEverything(args) {
   const missing = await missingParts();
   for (const line of missing) print(`SKIPPED: ${line}`);
   const outcomes = await runAll(parse(args), { noRedis, missing });
-  const total = sumOf(outcomes);
+  const total = sumOutcomes(outcomes);
   printSkipped(total.skipped, missing);
   title('all');
   for (const outcome of outcomes) print(`${outcome.kind.padEnd(12)} ${closingLine(outcome)}`);

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { eventually } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { root } from '../bootstrap.mjs';
-import { kindOf, watchedFolders } from './watch.mjs';
+import { findKind, watchedFolders } from './watch.mjs';
 
 const TIMEOUT_MS = 120_000;
 
 describe('the tests of a path', () => {
   it('have the kind that the path names', () => {
-    expect(kindOf('packages/turn/src/turn-streams.test.ts')).toBe('unit');
-    expect(kindOf('packages/turn/test/lanes.int.test.ts')).toBe('integration');
-    expect(kindOf('infra/start/redis.int.test.mjs')).toBe('integration');
-    expect(kindOf('packages/acceptance/contract/chat.test.ts')).toBe('contract');
-    expect(kindOf(undefined)).toBe('unit');
+    expect(findKind('packages/turn/src/turn-streams.test.ts')).toBe('unit');
+    expect(findKind('packages/turn/test/lanes.int.test.ts')).toBe('integration');
+    expect(findKind('infra/start/redis.int.test.mjs')).toBe('integration');
+    expect(findKind('packages/acceptance/contract/chat.test.ts')).toBe('contract');
+    expect(findKind(undefined)).toBe('unit');
   });
 
   it('are made of their package and what it imports, for tests, too', () => {

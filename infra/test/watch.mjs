@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileWatch } from '../dev/file-watch.mjs';
-import { allFolders, foldersOf } from '../dev/workspace.mjs';
+import { allFolders, listFolders } from '../dev/workspace.mjs';
 
 const acceptance = /^packages\/acceptance\/(?<kind>contract|e2e|chaos)(?:\/|$)/u;
 
 /** The kind of the tests of a path. */
-export function kindOf(path = '') {
+export function findKind(path = '') {
   if (path.includes('.int.test.') || /^[^/]+\/[^/]+\/test(?:\/|$)/u.test(path)) return 'integration';
   return acceptance.exec(path)?.groups.kind ?? 'unit';
 }
@@ -17,7 +17,7 @@ export function kindOf(path = '') {
 export function watchedFolders(root, path = '') {
   const own = /^(?:packages|services)\/[^/]+/u.exec(path)?.[0];
   if (own !== undefined && own !== 'packages/acceptance' && existsSync(join(root, own)))
-    return [...foldersOf(root, own, { withTests: true })];
+    return [...listFolders(root, own, { withTests: true })];
   return path.startsWith('infra') ? ['infra'] : ['infra', ...allFolders(root)];
 }
 

@@ -26,7 +26,7 @@ export class BenchProcess implements AsyncDisposable {
     });
     gone.catch(() => undefined);
     const [message]: unknown[] = await Promise.race([once(child, 'message'), gone]);
-    return new BenchProcess(child, portOf(message));
+    return new BenchProcess(child, readPort(message));
   }
 
   get pid(): number {
@@ -43,7 +43,7 @@ export class BenchProcess implements AsyncDisposable {
   }
 }
 
-function portOf(message: unknown): number {
+function readPort(message: unknown): number {
   if (typeof message === 'object' && message !== null && 'port' in message && typeof message.port === 'number') return message.port;
   throw new Error('a process of the bench printed something else than its port');
 }

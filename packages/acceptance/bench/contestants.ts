@@ -3,7 +3,7 @@ import { BenchProcess } from './bench-process.ts';
 import { sharedEnvironment } from './config.ts';
 import type { LoadSpec } from './load/load-spec.ts';
 import type { BenchModel } from './model.ts';
-import { pidOfRedis } from './redis-pid.ts';
+import { findRedisPid } from './process-figures.ts';
 
 /** Something that answers turns. */
 export interface Contestant extends AsyncDisposable {
@@ -41,7 +41,7 @@ export async function startPipeline(model: BenchModel, { durable }: { readonly d
   return {
     name: durable ? 'durable pipeline' : 'minimal pipeline',
     target: { port: gateway.port, kind: 'chat', apiKeys: [''] },
-    pids: [gateway.pid, worker.pid, await pidOfRedis(redis)],
+    pids: [gateway.pid, worker.pid, await findRedisPid(redis)],
     [Symbol.asyncDispose]: async () => parts.disposeAsync(),
   };
 }
@@ -63,7 +63,7 @@ export async function startProduct(model: BenchModel, options: Partial<SystemOpt
     system,
     gatewayPid: servicePids[0] ?? 0,
     target: { port: Number(new URL(system.url).port), kind: 'chat', apiKeys },
-    pids: [...servicePids, await pidOfRedis(system.redis)],
+    pids: [...servicePids, await findRedisPid(system.redis)],
     [Symbol.asyncDispose]: async () => system[Symbol.asyncDispose](),
   };
 }

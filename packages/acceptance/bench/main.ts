@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureNames, runMeasures } from './measures.ts';
-import { renderTable } from './table.ts';
+import { renderTable } from './row.ts';
 
 const { values: flags, positionals: names } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
 const unknown = names.filter((name) => !measureNames.includes(name));

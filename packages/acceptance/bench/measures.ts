@@ -1,7 +1,6 @@
 import { Bench } from './bench.ts';
 import { WORKER_CONCURRENCY } from './contestants.ts';
-import { measureIdleStart } from './measures/idle-start.ts';
-import { measureIdleStreams } from './measures/idle-streams.ts';
+import { measureIdleStart, measureIdleStreams } from './measures/idle.ts';
 import { measureLargeMemory } from './measures/large-memory.ts';
 import { measureListing } from './measures/listing.ts';
 import { measureMemory } from './measures/memory.ts';
@@ -9,8 +8,7 @@ import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
 import { measureTenants } from './measures/tenants.ts';
-import { measureThroughput } from './measures/throughput.ts';
-import { measureTwoWorkers } from './measures/two-workers.ts';
+import { measureThroughput, measureTwoWorkers } from './measures/throughput.ts';
 import { measureWebhooks } from './measures/webhooks.ts';
 import type { Row } from './row.ts';
 

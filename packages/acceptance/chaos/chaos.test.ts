@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findingsOf } from './audit/auditor.ts';
+import { listFindings } from './audit/auditor.ts';
 import { holds } from './holds.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart } from './scenarios.ts';
 
@@ -58,9 +58,9 @@ describe('the naive system', () => {
     'is found to lose, double and reorder turns by the same auditor',
     async () => {
       await runNaive(seed, async (report) => {
-        expect(findingsOf(report, 'lost').length).toBeGreaterThan(0);
-        expect(findingsOf(report, 'doubled').length).toBeGreaterThan(0);
-        expect(findingsOf(report, 'disorder').length).toBeGreaterThan(0);
+        expect(listFindings(report, 'lost').length).toBeGreaterThan(0);
+        expect(listFindings(report, 'doubled').length).toBeGreaterThan(0);
+        expect(listFindings(report, 'disorder').length).toBeGreaterThan(0);
       });
     },
     5 * minutes,

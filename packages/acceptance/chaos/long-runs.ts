@@ -1,5 +1,5 @@
 import { renderReport } from './audit/auditor.ts';
-import { allClockSteps } from './clocks/walk-clocks.ts';
+import { allClockSteps } from './clocks/stepped-clocks.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
 import { redisFaults } from './redis/redis-faults.ts';

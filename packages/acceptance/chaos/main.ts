@@ -34,15 +34,15 @@ const { values: given } = parseArgs({
   },
 });
 
-const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+const readNumber = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
 
 const options: LongOptions = {
   seed: Number(given.seed),
   tree: given.tree === undefined ? undefined : resolve(given.tree),
-  turns: numberOf(given.turns),
+  turns: readNumber(given.turns),
   sessions: Number(given.sessions),
   tenants: Number(given.tenants),
-  kills: numberOf(given.kills),
+  kills: readNumber(given.kills),
   stops: Number(given.stops),
   redisKills: Number(given['redis-kills']),
   flushes: Number(given.flushes),
@@ -50,8 +50,8 @@ const options: LongOptions = {
   workers: Number(given.workers),
   people: Number(given.people),
   steps: Number(given.steps),
-  rounds: numberOf(given.rounds),
-  seconds: numberOf(given.seconds),
+  rounds: readNumber(given.rounds),
+  seconds: readNumber(given.seconds),
   sandbox: given.sandbox === 'bubblewrap' ? 'bubblewrap' : 'docker',
   keep: given.keep,
 };

@@ -29,12 +29,12 @@ function reply(request: RecordedRequest): Script {
   if (wanted === undefined) return [say('ok')];
   // The process that asks this does not live to hear an answer (neighbours/poison.ts).
   if (wanted.kind === 'poison') return [hang()];
-  const calls = roundsOf(wanted, request.number)[request.round];
-  if (calls === undefined) return [say(answerOf(wanted, request.number), wanted)];
+  const calls = buildRounds(wanted, request.number)[request.round];
+  if (calls === undefined) return [say(buildAnswer(wanted, request.number), wanted)];
   return [say(`${wanted.marker} looks first (${String(request.number)}). `, { chunks: 3, delayMs: wanted.delayMs }), callTools(calls)];
 }
 
-function roundsOf({ kind, marker }: TurnRequest, number: number): ScriptedCall[][] {
+function buildRounds({ kind, marker }: TurnRequest, number: number): ScriptedCall[][] {
   const look: ScriptedCall[] = [{ name: 'status', args: {} }];
   const text = effectToken(marker, number);
   const note: ScriptedCall[] = [{ name: 'memory_write', args: { text, ...(number % 2 === 0 && { title: `about ${marker}` }) } }];
@@ -55,7 +55,7 @@ function roundsOf({ kind, marker }: TurnRequest, number: number): ScriptedCall[]
 }
 
 /** Another text at every call: what readers saw and what was saved can only agree when they are the same reply. */
-function answerOf({ marker, chunks }: TurnRequest, number: number): string {
+function buildAnswer({ marker, chunks }: TurnRequest, number: number): string {
   return [`${marker} answer ${String(number)}:`, ...Array.from({ length: chunks }, (_, index) => `word${String(index)}`)].join(' ');
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
-import { cleanRun, event, messagesOf, recordOf, replyTranscript, sessionFile, transcript, turnIds } from './audit/audit-fixture.ts';
+import { cleanRun, event, buildMessages, buildRecord, replyTranscript, sessionFile, transcript, turnIds } from './audit/audit-fixture.ts';
 import type { AuditInput } from './audit/audit-input.ts';
 import { reportOn } from './audit/auditor.ts';
 import type { Transcript } from './audit/evidence.ts';
@@ -21,12 +21,12 @@ function withReader(...more: readonly Transcript[]): AuditInput {
 
 /** The first turn ended like this, for its file and for its reader. */
 function failedWith(code: 'turn_timeout' | 'turn_crashed', change: Partial<AuditInput> = {}): AuditInput {
-  const record: TurnRecord = { ...recordOf(0), status: 'failed', error: { code, message: '' } };
+  const record: TurnRecord = { ...buildRecord(0), status: 'failed', error: { code, message: '' } };
   const failed: Transcript = {
     ...transcript(0, 'asker'),
     lines: [event('0-1', 'session', {}), event('7-1', 'error', { code, message: '', retryable: true, turnId: turnIds[0] })],
   };
-  const sessions = [sessionFile([...messagesOf(0), ...messagesOf(1)], [record, recordOf(1)])];
+  const sessions = [sessionFile([...buildMessages(0), ...buildMessages(1)], [record, buildRecord(1)])];
   return { ...cleanRun(), sessions, transcripts: [failed, transcript(1, 'asker')], ...change };
 }
 
@@ -116,13 +116,13 @@ describe('what happened on the way, in a run in which a fault is planted', () =>
   it('shows quiet tenants that stand in the queue of a loud one, and a part of the flood that was lost', () => {
     const flooded = [{ marker: 'mk-loud-0-0', atMs: 0 }];
     const beside = { marker: 'mk-beside-0-0', conversation: 'c01', atMs: 0 };
-    const startOf = (marker: string, atMs: number): Call => call({ event: 'start', number: atMs, atMs }, marker);
+    const buildStart = (marker: string, atMs: number): Call => call({ event: 'start', number: atMs, atMs }, marker);
     const flood = (besideMs: number): AuditInput => ({
       ...cleanRun(),
       flooded,
       asked: [...cleanRun().asked, beside],
       acknowledged: [...cleanRun().acknowledged],
-      ledger: [startOf('mk-loud-0-0', 9000), startOf('mk-beside-0-0', besideMs)],
+      ledger: [buildStart('mk-loud-0-0', 9000), buildStart('mk-beside-0-0', besideMs)],
     });
     expect(kindsIn(flood(100))).toEqual(['I1 unacknowledged']);
     expect(kindsIn(flood(8000))).toEqual(['I1 unacknowledged', 'I13 behind']);

@@ -1,19 +1,23 @@
 import type { AuditReport } from './audit/auditor.ts';
-import type { FaultPlan } from './faults.ts';
-import { findFakeTime, SteppedClocks } from './clocks/stepped-clocks.ts';
-import { walkClocks, type ClockStep } from './clocks/walk-clocks.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
+import type { FaultPlan } from './faults.ts';
+import { findFakeTime, SteppedClocks, walkClocks, type ClockStep } from './clocks/stepped-clocks.ts';
 import type { LoadSize } from './load/load-plan.ts';
 import { NaiveSystem } from './naive.ts';
 import { ChaosRig, startSystem } from './rig.ts';
-import { hangEach, hangPreload, type ServiceKind } from './neighbours/hangs.ts';
-import { runPoisonRound, type PoisonRound } from './neighbours/poison.ts';
+import {
+  hangEach,
+  hangPreload,
+  type ServiceKind,
+  runFlood,
+  type FloodSize,
+  runPoisonRound,
+  type PoisonRound,
+} from './neighbours/neighbours.ts';
 import { probe, probedRequests } from './redis/cut-connections.ts';
 import { RedisFaults } from './redis/redis-faults.ts';
 import { runStreamRound, type StreamRound } from './redis/lost-streams.ts';
-import { fillDisk } from './disk/fill-disk.ts';
-import { SmallDisk } from './disk/small-disk.ts';
-import { runFlood, type FloodSize } from './neighbours/flood.ts';
+import { fillDisk, SmallDisk } from './disk/small-disk.ts';
 import { killDraining, rollOver } from './rolling-restart.ts';
 
 export interface ChaosOptions {
@@ -171,7 +175,7 @@ export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict
   const library = findFakeTime();
   if (library === undefined) throw new Error('wrong clocks need libfaketime (apt install faketime)');
   using clocks = new SteppedClocks(library);
-  const envFor = (name: string): Record<string, string> => clocks.environmentOf(name);
+  const envFor = (name: string): Record<string, string> => clocks.buildEnvironment(name);
   const overMs = steps.length * SECONDS_PER_STEP * 1000;
   const load = { turns: steps.length * TURNS_PER_STEP, conversations: 12, tenants: 3, overMs, burst: 2, slow: 0.3 };
   const size = { tree, workers: 3, crons: 1, env: noSandbox, envFor };

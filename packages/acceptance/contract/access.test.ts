@@ -1,24 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { OpenAiError, Problem, errorCodes, errorShapeOf, keyScopes, routes, type Route } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { Client } from './client.ts';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ gateways: 2 });
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ gateways: 2 }));
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 const allRoutes: readonly Route[] = Object.values(routes);
@@ -128,12 +124,12 @@ describe('a key', () => {
   promise(['C/2/4'], 'for cs sees its own turns only', async () => {
     const own = await tenant.as('cs').ask('cs', { message: 'mine' });
     const other = await tenant.as('admin').ask('cs', { message: 'not mine' });
-    const idOf = (answer: typeof own): string => z.object({ turnId: z.string() }).parse(answer.json()).turnId;
-    expect((await tenant.as('cs').get(`/api/turns/${idOf(own)}`)).status).toBe(200);
-    expect((await tenant.as('cs').get(`/api/turns/${idOf(own)}/events`)).status).toBe(200);
-    for (const path of [`/api/turns/${idOf(other)}`, `/api/turns/${idOf(other)}/events`])
+    const readId = (answer: typeof own): string => z.object({ turnId: z.string() }).parse(answer.json()).turnId;
+    expect((await tenant.as('cs').get(`/api/turns/${readId(own)}`)).status).toBe(200);
+    expect((await tenant.as('cs').get(`/api/turns/${readId(own)}/events`)).status).toBe(200);
+    for (const path of [`/api/turns/${readId(other)}`, `/api/turns/${readId(other)}/events`])
       expect((await tenant.as('cs').get(path)).status).toBe(404);
-    expect((await tenant.as('cs').request(`/api/turns/${idOf(other)}/cancel`, { method: 'POST' })).status).toBe(404);
+    expect((await tenant.as('cs').request(`/api/turns/${readId(other)}/cancel`, { method: 'POST' })).status).toBe(404);
   });
 
   promise(['C/2/4', 'C/5/3'], 'of a suspended tenant is refused, and what was accepted waits', async () => {

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { AgentView, ChatReply, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Client } from './client.ts';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 async function put(path: string, text: string): Promise<void> {
@@ -33,7 +29,7 @@ async function ask(client: Client, agent: string, body: object): Promise<ChatRep
 const Offered = z.object({ tools: z.array(z.object({ function: z.object({ name: z.string() }) })).default([]) });
 
 /** What the model was sent for the turn with this in its message. */
-function requestOf(marker: string): { system: string; tools: string[] } {
+function findRequest(marker: string): { system: string; tools: string[] } {
   const request = contract.model.requests.findLast(({ userText }) => userText.includes(marker));
   return {
     system: JSON.stringify(request?.body.messages[0]?.content),
@@ -59,7 +55,7 @@ describe('an agent of a tenant’s own', () => {
       const first = contract.model.requests.find(({ userText }) => userText.includes('books-one'));
       expect(Offered.parse(first?.raw).tools.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(['write', 'list_files']));
       expect(Offered.parse(first?.raw).tools.map((tool) => tool.function.name)).not.toContain('read');
-      const { system } = requestOf('books-one');
+      const { system } = findRequest('books-one');
       expect(system).toContain('books-are-kept-so');
       expect(system).toContain('owner-only-memory');
       const sessions = z.array(SessionListItem).parse((await admin.get('/api/sessions?agent=books')).json());
@@ -82,17 +78,17 @@ describe('an agent of a tenant’s own', () => {
       const message = `guide-${key} [[tools:write {"path":"memory/x.md","content":"x"}; memory_write {"text":"likes-blue-${key}"}; subagents {"action":"list"}]] [[say:done]]`;
       const reply = await ask(tenant.as(key), 'guide', { message, sender: `ann-${key}` });
       expect(reply.toolCalls.map(({ isError }) => isError)).toEqual([true, false, true]);
-      const { system, tools } = requestOf(`guide-${key}`);
+      const { system, tools } = findRequest(`guide-${key}`);
       expect(tools).toEqual(['read', 'memory_write']);
       expect(system).toContain('guide-so');
       expect(system).not.toContain('owner-only');
     }
     await ask(tenant.as('cs'), 'guide', { message: 'guide-again', sender: 'ann-cs' });
-    expect(requestOf('guide-again').system).toContain('likes-blue-cs');
-    expect(requestOf('guide-again').system).not.toContain('likes-blue-admin');
+    expect(findRequest('guide-again').system).toContain('likes-blue-cs');
+    expect(findRequest('guide-again').system).not.toContain('likes-blue-admin');
     await tenant.as('admin').request('/api/tenant', { method: 'PATCH', body: { agents: { guide: { tools: ['read', 'status'] } } } });
     await ask(tenant.as('cs'), 'guide', { message: 'guide-narrow', sender: 'ann-cs' });
-    expect(requestOf('guide-narrow').tools).toEqual(['read']);
+    expect(findRequest('guide-narrow').tools).toEqual(['read']);
     expect((await tenant.as('admin').get('/api/files/memory/x.md')).status).toBe(404);
   });
 

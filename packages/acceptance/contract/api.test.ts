@@ -1,20 +1,16 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { SessionListItem, SessionView, Skill, TurnView, UploadRef } from '@concierge/contract';
 import { eventually, onePixelPng, smallPdf } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
 });
 
 const SessionList = z.array(SessionListItem);
@@ -32,7 +28,7 @@ async function withSessions(count: number): Promise<Tenant> {
 }
 
 /** The next page's path, from the Link header (RFC 8288). */
-function nextOf(headers: Headers): string | undefined {
+function readNext(headers: Headers): string | undefined {
   return /<([^>]+)>; rel="next"/u.exec(headers.get('link') ?? '')?.[1]?.replace(/^https?:\/\/[^/]+/u, '');
 }
 
@@ -56,7 +52,7 @@ describe('GET /api/sessions', () => {
       for (let path: string | undefined = '/api/sessions?limit=2'; path !== undefined;) {
         const page = await client.get(path);
         paged.push(...SessionList.parse(page.json()).map(({ id }) => id));
-        path = nextOf(page.headers);
+        path = readNext(page.headers);
       }
       expect(paged).toEqual(all.map(({ id }) => id));
       const cs = SessionList.parse((await client.get('/api/sessions?agent=cs')).json());
@@ -238,7 +234,7 @@ describe('turns', () => {
     const { contact_id: contactId } = turn;
     expect(TurnList.parse((await client.get(`/api/turns?contact_id=${contactId}`)).json()).map(({ id }) => id)).toEqual([turnId]);
     const first = await client.get('/api/turns?limit=1');
-    expect(TurnList.parse((await client.get(nextOf(first.headers) ?? '')).json()).map(({ id }) => id)).toEqual([turnId]);
+    expect(TurnList.parse((await client.get(readNext(first.headers) ?? '')).json()).map(({ id }) => id)).toEqual([turnId]);
     expect((await client.get('/api/turns/t_00000000000000000000000000000000')).status).toBe(404);
     expect((await client.get('/api/turns?status=odd')).status).toBe(400);
   });

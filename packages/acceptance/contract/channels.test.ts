@@ -1,12 +1,11 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { channelDefinitions, ChannelTest, ConnectedChannel } from '@concierge/contract';
 import { FakeMeta, FakeSlack, FakeTelegram, FakeTwilio } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 const metaSecrets = { accessToken: 'EAAB-access-token', verifyToken: 'the-verify-token', appSecret: 'the-app-secret' };
 const apps = {
@@ -30,24 +29,13 @@ let telegram: FakeTelegram;
 let slack: FakeSlack;
 let twilio: FakeTwilio;
 
-beforeAll(async () => {
-  meta = await new FakeMeta({ ...apps.whatsapp, ...apps.messenger }).start();
-  telegram = await new FakeTelegram(apps.telegram).start();
-  slack = await new FakeSlack(apps.slack).start();
-  twilio = await new FakeTwilio({ ...apps.twilio, senders: [apps.twilio.from] }).start();
-  contract = await ContractSystem.start({
-    gateways: 2,
-    env: {
-      META_GRAPH_URL: meta.url,
-      TELEGRAM_API_URL: telegram.url,
-      SLACK_API_URL: slack.url,
-      TWILIO_API_URL: twilio.url,
-      PUBLIC_URL: 'https://chat.example.com',
-    },
-  });
-});
-afterAll(async () => {
-  for (const open of [contract, meta, telegram, slack, twilio]) await open[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  meta = stack.use(await new FakeMeta({ ...apps.whatsapp, ...apps.messenger }).start());
+  telegram = stack.use(await new FakeTelegram(apps.telegram).start());
+  slack = stack.use(await new FakeSlack(apps.slack).start());
+  twilio = stack.use(await new FakeTwilio({ ...apps.twilio, senders: [apps.twilio.from] }).start());
+  const urls = { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: telegram.url, SLACK_API_URL: slack.url, TWILIO_API_URL: twilio.url };
+  contract = stack.use(await ContractSystem.start({ gateways: 2, env: { ...urls, PUBLIC_URL: 'https://chat.example.com' } }));
 });
 
 async function put(tenant: Tenant, channel: string, body: unknown): Promise<ReturnType<ReturnType<Tenant['as']>['request']>> {
@@ -100,7 +88,7 @@ describe('channels', () => {
     await writeFile(join(root, 'channels', 'telegram.json'), JSON.stringify(apps.telegram));
     seen.push((await tenant.as('admin').get('/api/channels')).text);
     for (const name of await readdir(join(root, 'channels'))) seen.push(await readFile(join(root, 'channels', name), 'utf8'));
-    for (const gateway of ['gateway-0', 'gateway-1']) seen.push(await contract.system.logOf(gateway));
+    for (const gateway of ['gateway-0', 'gateway-1']) seen.push(await contract.system.readServiceLog(gateway));
     const all = seen.join('\n');
     for (const [app, channel] of Object.entries(spellings)) {
       const settings: Readonly<Record<string, string>> = apps[app as keyof typeof apps]; // eslint-disable-line typescript/no-unsafe-type-assertion -- the keys are these, which Object.entries forgets

@@ -1,35 +1,31 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { SessionView, TurnView } from '@concierge/contract';
 import { eventually, callTools, finish, say } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 import type { ServerSentEvent } from './client.ts';
-
-jest.setTimeout(60_000);
 
 const TurnList = z.array(TurnView);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ gateways: 2 });
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ gateways: 2 }));
   tenant = await contract.tenant();
 });
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
-});
 
-function typesOf(events: readonly ServerSentEvent[]): string[] {
+function listTypes(events: readonly ServerSentEvent[]): string[] {
   return events.map(({ type }) => type).filter((type, index, all) => type !== 'text_delta' || all[index - 1] !== 'text_delta');
 }
 
-function contactOf(events: readonly ServerSentEvent[]): string {
+function readContact(events: readonly ServerSentEvent[]): string {
   return String(events[0]?.data['contact_id']);
 }
 
-function textOf(events: readonly ServerSentEvent[]): string {
+function readText(events: readonly ServerSentEvent[]): string {
   return events.map(({ type, data }) => (type === 'text_delta' ? String(data['delta']) : '')).join('');
 }
 
@@ -49,7 +45,7 @@ describe('POST /api/admin', () => {
       expect(answer.headers.get('content-type')).toMatch(/^text\/event-stream/u);
       for (const block of answer.text.split('\n\n').filter((text) => text !== ''))
         expect(block).toMatch(/^event: \w+\ndata: \{.*\}\nid: \d+-\d+$/u);
-      expect(typesOf(answer.events())).toEqual(['session', 'text_delta', 'done']);
+      expect(listTypes(answer.events())).toEqual(['session', 'text_delta', 'done']);
       const places = answer.events().map(({ id }) => id.split('-').map(Number));
       expect(places).toEqual(places.toSorted(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d));
     },
@@ -109,9 +105,9 @@ describe('POST /api/admin', () => {
       const client = tenant.as('admin');
       const first = (await client.chat('admin', { message: 'my name is Ann' })).events();
       const other = (await client.chat('admin', { message: 'hello' })).events();
-      expect(contactOf(other)).not.toBe(contactOf(first));
-      const second = (await client.chat('admin', { message: 'what-is-my-name', contact_id: contactOf(first) })).events();
-      expect(contactOf(second)).toBe(contactOf(first));
+      expect(readContact(other)).not.toBe(readContact(first));
+      const second = (await client.chat('admin', { message: 'what-is-my-name', contact_id: readContact(first) })).events();
+      expect(readContact(second)).toBe(readContact(first));
       const asked = lastRequest('what-is-my-name').body.messages.map(({ content }) => JSON.stringify(content));
       expect(asked.some((content) => content.includes('my name is Ann'))).toBe(true);
     },
@@ -129,7 +125,7 @@ describe('POST /api/admin', () => {
     const cs = (await client.chat('cs', { message: 'x', sender: 'bob' })).events();
     const other = await contract.tenant();
     const foreign = (await other.as('admin').chat('admin', { message: 'x' })).events();
-    for (const contactId of ['f'.repeat(32), contactOf(cs), contactOf(foreign)]) {
+    for (const contactId of ['f'.repeat(32), readContact(cs), readContact(foreign)]) {
       expect((await client.ask('admin', { message: 'x', contact_id: contactId })).problem()).toMatchObject({
         status: 404,
         code: 'not_found',
@@ -141,7 +137,7 @@ describe('POST /api/admin', () => {
 describe('POST /api/cs', () => {
   promise(['SI/post-api-cs/1', 'SI/post-api-cs/3'], 'streams a reply by the same rules', async () => {
     const client = tenant.as('cs');
-    expect(typesOf((await client.chat('cs', { message: 'hello' })).events())).toEqual(['session', 'text_delta', 'done']);
+    expect(listTypes((await client.chat('cs', { message: 'hello' })).events())).toEqual(['session', 'text_delta', 'done']);
     expect((await client.ask('cs', { message: '' })).status).toBe(400);
   });
 
@@ -151,10 +147,10 @@ describe('POST /api/cs', () => {
     async () => {
       const expected = createHash('sha256').update(['cs', 'web', 'ann@example.com'].join('\u001F')).digest('hex').slice(0, 32);
       for (let round = 0; round < 2; round += 1) {
-        expect(contactOf((await tenant.as('cs').chat('cs', { message: 'x', sender: 'ann@example.com' })).events())).toBe(expected);
+        expect(readContact((await tenant.as('cs').chat('cs', { message: 'x', sender: 'ann@example.com' })).events())).toBe(expected);
       }
       const admin = [await tenant.as('admin').chat('admin', { message: 'x' }), await tenant.as('admin').chat('admin', { message: 'x' })];
-      expect(new Set(admin.map((answer) => contactOf(answer.events()))).size).toBe(2);
+      expect(new Set(admin.map((answer) => readContact(answer.events()))).size).toBe(2);
     },
   );
 
@@ -164,7 +160,7 @@ describe('POST /api/cs', () => {
     async () => {
       const client = tenant.as('cs');
       const contact = async (channel?: string): Promise<string> =>
-        contactOf((await client.chat('cs', { message: 'x', sender: 'zoe', ...(channel === undefined ? {} : { channel }) })).events());
+        readContact((await client.chat('cs', { message: 'x', sender: 'zoe', ...(channel === undefined ? {} : { channel }) })).events());
       expect(await contact()).toBe(await contact('web'));
       const pairs = [
         ['channel_a', 'whatsapp'],
@@ -184,10 +180,10 @@ describe('POST /api/cs', () => {
 
   promise(['C/3/4'], 'gives an anonymous contact a session of its own, and refuses a contact_id that is not the sender’s', async () => {
     const client = tenant.as('cs');
-    const anonymous = contactOf((await client.chat('cs', { message: 'one' })).events());
-    expect(contactOf((await client.chat('cs', { message: 'two', contact_id: anonymous })).events())).toBe(anonymous);
-    expect(contactOf((await client.chat('cs', { message: 'three' })).events())).not.toBe(anonymous);
-    const own = contactOf((await client.chat('cs', { message: 'x', sender: 'kim' })).events());
+    const anonymous = readContact((await client.chat('cs', { message: 'one' })).events());
+    expect(readContact((await client.chat('cs', { message: 'two', contact_id: anonymous })).events())).toBe(anonymous);
+    expect(readContact((await client.chat('cs', { message: 'three' })).events())).not.toBe(anonymous);
+    const own = readContact((await client.chat('cs', { message: 'x', sender: 'kim' })).events());
     expect((await client.ask('cs', { message: 'x', sender: 'kim', contact_id: own })).status).toBe(200);
     expect((await client.ask('cs', { message: 'x', sender: 'kim', contact_id: anonymous })).problem()).toMatchObject({
       status: 409,
@@ -214,7 +210,7 @@ describe('POST /api/cs', () => {
       const results = events.filter(({ type }) => type === 'tool_result');
       expect(results.map(({ data }) => data['isError'])).toEqual([true, true, true]);
       expect(events.at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
-      expect(textOf(events)).toBe('sorry');
+      expect(readText(events)).toBe('sorry');
       const names = JSON.stringify(lastRequest('try-write').raw);
       for (const tool of ['write', 'edit', 'list_files', 'search_files', 'sessions_list'])
         expect(names).not.toContain(`"name":"${tool}","description"`);
@@ -246,7 +242,7 @@ describe('the events of a turn', () => {
       const events = (
         await tenant.as('admin').chat('admin', { message: '[[tools:read {"path":"IDENTITY.md"}]] [[say:that is me]] [[usage:10,5]]' })
       ).events();
-      expect(typesOf(events)).toEqual(['session', 'tool_call_start', 'tool_call_end', 'tool_result', 'text_delta', 'done']);
+      expect(listTypes(events)).toEqual(['session', 'tool_call_start', 'tool_call_end', 'tool_result', 'text_delta', 'done']);
       const data = new Map(events.map((event) => [event.type, event.data]));
       const id = data.get('tool_call_start')?.['id'];
       expect(data.get('session')).toEqual({ contact_id: expect.any(String), turnId: expect.any(String) });
@@ -260,7 +256,7 @@ describe('the events of a turn', () => {
 
   promise(['SI/events/11'], 'end with done when the session is stored', async () => {
     const events = (await tenant.as('admin').chat('admin', { message: '[[say:stored]]' })).events();
-    const file = await (await contract.system.scope(tenant.tenantId)).sessions.load(contactOf(events));
+    const file = await (await contract.system.scope(tenant.tenantId)).sessions.load(readContact(events));
     expect(file?.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
   });
 
@@ -275,7 +271,7 @@ describe('the events of a turn', () => {
         type: 'error',
         data: { code: 'provider_error', message: expect.any(String), retryable: expect.any(Boolean), turnId: events[0]?.data['turnId'] },
       });
-      expect(typesOf(events)).toEqual(['session', 'error']);
+      expect(listTypes(events)).toEqual(['session', 'error']);
       expect((await client.ask('admin', { message: '[[fail:400 x9]] [[say:no]]' })).problem()).toMatchObject({
         status: 502,
         code: 'provider_error',
@@ -287,7 +283,7 @@ describe('the events of a turn', () => {
     const events = (await tenant.as('admin').chat('admin', { message: '[[fail:cut x1]] [[say:whole again]]' })).events();
     const reset = events.findLastIndex(({ type }) => type === 'text_reset');
     expect(reset).toBeGreaterThan(0);
-    expect(textOf(events.slice(reset))).toBe('whole again');
+    expect(readText(events.slice(reset))).toBe('whole again');
     expect(events.at(-1)?.type).toBe('done');
   });
 
@@ -298,7 +294,7 @@ describe('the events of a turn', () => {
     const message = `[[tools:list_files {}]] [[tools:list_files {}]] [[say:enough]]`;
     const events = (await bounded.as('admin').chat('admin', { message })).events();
     expect(events.filter(({ type }) => type === 'tool_call_start')).toHaveLength(2);
-    expect(textOf(events)).toBe('enough');
+    expect(readText(events)).toBe('enough');
     expect(events.at(-1)?.data['finishReason']).toBe('max_turns');
     expect(JSON.stringify(contract.model.requests.at(-1)?.raw)).not.toContain('"tools":[{');
   });
@@ -310,7 +306,7 @@ describe('the events of a turn', () => {
       finish('length'),
     ]);
     const events = (await tenant.as('admin').chat('admin', { message: 'cut-by-length' })).events();
-    expect(typesOf(events)).toEqual(['session', 'text_delta', 'done']);
+    expect(listTypes(events)).toEqual(['session', 'text_delta', 'done']);
     expect(events.at(-1)?.data['finishReason']).toBe('length');
     expect((await tenant.as('admin').get('/api/files/memory/cut.md')).status).toBe(404);
   });
@@ -338,7 +334,7 @@ describe('a turn and its clients', () => {
     );
     expect(new Set(answers.map((answer) => answer.events()[0]?.data['turnId'])).size).toBe(1);
     expect(answers.filter((answer) => answer.headers.get('idempotency-replayed') === 'true')).toHaveLength(5);
-    for (const answer of answers) expect(textOf(answer.events())).toBe('once');
+    for (const answer of answers) expect(readText(answer.events())).toBe('once');
     expect((await tenant.as('admin').ask('admin', { message: 'other' }, headers)).problem()).toMatchObject({
       status: 422,
       code: 'idempotency_conflict',
@@ -356,8 +352,8 @@ describe('a turn and its clients', () => {
     const interrupting = await client.request('/api/cs?busy=interrupt', { body: { message: '[[say:third]]', sender: 'busy' } });
     expect(await open.text()).toContain('"finishReason":"cancelled"');
     expect((await second).events().at(-1)?.type).toBe('done');
-    expect(textOf(interrupting.events())).toBe('third');
-    const contact = contactOf(interrupting.events());
+    expect(readText(interrupting.events())).toBe('third');
+    const contact = readContact(interrupting.events());
     const session = await tenant.as('admin').get(`/api/sessions/${contact}`);
     expect(session.text.indexOf('second')).toBeLessThan(session.text.indexOf('third'));
   });
@@ -389,7 +385,7 @@ describe('a turn and its clients', () => {
     stop.abort();
     const turnId = /"turnId":"([^"]+)"/u.exec(first)?.[1] ?? '';
     const all = (await tenant.as('admin', 1).get(`/api/turns/${turnId}/events`)).events();
-    expect(textOf(all)).toBe('a b c d e f g h');
+    expect(readText(all)).toBe('a b c d e f g h');
     for (const [index, { id }] of all.entries()) {
       const rest = (await tenant.as('admin', index % 2).get(`/api/turns/${turnId}/events`, { 'last-event-id': id })).events();
       expect(rest).toEqual(all.slice(index + 1));
@@ -405,7 +401,7 @@ describe('a turn and its clients', () => {
     expect((await tenant.as('admin', 1).request(`/api/turns/${turnId}/cancel`, { method: 'POST' })).status).toBeLessThan(300);
     const all = (await tenant.as('admin').get(`/api/turns/${turnId}/events`)).events();
     expect(all.at(-1)?.data['finishReason']).toBe('cancelled');
-    const session = SessionView.parse((await tenant.as('admin').get(`/api/sessions/${contactOf(all)}`)).json());
-    expect(session.messages.at(-1)).toMatchObject({ role: 'assistant', text: textOf(all) });
+    const session = SessionView.parse((await tenant.as('admin').get(`/api/sessions/${readContact(all)}`)).json());
+    expect(session.messages.at(-1)).toMatchObject({ role: 'assistant', text: readText(all) });
   });
 });

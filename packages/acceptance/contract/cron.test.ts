@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { ScheduleRunView, ScheduleView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Answer } from './client.ts';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
-jest.setTimeout(60_000);
-
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ crons: 3 });
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ crons: 3 }));
 });
 
 const soon = (afterMs: number): string => new Date(Date.now() + afterMs).toISOString();
@@ -24,7 +20,7 @@ async function make(tenant: Tenant, body: object): Promise<ScheduleView> {
   return ScheduleView.parse(answer.json());
 }
 
-async function runsOf(tenant: Tenant, id: string): Promise<ScheduleRunView[]> {
+async function listRuns(tenant: Tenant, id: string): Promise<ScheduleRunView[]> {
   return z.array(ScheduleRunView).parse((await tenant.as('read').get(`/api/cron/${id}/runs`)).json());
 }
 
@@ -36,7 +32,7 @@ describe('schedules', () => {
     expect(nextRunAt).toBe(at);
     const [run] = await eventually(
       async () => {
-        const runs = await runsOf(tenant, id);
+        const runs = await listRuns(tenant, id);
         return runs[0]?.turn?.status === 'done' ? runs : undefined;
       },
       { timeoutMs: 30_000 },
@@ -45,7 +41,7 @@ describe('schedules', () => {
     const turns = z.array(TurnView).parse((await tenant.as('read').get('/api/turns')).json());
     expect(turns).toMatchObject([{ id: run?.turn?.id, origin: 'schedule', agent: 'admin', status: 'done' }]);
     expect((await tenant.as('read').get(`/api/sessions/${run?.turn?.contact_id ?? ''}`)).text).toContain('All is well.');
-    expect(await runsOf(tenant, id)).toHaveLength(1);
+    expect(await listRuns(tenant, id)).toHaveLength(1);
   });
 
   promise(['C/4/7'], 'are made, read, changed, paused, run now and removed', async () => {
@@ -61,7 +57,7 @@ describe('schedules', () => {
     const asked = await client.request(`${path}/run`, { method: 'POST' });
     expect(asked.status).toBe(202);
     expect(ScheduleRunView.parse(asked.json())).toMatchObject({ trigger: 'manual', outcome: 'waiting', turn: null });
-    await eventually(async () => (await runsOf(tenant, made.id))[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
+    await eventually(async () => (await listRuns(tenant, made.id))[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
     expect((await client.request(path, { method: 'DELETE' })).status).toBe(204);
     for (const gone of [path, `${path}/runs`]) expect((await client.get(gone)).problem()).toMatchObject({ code: 'not_found' });
     expect((await client.request(`${path}/run`, { method: 'POST' })).problem()).toMatchObject({ code: 'not_found' });
@@ -106,6 +102,6 @@ describe('schedules', () => {
     const { id } = await schedules.create(once, { by: { kind: 'operator' }, authority: 'admin' });
     await eventually(async () => (await schedules.runs.list(id, 10)).length > 0, { timeoutMs: 30_000 });
     await tenants.setSuspended(tenant.tenantId, false);
-    expect(await runsOf(tenant, id)).toMatchObject([{ outcome: 'skipped', reason: 'the tenant is suspended', turn: null }]);
+    expect(await listRuns(tenant, id)).toMatchObject([{ outcome: 'skipped', reason: 'the tenant is suspended', turn: null }]);
   });
 });

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { DeliveryView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
 });
 
-function nextOf(headers: Headers): string {
+function readNext(headers: Headers): string {
   return /<(?<path>[^>]+)>/u.exec(headers.get('link') ?? '')?.groups?.['path'] ?? '';
 }
 
@@ -53,7 +49,7 @@ describe('deliveries', () => {
     expect(await list('?status=withheld')).toEqual([withheld]);
     expect(await list('?status=waiting')).toEqual(waiting.toReversed());
     const first = await client.get('/api/deliveries?limit=2');
-    expect(await list(nextOf(first.headers).replace('/api/deliveries', ''))).toEqual([withheld]);
+    expect(await list(readNext(first.headers).replace('/api/deliveries', ''))).toEqual([withheld]);
     expect((await client.get('/api/deliveries?status=odd')).status).toBe(400);
     expect((await client.get('/api/deliveries?cursor=odd')).status).toBe(400);
     expect(DeliveryView.parse((await client.get(`/api/deliveries/${withheld}`)).json())).toMatchObject({

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { z } from 'zod';
 import { EventEndpointWithSecret, EventView, ScheduleRunView, ScheduleView } from '@concierge/contract';
 import { eventually, WebhookReceiver } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { Webhook } from 'standardwebhooks';
 import { ContractSystem, type Tenant } from './fixture.ts';
 
@@ -11,14 +12,10 @@ let receiver: WebhookReceiver;
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeEach(async () => {
-  receiver = await WebhookReceiver.start();
-  contract = await ContractSystem.start({ crons: 2, env: { OUTBOUND_ALLOW: receiver.place } });
+setUpEach(async (stack) => {
+  receiver = stack.use(await WebhookReceiver.start());
+  contract = stack.use(await ContractSystem.start({ crons: 2, env: { OUTBOUND_ALLOW: receiver.place } }));
   tenant = await contract.tenant();
-});
-afterEach(async () => {
-  await contract[Symbol.asyncDispose]();
-  await receiver[Symbol.asyncDispose]();
 });
 
 async function endpoint(body: object): Promise<EventEndpointWithSecret> {

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { heldElsewhere } from './held-elsewhere.ts';
-import { withoutPromise } from './lines-without-promise.ts';
+import { heldElsewhere, withoutPromise } from './held-elsewhere.ts';
 import { specLines } from './spec-lines.ts';
 
 /** Ids that test files of this folder name in `promise([…], …)`. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { it } from '@jest/globals';
 import {
-  startScriptedModel,
   startPostgres,
-  System,
+  startScriptedSystem,
   type ScriptedModel,
+  type ScriptedSystem,
   type ScriptedModelOptions,
+  type System,
   type SystemOptions,
   type TenantKeys,
-  type TestPostgres,
 } from '@concierge/testing';
 import { Client } from './client.ts';
 
@@ -21,20 +21,18 @@ function database(): 'sqlite' | 'postgres' {
 export class ContractSystem implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;
-  readonly #postgres: TestPostgres | undefined;
+  readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: { system: System; model: ScriptedModel; postgres: TestPostgres | undefined }) {
-    this.system = parts.system;
-    this.model = parts.model;
-    this.#postgres = parts.postgres;
+  private constructor({ system, model }: ScriptedSystem, stack: AsyncDisposableStack) {
+    this.system = system;
+    this.model = model;
+    this.#stack = stack;
   }
 
-  static async start(options: Partial<SystemOptions> = {}, modelOptions: ScriptedModelOptions = {}): Promise<ContractSystem> {
-    const model = await startScriptedModel(modelOptions);
-    const postgres = database() === 'postgres' ? await startPostgres() : undefined;
-    const databaseUrl = postgres === undefined ? {} : { databaseUrl: postgres.url };
-    const system = await System.start({ modelUrl: model.url, ...databaseUrl, ...options });
-    return new ContractSystem({ system, model, postgres });
+  static async start(options: Partial<SystemOptions> = {}, script: ScriptedModelOptions = {}): Promise<ContractSystem> {
+    await using stack = new AsyncDisposableStack();
+    const databaseUrl = database() === 'postgres' ? { databaseUrl: stack.use(await startPostgres()).url } : {};
+    return new ContractSystem(await startScriptedSystem(stack, { ...databaseUrl, ...options, script }), stack.move());
   }
 
   /** Creates a tenant for one case, so that cases do not meet. */
@@ -49,9 +47,7 @@ export class ContractSystem implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.system[Symbol.asyncDispose]();
-    await this.model.close();
-    await this.#postgres?.stop();
+    await this.#stack.disposeAsync();
   }
 }
 

@@ -1,20 +1,16 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { MemoryHit, MemoryNote } from '@concierge/contract';
 import { status } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ embeddings: true }, { synonyms: [['refund', 'erstattung', 'reimbursed', 'money']] });
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ embeddings: true }, { synonyms: [['refund', 'erstattung', 'reimbursed', 'money']] }));
 });
 
 const Reply = z.object({

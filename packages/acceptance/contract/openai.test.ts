@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
 import { ChatCompletion, OpenAiError, ResponseObject, SessionView, TurnView } from '@concierge/contract';
 import type { Answer } from './client.ts';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 type KeyName = 'admin' | 'cs' | 'read';
@@ -29,7 +25,7 @@ async function respond(key: KeyName, fields: object): Promise<Answer> {
 }
 
 /** The `data:` lines of a stream. */
-function dataOf({ text }: Answer): string[] {
+function readData({ text }: Answer): string[] {
   const lines: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => lines.push(data) });
   parser.feed(text);
@@ -61,7 +57,7 @@ describe('the OpenAI-compatible endpoints', () => {
 
   promise(['C/4/11'], 'stream as OpenAI does', async () => {
     const fields = { stream: true, stream_options: { include_usage: true } };
-    const chunks = dataOf(await complete('cs', { ...fields, ...says('[[say:one two three|chunks=3]]') }));
+    const chunks = readData(await complete('cs', { ...fields, ...says('[[say:one two three|chunks=3]]') }));
     expect(chunks.at(-1)).toBe('[DONE]');
     const Chunk = z.object({ choices: z.array(z.object({ delta: z.object({ content: z.string().optional() }) })), usage: z.unknown() });
     const parsed = chunks.slice(0, -1).map((data) => Chunk.parse(JSON.parse(data)));
@@ -140,15 +136,15 @@ describe('the OpenAI-compatible endpoints', () => {
   });
 
   promise(['C/4/11'], 'have errors in OpenAI’s shape', async () => {
-    const errorOf = (answer: Answer): readonly [number, string, string | null] => {
+    const readError = (answer: Answer): readonly [number, string, string | null] => {
       const { code, param } = OpenAiError.parse(answer.json()).error;
       return [answer.status, code, param];
     };
-    expect(errorOf(await contract.client().request('/v1/responses', { body: {} }))).toEqual([401, 'invalid_api_key', null]);
-    expect(errorOf(await complete('cs', { model: 'gpt-5', ...says('x') }))).toEqual([404, 'model_not_found', 'model']);
-    expect(errorOf(await complete('cs', { n: 2, ...says('x') }))).toEqual([400, 'invalid_request', 'n']);
-    expect(errorOf(await complete('cs', { tools: [{}], ...says('x') }))).toEqual([400, 'invalid_request', 'tools']);
-    expect(errorOf(await respond('read', { input: 'x' }))).toEqual([403, 'scope_required', null]);
-    expect(errorOf(await tenant.as('cs').get('/v1/nothing'))).toEqual([404, 'not_found', null]);
+    expect(readError(await contract.client().request('/v1/responses', { body: {} }))).toEqual([401, 'invalid_api_key', null]);
+    expect(readError(await complete('cs', { model: 'gpt-5', ...says('x') }))).toEqual([404, 'model_not_found', 'model']);
+    expect(readError(await complete('cs', { n: 2, ...says('x') }))).toEqual([400, 'invalid_request', 'n']);
+    expect(readError(await complete('cs', { tools: [{}], ...says('x') }))).toEqual([400, 'invalid_request', 'tools']);
+    expect(readError(await respond('read', { input: 'x' }))).toEqual([403, 'scope_required', null]);
+    expect(readError(await tenant.as('cs').get('/v1/nothing'))).toEqual([404, 'not_found', null]);
   });
 });

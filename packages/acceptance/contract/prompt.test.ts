@@ -1,25 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(60_000);
 
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start();
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 const Message = z.object({ role: z.string(), content: z.unknown() });
 
-function promptOf(marker: string): { system: string; user: string } {
+function readPrompt(marker: string): { system: string; user: string } {
   const request = contract.model.requests.findLast(({ userText }) => userText.includes(marker));
   const messages = z.array(Message).parse(request?.body.messages);
   return { system: JSON.stringify(messages[0]?.content), user: request?.userText ?? '' };
@@ -44,7 +40,7 @@ describe('the system prompt', () => {
         await put('skills/refund/SKILL.md', `---\nname: refund\ndescription: Refunds ${round}.\n---\nbody-of-the-skill`);
         await tenant.as('admin').request('/api/skills/reindex', { method: 'POST' });
         await tenant.as('admin').ask('admin', { message: `prompt-${round}` });
-        const { system } = promptOf(`prompt-${round}`);
+        const { system } = readPrompt(`prompt-${round}`);
         for (const path of contextFiles) expect(system).toContain(`${path} says ${round}`);
         expect(system).toContain('refund');
         expect(system).toContain(`Refunds ${round}.`);
@@ -61,7 +57,7 @@ describe('the system prompt', () => {
       reply: 'bowed',
       toolCalls: [{ name: 'load_skill', output: expect.stringContaining('bow-three-times'), isError: false }],
     });
-    expect(promptOf('load-it').system).not.toContain('bow-three-times');
+    expect(readPrompt('load-it').system).not.toContain('bow-three-times');
   });
 
   promise(
@@ -70,7 +66,7 @@ describe('the system prompt', () => {
     async () => {
       await put('HEARTBEAT.md', 'check the oven');
       const first = z.object({ contact_id: z.string() }).parse((await tenant.as('admin').ask('admin', { message: 'heart-one' })).json());
-      const { system, user } = promptOf('heart-one');
+      const { system, user } = readPrompt('heart-one');
       expect(user).toContain('check the oven');
       expect(user).toMatch(/20\d\d-\d\d-\d\d/u);
       expect(user.endsWith('heart-one')).toBe(true);
@@ -93,7 +89,7 @@ describe('the system prompt', () => {
       await tenant.as('cs').ask('cs', { message: '[[tools:memory_write {"text":"likes-red-shoes"}]] [[say:noted]]', sender: 'ann' });
       await tenant.as('cs').ask('cs', { message: 'ann-again', sender: 'ann' });
       await tenant.as('cs').ask('cs', { message: 'bob-here', sender: 'bob' });
-      const ann = promptOf('ann-again').system;
+      const ann = readPrompt('ann-again').system;
       expect(ann).not.toContain('owner-only');
       const memory = await tenant
         .as('cs')
@@ -102,7 +98,7 @@ describe('the system prompt', () => {
       const bob = await tenant
         .as('cs')
         .ask('cs', { message: 'bob-recall [[tools:memory_get {"ref":"MEMORY.md"}]] [[say:x]]', sender: 'bob' });
-      expect(`${promptOf('bob-here').system}${bob.text}`).not.toContain('likes-red-shoes');
+      expect(`${readPrompt('bob-here').system}${bob.text}`).not.toContain('likes-red-shoes');
     },
   );
 });

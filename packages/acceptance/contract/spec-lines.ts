@@ -19,7 +19,7 @@ const documents: readonly Document[] = [
   { prefix: 'C', file: new URL('../../../docs/spec/contract.md', import.meta.url), sections: ['2', '3', '4', '5', '7'] },
 ];
 
-function slugOf(heading: string): string {
+function toSlug(heading: string): string {
   const numbered = /^(\d+)\./u.exec(heading);
   if (numbered?.[1] !== undefined) return numbered[1];
   return heading
@@ -30,19 +30,19 @@ function slugOf(heading: string): string {
 
 /** Every promise of the documents, in order. */
 export function specLines(): SpecLine[] {
-  return documents.flatMap((document) => linesOf(document));
+  return documents.flatMap((document) => listLines(document));
 }
 
-function linesOf({ prefix, file, sections }: Document): SpecLine[] {
+function listLines({ prefix, file, sections }: Document): SpecLine[] {
   const lines: SpecLine[] = [];
   const counts = new Map<string, number>();
   let section = '';
   let top = '';
-  for (const block of blocksOf(readFileSync(file, 'utf8'))) {
+  for (const block of splitBlocks(readFileSync(file, 'utf8'))) {
     const heading = /^(#+) (.*)$/u.exec(block);
     if (heading !== null) {
       const [, marks = '', title = ''] = heading;
-      section = slugOf(title);
+      section = toSlug(title);
       if (marks.length <= 2) top = section;
       else section = prefix === 'C' ? `${top}-${section}` : section;
       continue;
@@ -63,7 +63,7 @@ function isSilent(row: string, next: string): boolean {
 }
 
 /** Headings, table rows without their headers, list items and paragraphs, each with its continuation lines. */
-function blocksOf(markdown: string): string[] {
+function splitBlocks(markdown: string): string[] {
   const blocks: string[] = [];
   const rows = markdown.split('\n');
   let open = false;

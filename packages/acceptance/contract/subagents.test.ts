@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest } from '@jest/globals';
+import { beforeEach, describe, expect, jest } from '@jest/globals';
 import { z } from 'zod';
 import { ChatReply, limits, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
 
 jest.setTimeout(120_000);
@@ -14,14 +15,11 @@ const tight = { WORKER_CONCURRENCY: '1', TENANT_SHARE: '1', SHUTDOWN_GRACE_S: '1
 let contract: ContractSystem;
 let tenant: Tenant;
 
-beforeAll(async () => {
-  contract = await ContractSystem.start({ env: tight });
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start({ env: tight }));
 });
 beforeEach(async () => {
   tenant = await contract.tenant();
-});
-afterAll(async () => {
-  await contract[Symbol.asyncDispose]();
 });
 
 /** A call of the tool, with directives for the sub-agents inside: what closes a directive is spelled as JSON may. */
@@ -54,7 +52,7 @@ function offeredTo(marker: string): string[] {
   return Offered.parse(request?.raw).tools.map((tool) => tool.function.name);
 }
 
-function callsOf(marker: string): number {
+function countModelCalls(marker: string): number {
   return contract.model.requests.filter(({ userText }) => userText.includes(marker)).length;
 }
 
@@ -195,13 +193,13 @@ describe('sub-agents', () => {
     const asking = tenant
       .as('admin')
       .chat('admin', { message: `outer [[tools:${asks({ tasks: [{ task: inner }, { task: 'next [[hang]]' }] })}]]` });
-    await eventually(() => callsOf('\n\ninnermost [[') === 1);
+    await eventually(() => countModelCalls('\n\ninnermost [[') === 1);
     const outer = (await turns()).find(({ origin }) => origin === 'api');
     expect((await tenant.as('admin').request(`/api/turns/${outer?.id ?? ''}/cancel`, { method: 'POST' })).status).toBe(202);
     expect((await asking).events().at(-1)?.data).toMatchObject({ finishReason: 'cancelled' });
     await eventually(async () => (await turns()).every(({ status }) => status === 'cancelled'));
     expect(await children()).toHaveLength(3);
-    expect(callsOf('\n\nnext [[')).toBe(0);
+    expect(countModelCalls('\n\nnext [[')).toBe(0);
   });
 });
 
@@ -236,13 +234,13 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
       const name = `mid-${tenant.tenantId}`;
       const tasks = [{ task: `${name}-quick [[say:quick]]` }, { task: `${name}-slow [[wait:1500]] [[say:slow]]` }];
       const asking = ask(`${name} [[tools:${asks({ tasks })}]] [[say:together]]`);
-      await eventually(() => callsOf(`\n\n${name}-slow`) === 1);
+      await eventually(() => countModelCalls(`\n\n${name}-slow`) === 1);
       await interrupt();
       const reply = await asking;
       expect(reply.reply).toBe('together');
       expect(reply.toolCalls).toMatchObject([{ isError: false, output: expect.stringMatching(/quick[^]*slow/u) }]);
       expect(await children()).toMatchObject([{ status: 'done' }, { status: 'done' }]);
-      expect(callsOf(`\n\n${name}-quick`)).toBe(1);
+      expect(countModelCalls(`\n\n${name}-quick`)).toBe(1);
     });
   }
 
@@ -251,7 +249,7 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
     const asking = tenant
       .as('admin')
       .chat('admin', { message: `${name} [[tools:${asks({ tasks: [{ task: `${name}-x [[hang]]` }, { task: `${name}-y [[hang]]` }] })}]]` });
-    await eventually(() => callsOf(`\n\n${name}-x`) === 1);
+    await eventually(() => countModelCalls(`\n\n${name}-x`) === 1);
     const [worker] = contract.system.workers;
     await worker?.kill();
     const parent = (await turns()).find(({ origin }) => origin === 'api');
@@ -259,6 +257,6 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
     worker?.start();
     expect((await asking).events().at(-1)?.data).toMatchObject({ finishReason: 'cancelled' });
     await eventually(async () => (await turns()).every(({ status }) => status === 'cancelled'), { timeoutMs: 30_000 });
-    expect(callsOf(`\n\n${name}-y`)).toBe(0);
+    expect(countModelCalls(`\n\n${name}-y`)).toBe(0);
   });
 });

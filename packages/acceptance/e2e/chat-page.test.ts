@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { say, startScriptedModel, status, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { say, startScriptedSystem, status, type System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
@@ -24,15 +25,9 @@ async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePa
 const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
 
 inBrowser('the chat page', () => {
-  beforeAll(async () => {
-    model = await startScriptedModel();
-    system = await System.start({ modelUrl: model.url, uis: 1 });
-    browser = await startChromium(chromiumPath ?? '');
-  });
-  afterAll(async () => {
-    await browser.close();
-    await system[Symbol.asyncDispose]();
-    await model.close();
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
   it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { System } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
@@ -10,14 +11,12 @@ let browser: Browser;
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 inBrowser('the console without a model provider', () => {
-  beforeAll(async () => {
+  setUpOnce(async (stack) => {
     // No such file: nothing names a key.
-    system = await System.start({ modelUrl: 'http://127.0.0.1:1/v1', uis: 1, env: { PROVIDERS_FILE: '/nonexistent/providers.json' } });
-    browser = await startChromium(chromiumPath ?? '');
-  });
-  afterAll(async () => {
-    await browser.close();
-    await system[Symbol.asyncDispose]();
+    system = stack.use(
+      await System.start({ modelUrl: 'http://127.0.0.1:1/v1', uis: 1, env: { PROVIDERS_FILE: '/nonexistent/providers.json' } }),
+    );
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
   it('says before the first message that the demo model answers', async () => {

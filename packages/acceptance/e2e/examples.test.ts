@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { canRun, eventually, FakeMeta, System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { chromiumPath, startChromium } from './chromium.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -38,16 +39,12 @@ async function run(command: string): Promise<string> {
 }
 
 describe('an example', () => {
-  beforeAll(async () => {
-    meta = await new FakeMeta({ ...whatsapp, pageId: '1' }).start();
+  setUpOnce(async (stack) => {
+    meta = stack.use(await new FakeMeta({ ...whatsapp, pageId: '1' }).start());
     // No such file: nothing names a key, the demo model answers.
     const env = { PROVIDERS_FILE: '/nonexistent/providers.json', META_GRAPH_URL: meta.url };
-    system = await System.start({ modelUrl: 'http://127.0.0.1:1/v1', crons: 1, env });
+    system = stack.use(await System.start({ modelUrl: 'http://127.0.0.1:1/v1', crons: 1, env }));
     keys = await system.createTenant('acme');
-  });
-  afterAll(async () => {
-    await system[Symbol.asyncDispose]();
-    await meta[Symbol.asyncDispose]();
   });
 
   it('streams with the client of this repository', async () => {

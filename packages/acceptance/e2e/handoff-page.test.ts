@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
 
-let model: ScriptedModel;
 let system: System;
 let browser: Browser;
 let keys: TenantKeys;
@@ -38,15 +38,9 @@ const waiting = ({ page }: ConsolePage) => page.getByRole('region', { name: 'Wai
 const answer = ({ page }: ConsolePage) => page.getByLabel('Answer as a person');
 
 inBrowser('a handover in the console', () => {
-  beforeAll(async () => {
-    model = await startScriptedModel();
-    system = await System.start({ modelUrl: model.url, uis: 1 });
-    browser = await startChromium(chromiumPath ?? '');
-  });
-  afterAll(async () => {
-    await browser.close();
-    await system[Symbol.asyncDispose]();
-    await model.close();
+  setUpOnce(async (stack) => {
+    ({ system } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
   it('lets staff take a conversation over, answer in the agent’s place, and give it back', async () => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
-import { eventually, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
+import { eventually, say, startScriptedSystem, status, type System, type ScriptedModel } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
-import { ShopPage } from './shop-page.ts';
-import { Shop } from './shop.ts';
+import { ShopPage, Shop } from './shop-page.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -49,20 +49,15 @@ async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: strin
 }
 
 inBrowser('the web widget', () => {
-  beforeAll(async () => {
-    model = await startScriptedModel();
-    system = await System.start({ modelUrl: model.url });
-    shop = await Shop.open(system.url, (path) => {
-      const signed = path === '/signed' ? ` data-token="${token}"` : '';
-      return `<script src="${system.url}/widget.js" data-key="${key}"${signed} async></script>`;
-    });
-    browser = await startChromium(chromiumPath ?? '');
-  });
-  afterAll(async () => {
-    await browser.close();
-    await shop[Symbol.asyncDispose]();
-    await system[Symbol.asyncDispose]();
-    await model.close();
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack));
+    shop = stack.use(
+      await Shop.open(system.url, (path) => {
+        const signed = path === '/signed' ? ` data-token="${token}"` : '';
+        return `<script src="${system.url}/widget.js" data-key="${key}"${signed} async></script>`;
+      }),
+    );
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
   it('streams a reply into a page of another origin, under a strict policy, and sends no request elsewhere', async () => {

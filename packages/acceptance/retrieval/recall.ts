@@ -3,6 +3,10 @@ import { join } from 'node:path';
 import type { MemoryAnswer, TenantScope } from '@concierge/tenant';
 import { questionKinds, type LabelledQuestion, type QuestionKind } from './labelled-notes.ts';
 import type { WrittenNote } from './other-notes.ts';
+import { ProvidersFile } from '@concierge/contract';
+import { resolveProviders } from '@concierge/model';
+import { Embeddings } from '@concierge/model/openai';
+import { startRealEmbeddings } from '@concierge/testing';
 
 const RECALL_AT = 5;
 
@@ -31,14 +35,29 @@ export async function readEverything(scope: TenantScope, searchesMax: number): P
   throw new Error(`after ${String(searchesMax)} searches something is still unread`);
 }
 
-export async function recallOf(scope: TenantScope, questions: readonly LabelledQuestion[]): Promise<Recall> {
+export async function measureRecall(scope: TenantScope, questions: readonly LabelledQuestion[]): Promise<Recall> {
   const asked: { kind: QuestionKind; isFound: boolean }[] = [];
   for (const { kind, text, note } of questions) {
     const { hits } = await askMemory(scope, text);
     asked.push({ kind, isFound: hits.some(({ ref }) => ref === `memory/${note}.md`) });
   }
-  const shareOf = (some: typeof asked): number => some.filter(({ isFound }) => isFound).length / some.length;
+  const measureShare = (some: typeof asked): number => some.filter(({ isFound }) => isFound).length / some.length;
   const kinds = questionKinds.filter((kind) => asked.some((each) => each.kind === kind));
-  const byKind = kinds.map((kind) => [kind, shareOf(asked.filter((each) => each.kind === kind))] as const);
-  return { ...Object.fromEntries(byKind), all: shareOf(asked) };
+  const byKind = kinds.map((kind) => [kind, measureShare(asked.filter((each) => each.kind === kind))] as const);
+  return { ...Object.fromEntries(byKind), all: measureShare(asked) };
+}
+
+const model = 'test/universal-sentence-encoder';
+
+/** The product's own client of an embeddings model that runs beside it, offline. */
+export async function startRealEmbedder(parts: AsyncDisposableStack): Promise<Embeddings> {
+  const { url } = parts.use(await startRealEmbeddings());
+  const file = ProvidersFile.parse({ default: model, providers: { test: { baseUrl: url, apiKey: 'none' } }, embeddings: { model } });
+  const { embeddings } = resolveProviders(file, () => undefined);
+  if (embeddings === null) throw new Error('there are no embeddings');
+  const opened = new Embeddings({ embeddings });
+  parts.defer(() => {
+    opened.close();
+  });
+  return opened;
 }

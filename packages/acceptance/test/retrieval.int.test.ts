@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openIndex } from '@concierge/index';
+import { describe, expect, it } from '@jest/globals';
 import type { Embeddings } from '@concierge/model/openai';
-import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../retrieval/labelled-notes.ts';
 import { otherNotes, type Phrases } from '../retrieval/other-notes.ts';
 import { englishPhrases, germanPhrases } from '../retrieval/phrases.ts';
-import { startRealEmbedder } from '../retrieval/real-embedder.ts';
-import { readEverything, recallOf, writeNotes } from '../retrieval/recall.ts';
+import { startRealEmbedder, readEverything, measureRecall, writeNotes } from '../retrieval/recall.ts';
 
 const OTHER_NOTES = 3000;
 const halves = ['seen', 'held out'] as const;
@@ -22,23 +20,18 @@ interface Searched {
 }
 
 async function fill(parts: AsyncDisposableStack, file: string, phrases: Phrases): Promise<Searched> {
-  const folder = parts.use(await temporaryDirectory());
-  const log = createLog({ service: 'test', level: 'silent' });
-  const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
-  parts.defer(async () => index.close());
-  const options = { dataDir: folder.path, index, keySecret: 'k'.repeat(40), log };
-  const scope = await new Tenants(options).create('acme');
+  const files = parts.use(await TestTenants.start());
+  const scope = await files.scope();
   const set = await readLabelledNotes(file);
   await writeNotes(scope, [...set.notes, ...otherNotes(phrases, { count: OTHER_NOTES, seed: 1 })]);
-  return { set, open: async (embedder) => new Tenants({ ...options, embedder }).open('acme') };
+  return { set, open: async (embedder) => files.over(files.index, { embedder }).open('acme') };
 }
 
 describe('among 3,000 other notes', () => {
   let parts: AsyncDisposableStack;
-  beforeAll(() => {
-    parts = new AsyncDisposableStack();
+  setUpOnce((stack) => {
+    parts = stack;
   });
-  afterAll(async () => parts.disposeAsync());
 
   it(
     'English questions find their notes by words and meaning, and no kind of question finds fewer than by words alone',
@@ -48,7 +41,7 @@ describe('among 3,000 other notes', () => {
       await readEverything(hybrid, SEARCHES_MAX);
       for (const half of halves) {
         const questions = set.questions.filter((question) => question.half === half);
-        const [alone, both] = [await recallOf(words, questions), await recallOf(hybrid, questions)];
+        const [alone, both] = [await measureRecall(words, questions), await measureRecall(hybrid, questions)];
         expect(both.all).toBeGreaterThanOrEqual(0.95);
         for (const kind of questionKinds) expect(both[kind]).toBeGreaterThanOrEqual(alone[kind] ?? 1);
       }
@@ -61,7 +54,7 @@ describe('among 3,000 other notes', () => {
     const words = await open();
     await readEverything(words, SEARCHES_MAX);
     for (const half of halves) {
-      const recall = await recallOf(
+      const recall = await measureRecall(
         words,
         set.questions.filter((question) => question.half === half),
       );
@@ -77,9 +70,9 @@ describe('the English set', () => {
     for (const half of halves) expect(questions.filter((question) => question.half === half).length).toBeGreaterThanOrEqual(60);
     const paraphrases = questions.filter(({ kind }) => kind === 'paraphrase');
     expect(paraphrases.length / questions.length).toBeGreaterThan(0.33);
-    const wordsOf = (text: string): Set<string> => new Set(text.toLowerCase().match(/[a-z]+/gu));
-    const textOf = new Map(notes.map(({ name, text }) => [name, text]));
-    const shared = paraphrases.flatMap(({ text, note }) => [...wordsOf(text).intersection(wordsOf(textOf.get(note) ?? ''))]);
+    const listWords = (text: string): Set<string> => new Set(text.toLowerCase().match(/[a-z]+/gu));
+    const textByName = new Map(notes.map(({ name, text }) => [name, text]));
+    const shared = paraphrases.flatMap(({ text, note }) => [...listWords(text).intersection(listWords(textByName.get(note) ?? ''))]);
     // Words of grammar, which every second note has.
     const grammar =
       'a an and are at be by do does for from has have how i in is it its may must of on or our the to up what when where which who with not s';

@@ -1,8 +1,8 @@
 import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
-import { hasFields, parseJson } from './has-fields.ts';
+import { hasFields, parseJson, type Shape } from './has-fields.ts';
 import { readTurnEvent } from './read-event.ts';
-import { Retries, type RetryOptions } from './retries.ts';
+import { waitToRetry, type RetryOptions } from './retries.ts';
 import { streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -10,6 +10,15 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const UPLOAD_TIMEOUT_MS = 180_000;
 /** No turn takes longer. */
 const REPLY_TIMEOUT_MS = 30 * 60_000;
+
+const replyShape: Shape<ChatReply> = {
+  contact_id: 'string',
+  turnId: 'string',
+  reply: 'string',
+  toolCalls: 'object',
+  usage: 'object',
+  finishReason: 'string',
+};
 
 export interface ClientOptions {
   /** Such as `https://chat.example.com`; in a browser the page's own origin when left out. */
@@ -47,33 +56,33 @@ export class ConciergeClient {
    * ends the reading, not the turn.
    */
   async *streamTurn(agent: string, body: ChatBody, options: TurnOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
-    const { path, init } = describeTurn({ agent, body, accept: EVENT_STREAM }, options);
-    const open = async ({ turnId, after }: StreamPosition, signal: AbortSignal): Promise<Response> =>
-      turnId === null ? assertEventStream(await this.#send(path, { ...init, signal })) : this.#resume({ turnId, after }, signal);
+    const [path, message] = describeMessage({ agent, body, accept: EVENT_STREAM }, options);
+    const open = async (position: StreamPosition, signal: AbortSignal): Promise<Response> =>
+      position.turnId === null ? assertEventStream(await this.#send(path, { ...message, signal })) : this.#resume(position, signal);
     yield* streamEvents({ open, read: readTurnEvent }, null, options);
   }
 
   /** Reads a turn that was accepted before, from its start or after an event, to its end. */
   async *followTurn(turnId: string, options: StreamOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
-    const open = async ({ after }: StreamPosition, signal: AbortSignal): Promise<Response> => this.#resume({ turnId, after }, signal);
-    yield* streamEvents({ open, read: readTurnEvent }, turnId, options);
+    yield* streamEvents({ open: async (position, signal) => this.#resume(position, signal), read: readTurnEvent }, turnId, options);
   }
 
   /**
    * Sends a message and waits for the whole reply. Rejects with the code of the turn's failure when the turn fails.
    */
   async ask(agent: string, body: ChatBody, options: TurnOptions = {}): Promise<ChatReply> {
-    const { path, init } = describeTurn({ agent, body, accept: 'application/json' }, options);
-    const request = { ...init, signal: options.signal ?? null, timeoutMs: REPLY_TIMEOUT_MS };
-    const retries = new Retries(options);
-    for (;;) {
+    const [path, message] = describeMessage({ agent, body, accept: 'application/json' }, options);
+    const request = { ...message, signal: options.signal ?? null, timeoutMs: REPLY_TIMEOUT_MS };
+    for (let attempt = 1; ; attempt += 1) {
       try {
-        return readReply(parseJson(await (await this.request(path, request)).text()));
+        const reply = await this.#requestJson(path, request);
+        if (hasFields<ChatReply>(reply, replyShape)) return reply;
+        throw unexpected('a reply');
       } catch (error) {
         options.signal?.throwIfAborted();
         const failure = ConciergeError.from(error);
         if (!failure.isTransient) throw failure;
-        await retries.waitAfter(failure);
+        await waitToRetry(attempt, failure, options);
       }
     }
   }
@@ -88,7 +97,7 @@ export class ConciergeClient {
     const form = new FormData();
     form.append('file', file, file.name);
     const request = { method: 'POST', body: form, signal: signal ?? null, timeoutMs: UPLOAD_TIMEOUT_MS };
-    const saved = parseJson(await (await this.request('/api/uploads', request)).text());
+    const saved = await this.#requestJson('/api/uploads', request);
     const [first]: readonly unknown[] = Array.isArray(saved) ? saved : [];
     if (hasFields<UploadRef>(first, { id: 'string', name: 'string', type: 'string', size: 'number' })) return first;
     throw unexpected('the stored file');
@@ -108,9 +117,14 @@ export class ConciergeClient {
     }
   }
 
-  async #resume({ turnId, after }: { readonly turnId: string; readonly after: string | null }, signal: AbortSignal): Promise<Response> {
+  /** Undefined for a body that is no JSON. */
+  async #requestJson(path: string, init: ClientRequest): Promise<unknown> {
+    return parseJson(await (await this.request(path, init)).text());
+  }
+
+  async #resume({ turnId, after }: StreamPosition, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { accept: EVENT_STREAM, ...(after !== null && { 'last-event-id': after }) };
-    return assertEventStream(await this.#send(`/api/turns/${encodeURIComponent(turnId)}/events`, { headers, signal }));
+    return assertEventStream(await this.#send(`/api/turns/${encodeURIComponent(turnId ?? '')}/events`, { headers, signal }));
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
@@ -127,44 +141,25 @@ export class ConciergeClient {
   }
 }
 
-interface TurnRequest {
-  readonly agent: string;
-  readonly body: ChatBody;
-  readonly accept: string;
-}
-
 /** The same bytes under the same key, however often they are sent: one turn. */
-function describeTurn(
-  { agent, body, accept }: TurnRequest,
+function describeMessage(
+  { agent, body, accept }: { readonly agent: string; readonly body: ChatBody; readonly accept: string },
   { idempotencyKey = randomKey(), busy }: TurnOptions,
-): { path: string; init: RequestInit } {
+): [path: string, init: RequestInit] {
   const path = agent === 'admin' || agent === 'cs' ? `/api/${agent}` : `/api/agents/${encodeURIComponent(agent)}`;
   const headers = { 'content-type': 'application/json', accept, 'idempotency-key': idempotencyKey };
-  return { path: busy === undefined ? path : `${path}?busy=${busy}`, init: { method: 'POST', headers, body: JSON.stringify(body) } };
+  return [busy === undefined ? path : `${path}?busy=${busy}`, { method: 'POST', headers, body: JSON.stringify(body) }];
 }
 
-/** 32 hex digits; also on a page that is not served securely, where `crypto.randomUUID` is missing. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Random hex digits; also on a page that is not served securely, where `crypto.randomUUID` is missing. */
+export function randomKey(bytes = 16): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** 204: nothing comes after the given event. */
 function assertEventStream(response: Response): Response {
   if (response.status === 204 || response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true) return response;
   throw unexpected('a stream of events');
-}
-
-function readReply(reply: unknown): ChatReply {
-  const shape = {
-    contact_id: 'string',
-    turnId: 'string',
-    reply: 'string',
-    toolCalls: 'object',
-    usage: 'object',
-    finishReason: 'string',
-  } as const;
-  if (hasFields<ChatReply>(reply, shape)) return reply;
-  throw unexpected('a reply');
 }
 
 function unexpected(expected: string): ConciergeError {

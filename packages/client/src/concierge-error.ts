@@ -55,9 +55,7 @@ export class ConciergeError extends Error {
     if (!hasFields<{ code: string }>(problem, { code: 'string' })) {
       return new ConciergeError(`The service answered with status ${String(response.status)}.`, { ...facts, code: 'unexpected_answer' });
     }
-    const { code } = problem;
-    const requestId = hasFields<{ requestId: string }>(problem, { requestId: 'string' }) ? problem.requestId : undefined;
-    return new ConciergeError(describe(problem), { ...facts, code, requestId });
+    return new ConciergeError(describe(problem), { ...facts, code: problem.code, requestId: readField(problem, 'requestId') });
   }
 
   /** Any thrown value as an error of this class: what is not one means that there was no answer. */
@@ -69,14 +67,18 @@ export class ConciergeError extends Error {
 
 /** `detail`, or else `title`, with the fields that are wrong. */
 function describe(problem: object): string {
-  const title = hasFields<{ title: string }>(problem, { title: 'string' }) ? problem.title : '';
-  const detail = hasFields<{ detail: string }>(problem, { detail: 'string' }) ? problem.detail : '';
-  const happened = detail === '' ? title : detail;
+  const happened = readField(problem, 'detail') ?? readField(problem, 'title') ?? '';
   const errors: readonly unknown[] = 'errors' in problem && Array.isArray(problem.errors) ? problem.errors : [];
   const fields = errors
     .filter((error) => hasFields<{ path: string; message: string }>(error, { path: 'string', message: 'string' }))
-    .map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
+    .map(({ path, message }) => `${path} ${message}`.trim());
   return fields.length === 0 ? happened : `${happened} (${fields.join('; ')})`;
+}
+
+/** A text that is not empty. */
+function readField(problem: object, name: string): string | undefined {
+  const value: unknown = new Map<string, unknown>(Object.entries(problem)).get(name);
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Seconds or an HTTP date (RFC 9110, 10.2.3). */

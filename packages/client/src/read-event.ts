@@ -27,22 +27,6 @@ const visitorEvents: Shapes<VisitorEvent> = {
   error: { code: 'string', message: 'string', retryable: 'boolean' },
 };
 
-function readEvent<Event extends { readonly type: string; readonly data: object }>(
-  shapes: Readonly<Record<string, object>>,
-  type: string,
-  json: string,
-): Event | null {
-  const shape = Object.hasOwn(shapes, type) ? shapes[type] : undefined;
-  // A newer service may send more types.
-  if (shape === undefined) return null;
-  const event: unknown = { type, data: parseJson(json) };
-  if (isEvent<Event>(event, shape)) return event;
-  throw new ConciergeError(`The service sent a ${type} event that this client does not understand.`, {
-    status: 200,
-    code: 'unexpected_answer',
-  });
-}
-
 /** An event of a turn as `/api` streams it; null for a type that this client does not know. */
 export function readTurnEvent(type: string, json: string): TurnEvent | null {
   return readEvent(turnEvents, type, json);
@@ -54,6 +38,15 @@ export function readTurnEvent(type: string, json: string): TurnEvent | null {
  */
 export function readVisitorEvent(type: string, json: string): VisitorEvent | null {
   return readEvent(visitorEvents, type, json);
+}
+
+function readEvent<Event>(shapes: Readonly<Record<string, object>>, type: string, json: string): Event | null {
+  // A newer service may send more types.
+  if (!Object.hasOwn(shapes, type)) return null;
+  const event: unknown = { type, data: parseJson(json) };
+  if (isEvent<Event>(event, shapes[type] ?? {})) return event;
+  const message = `The service sent a ${type} event that this client does not understand.`;
+  throw new ConciergeError(message, { status: 200, code: 'unexpected_answer' });
 }
 
 function isEvent<Event>(event: unknown, shape: object): event is Event {

@@ -20,38 +20,22 @@ export interface RetryOptions {
   readonly maxRetries?: number | undefined;
   /** Called before each wait. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
-  /** Resolves after the time, or sooner when there is reason to hope (the network is back); rejects when aborted. */
+  /** Resolves after the time, or sooner when there is reason to hope (the network is back), or when aborted. */
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** Counts failed attempts in a row and waits between them. */
-export class Retries {
-  readonly #options: RetryOptions;
-  #failed = 0;
-
-  constructor(options: RetryOptions) {
-    this.#options = options;
-  }
-
-  succeeded(): void {
-    this.#failed = 0;
-  }
-
-  /**
-   * Resolves when it is time to try again. @throws the error after too many attempts in a row; the signal's reason
-   * when aborted
-   */
-  async waitAfter(error: ConciergeError): Promise<void> {
-    const { signal = new AbortController().signal, maxRetries = MAX_RETRIES, onRetry, wait = waitFor } = this.#options;
-    signal.throwIfAborted();
-    this.#failed += 1;
-    if (this.#failed > maxRetries) throw error;
-    const asked = Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
-    const delayMs = Math.max(retryDelayMs(this.#failed), asked);
-    onRetry?.({ attempt: this.#failed, delayMs, error });
-    await wait(delayMs, signal);
-    signal.throwIfAborted();
-  }
+/**
+ * Resolves when it is time to try again after so many failed attempts in a row. @throws the error after too many; the
+ * signal's reason when aborted
+ */
+export async function waitToRetry(attempt: number, error: ConciergeError, options: RetryOptions): Promise<void> {
+  const { signal = new AbortController().signal, maxRetries = MAX_RETRIES, onRetry, wait = waitFor } = options;
+  signal.throwIfAborted();
+  if (attempt > maxRetries) throw error;
+  const delayMs = Math.max(retryDelayMs(attempt), Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS));
+  onRetry?.({ attempt, delayMs, error });
+  await wait(delayMs, signal);
+  signal.throwIfAborted();
 }
 
 /** Milliseconds before the attempt with this number (from 1), doubling, with up to a fifth of jitter. */

@@ -1,10 +1,16 @@
 import type { TurnEvent, VisitorEvent } from '@concierge/contract';
 import { createParser, type EventSourceMessage as ReceivedMessage } from 'eventsource-parser';
 import { ConciergeError } from './concierge-error.ts';
-import { Retries, type RetryOptions } from './retries.ts';
+import { waitToRetry, type RetryOptions } from './retries.ts';
 
 /** The service sends something every 15 s; after three misses the connection is dead, even if TCP has not noticed. */
 export const SILENCE_MS = 45_000;
+
+const NO_CONTENT = 204;
+const TOO_MANY_REQUESTS = 429;
+
+/** An event with its id: another reader can go on after it. */
+export type Streamed<Event> = Event & { readonly id: string | null };
 
 /** Where one turn is read. */
 export interface TurnSource<Event extends TurnEvent | VisitorEvent> {
@@ -40,82 +46,60 @@ export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
   turnId: string | null,
   options: StreamOptions = {},
 ): AsyncGenerator<Streamed<Event>, void> {
-  const turn = new TurnReader(source, { turnId, after: options.after ?? null });
-  const retries = new Retries(options);
+  const turn: TurnProgress = { turnId, after: options.after ?? null, seen: new Set(), hasEnded: false };
+  let failures = 0;
   while (!turn.hasEnded) {
     let failure = new ConciergeError('The stream ended before the turn did.', { status: 0, code: 'unreachable' });
     try {
-      for await (const event of turn.connect(options.signal)) {
-        retries.succeeded();
+      for await (const event of readConnection(source, turn, options.signal)) {
+        failures = 0;
         yield event;
       }
     } catch (error) {
       options.signal?.throwIfAborted();
       failure = ConciergeError.from(error);
-      if (!turn.mayRetryAfter(failure)) throw failure;
+      // A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller decides.
+      const mayWait = failure.status === TOO_MANY_REQUESTS && turn.turnId !== null;
+      if (!failure.isTransient && !mayWait) throw failure;
     }
-    if (!turn.hasEnded) await retries.waitAfter(failure);
+    failures += 1;
+    if (!turn.hasEnded) await waitToRetry(failures, failure, options);
   }
 }
 
-/** An event with its id: another reader can go on after it. */
-export type Streamed<Event> = Event & { readonly id: string | null };
-
-const NO_CONTENT = 204;
-const TOO_MANY_REQUESTS = 429;
-
 /** What is known of one turn over all connections: where it is, what was seen of it, whether it has ended. */
-class TurnReader<Event extends TurnEvent | VisitorEvent> {
-  readonly #source: TurnSource<Event>;
-  readonly #seen = new Set<string>();
-  #position: StreamPosition;
-  #ended = false;
+interface TurnProgress {
+  turnId: string | null;
+  after: string | null;
+  readonly seen: Set<string>;
+  hasEnded: boolean;
+}
 
-  constructor(source: TurnSource<Event>, position: StreamPosition) {
-    this.#source = source;
-    this.#position = position;
-  }
-
-  get hasEnded(): boolean {
-    return this.#ended;
-  }
-
-  /**
-   * A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller
-   * decides.
-   */
-  mayRetryAfter(failure: ConciergeError): boolean {
-    return failure.isTransient || (failure.status === TOO_MANY_REQUESTS && this.#position.turnId !== null);
-  }
-
-  /** The events of one connection that were not seen before. */
-  async *connect(signal: AbortSignal | undefined): AsyncGenerator<Streamed<Event>, void> {
-    for await (const message of readMessages(async (connection) => this.#open(connection), signal)) {
-      signal?.throwIfAborted();
-      const event = this.#take(message);
-      if (event !== null) yield event;
-      if (this.#ended) return;
-    }
-  }
-
-  async #open(connection: AbortSignal): Promise<Response> {
-    const response = await this.#source.open(this.#position, connection);
+/** The events of one connection that were not seen before. */
+async function* readConnection<Event extends TurnEvent | VisitorEvent>(
+  source: TurnSource<Event>,
+  turn: TurnProgress,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Streamed<Event>, void> {
+  const open = async (connection: AbortSignal): Promise<Response> => {
+    const response = await source.open(turn, connection);
     // There is nothing after the last event.
-    if (response.status === NO_CONTENT) this.#ended = true;
+    turn.hasEnded = response.status === NO_CONTENT;
     return response;
-  }
-
-  #take({ id, event: type = 'message', data }: ReceivedMessage): Streamed<Event> | null {
-    if (id !== undefined && this.#seen.has(id)) return null;
-    if (id !== undefined) {
-      this.#seen.add(id);
-      this.#position = { ...this.#position, after: id };
+  };
+  for await (const { id = null, event: type = 'message', data } of readMessages(open, signal)) {
+    signal?.throwIfAborted();
+    if (id !== null) {
+      if (turn.seen.has(id)) continue;
+      turn.seen.add(id);
+      turn.after = id;
     }
-    const event = this.#source.read(type, data);
-    if (event === null) return null;
-    if (event.type === 'session') this.#position = { ...this.#position, turnId: event.data.turnId };
-    this.#ended = event.type === 'done' || event.type === 'error';
-    return { ...event, id: id ?? null };
+    const event = source.read(type, data);
+    if (event === null) continue;
+    if (event.type === 'session') turn.turnId = event.data.turnId;
+    turn.hasEnded = event.type === 'done' || event.type === 'error';
+    yield { ...event, id };
+    if (turn.hasEnded) return;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Embedder } from '@concierge/contract';
-import { meaningsOf, standInEmbedding } from '@concierge/testing';
+import { mapMeanings, standInEmbedding } from '@concierge/testing';
 
 /** A day of October 2026. */
 export const day = (number: number): string => new Date(Date.UTC(2026, 9, number)).toISOString();
@@ -17,7 +17,7 @@ export class CountedEmbedder implements Embedder {
   embed(texts: readonly string[]): Promise<readonly Float32Array[]> {
     if (this.isDown) return Promise.reject(new Error('no answer'));
     this.texts.push(...texts);
-    const meanings = meaningsOf([['refund', 'erstattung', 'money']]);
+    const meanings = mapMeanings([['refund', 'erstattung', 'money']]);
     return Promise.resolve(texts.map((text) => Float32Array.from(standInEmbedding(text, meanings))));
   }
 

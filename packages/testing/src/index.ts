@@ -40,7 +40,8 @@ export { ScriptedEmbeddings, type RecordedEmbeddings } from './model/scripted-em
 export { startRealEmbeddings } from './model/real-embeddings.ts';
 export { nestedFlatePdf, onePixelPng, smallPdf } from './small-files.ts';
 export { ServiceProcess, type ServiceOptions } from './service-process.ts';
-export { meaningsOf, standInEmbedding, type Synonyms } from './model/stand-in-embedding.ts';
-export { System, type SystemOptions, type TenantKeys } from './system.ts';
+export { mapMeanings, standInEmbedding, type Synonyms } from './model/stand-in-embedding.ts';
+export { startScriptedSystem, System, type ScriptedSystem, type SystemOptions, type TenantKeys } from './system.ts';
 export { WebhookReceiver, type ReceivedWebhook, type WebhookAnswer } from './webhook-receiver.ts';
+export { TestTenants, testSecrets, type TestTenantsOptions } from './test-tenants.ts';
 export { temporaryDirectory } from './temporary-directory.ts';

@@ -63,12 +63,12 @@ export class TestPostgres implements AsyncDisposable {
   }
 
   get url(): string {
-    return this.#urlOf(role, role);
+    return this.#buildUrl(role, role);
   }
 
   /** The superuser, for whom row-level security does not exist. */
   get adminUrl(): string {
-    return this.#urlOf('admin', role);
+    return this.#buildUrl('admin', role);
   }
 
   /** Another empty database in the same cluster; its URL, for the same role. */
@@ -76,11 +76,11 @@ export class TestPostgres implements AsyncDisposable {
     this.#databases += 1;
     const name = `${role}_${String(this.#databases)}`;
     await this.asAdmin(`create database ${name} owner ${role}`);
-    return this.#urlOf(role, name);
+    return this.#buildUrl(role, name);
   }
 
   async asAdmin(...statements: string[]): Promise<void> {
-    const client = new Client({ connectionString: this.#urlOf('admin', 'postgres') });
+    const client = new Client({ connectionString: this.#buildUrl('admin', 'postgres') });
     await client.connect();
     try {
       for (const statement of statements) await client.query(statement);
@@ -101,7 +101,7 @@ export class TestPostgres implements AsyncDisposable {
       shared_buffers: '32MB',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const child = spawn(programOf('postgres'), ['-D', join(this.#folder, 'data'), ...flags], { stdio: 'ignore', ...unprivileged() });
+    const child = spawn(findProgram('postgres'), ['-D', join(this.#folder, 'data'), ...flags], { stdio: 'ignore', ...unprivileged() });
     this.#process = child;
     process.on('exit', this.#kill);
     await eventually(async () => this.#answers(), { timeoutMs: START_TIMEOUT_MS });
@@ -136,12 +136,12 @@ export class TestPostgres implements AsyncDisposable {
     await chmod(this.#folder, 0o700);
     if (uid !== undefined && gid !== undefined) await chown(this.#folder, uid, gid);
     const flags = ['--username=admin', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync', '--no-instructions'];
-    await promisify(execFile)(programOf('initdb'), ['-D', join(this.#folder, 'data'), ...flags], { cwd: this.#folder, uid, gid });
+    await promisify(execFile)(findProgram('initdb'), ['-D', join(this.#folder, 'data'), ...flags], { cwd: this.#folder, uid, gid });
   }
 
   async #answers(): Promise<boolean> {
     if (this.#process?.exitCode !== null) throw new Error('postgres did not start');
-    const client = new Client({ connectionString: this.#urlOf('admin', 'postgres') });
+    const client = new Client({ connectionString: this.#buildUrl('admin', 'postgres') });
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -151,7 +151,7 @@ export class TestPostgres implements AsyncDisposable {
     }
   }
 
-  #urlOf(user: string, database: string): string {
+  #buildUrl(user: string, database: string): string {
     return `postgres://${user}@127.0.0.1:${String(this.#port)}/${database}`;
   }
 }
@@ -168,7 +168,7 @@ function binariesFolder(): string | undefined {
   }
 }
 
-function programOf(name: string): string {
+function findProgram(name: string): string {
   const folder = binariesFolder();
   if (folder === undefined) throw new Error(`no PostgreSQL server under ${packagedVersions}`);
   return join(folder, name);

@@ -8,7 +8,7 @@ export const onePixelPng = Uint8Array.from(
 /** A PDF of one page that contains `text` (PDF 1.4, ISO 32000). */
 export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
   const content = `BT /F1 24 Tf 72 720 Td (${text}) Tj ET`;
-  return pdfOf([
+  return buildPdf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
@@ -24,7 +24,7 @@ export function smallPdf(text: string): Uint8Array<ArrayBuffer> {
 export function nestedFlatePdf(megabytes = 200): Uint8Array<ArrayBuffer> {
   const blanks = Buffer.alloc(megabytes * 1024 * 1024, ' ');
   const stream = deflateSync(deflateSync(blanks, { level: 9 }), { level: 9 }).toString('latin1');
-  return pdfOf([
+  return buildPdf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents [${'4 0 R '.repeat(20)}] >>`,
@@ -32,7 +32,7 @@ export function nestedFlatePdf(megabytes = 200): Uint8Array<ArrayBuffer> {
   ]);
 }
 
-function pdfOf(objects: readonly string[]): Uint8Array<ArrayBuffer> {
+function buildPdf(objects: readonly string[]): Uint8Array<ArrayBuffer> {
   let pdf = '%PDF-1.4\n';
   const offsets = objects.map((object, index) => {
     const offset = pdf.length;

@@ -11,6 +11,7 @@ import { Tenants, type TenantScope } from '@concierge/tenant';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
+import { startScriptedModel, type ScriptedModel, type ScriptedModelOptions } from './model/scripted-model.ts';
 import { TestRedis } from './redis-server.ts';
 import { ServiceProcess, sourceFlags, systemPath } from './service-process.ts';
 
@@ -132,7 +133,7 @@ export class System implements AsyncDisposable {
   }
 
   /** What a service printed. */
-  async logOf(name: string): Promise<string> {
+  async readServiceLog(name: string): Promise<string> {
     return await readFile(join(this.logsFolder, `${name}.log`), 'utf8');
   }
 
@@ -209,4 +210,18 @@ export class System implements AsyncDisposable {
     const file = { default: 'test/scripted', fallbacks: fallbackModels.map((name) => `test/${name}`), providers, ...embeddings };
     await writeFile(join(this.dataDir, 'providers.json'), JSON.stringify(file));
   }
+}
+
+export interface ScriptedSystem {
+  readonly system: System;
+  readonly model: ScriptedModel;
+}
+
+/** The whole system with a model whose replies a test scripts; the stack closes both. */
+export async function startScriptedSystem(
+  stack: AsyncDisposableStack,
+  { script = {}, ...options }: Partial<SystemOptions> & { readonly script?: ScriptedModelOptions } = {},
+): Promise<ScriptedSystem> {
+  const model = stack.use(await startScriptedModel(script));
+  return { system: stack.use(await System.start({ modelUrl: model.url, ...options })), model };
 }

@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { eventually, say, startScriptedModel, type ScriptedModel } from '../src/index.ts';
+import { eventually, say, startScriptedModel, temporaryDirectory, type ScriptedModel } from '../src/index.ts';
+import { setUpEach } from '../src/set-up.ts';
 
 const Completion = z.object({
   choices: z.array(
@@ -52,11 +52,8 @@ const assistant = (content: string): Spoken => ({ role: 'assistant', content });
 
 describe('directives in the user text', () => {
   let model: ScriptedModel;
-  beforeEach(async () => {
-    model = await startScriptedModel();
-  });
-  afterEach(async () => {
-    await model.close();
+  setUpEach(async (stack) => {
+    model = stack.use(await startScriptedModel());
   });
 
   it('are one reply each, by the round of the turn', async () => {
@@ -117,12 +114,11 @@ describe('directives in the user text', () => {
 describe('the process', () => {
   let folder: string;
   let child: ChildProcess;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'scripted-model-'));
-  });
-  afterEach(async () => {
-    if (child.exitCode === null) child.kill('SIGKILL');
-    await rm(folder, { recursive: true });
+  setUpEach(async (stack) => {
+    folder = stack.use(await temporaryDirectory()).path;
+    stack.defer(() => {
+      if (child.exitCode === null) child.kill('SIGKILL');
+    });
   });
 
   it('prints where it listens, keeps a ledger, and ends with 0 on SIGTERM', async () => {

@@ -1,9 +1,7 @@
-import { ConciergeError } from '@concierge/client';
-import type { WidgetConversation, WidgetMessage } from '@concierge/contract';
-import { randomText, type BrowserMemory, type KeptMessage } from './browser-memory.ts';
-import { MessageStream } from './exchange.ts';
-import { wordsFor } from './failure.ts';
-import type { Gateway, Who } from './gateway.ts';
+import { ConciergeError, randomKey, ReplyText, streamEvents } from '@concierge/client';
+import type { VisitorEvent, WidgetConversation, WidgetMessage } from '@concierge/contract';
+import type { BrowserMemory, KeptMessage } from './browser-memory.ts';
+import { describeFailure, type Gateway, type Who } from './gateway.ts';
 
 /** One message as it is shown. */
 export interface Entry {
@@ -14,7 +12,7 @@ export interface Entry {
   readonly state: 'still' | 'typing' | 'growing';
 }
 
-/** What went wrong with a message, and the exchange that may be tried again. */
+/** What went wrong with a message, and the message that may be tried again. */
 export interface Trouble {
   readonly key: string;
   readonly words: string;
@@ -28,41 +26,49 @@ export interface ConversationOptions {
   readonly onChange: () => void;
 }
 
+/** A message that was sent here, and the answer to it: open → done | failed. A failed one is tried again as a new one. */
+interface SentMessage extends KeptMessage {
+  turnId: string | null;
+  readonly reply: ReplyText;
+  state: 'open' | 'done' | 'failed';
+  /** Why it has failed, in words for the visitor. */
+  trouble: string | null;
+}
+
 /** Messages that wait for their answer at once: each holds a connection, of which a browser has six. */
 const OPEN_AT_MOST = 3;
-const KEY_BYTES = 16;
 
 /**
- * One visitor's conversation: what the service sends, and after it the exchanges that are under way here or in another
+ * One visitor's conversation: what the service sends, and after it the messages that are under way here or in another
  * tab.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
-  #told: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
+  #answer: WidgetConversation = { messages: [], withPerson: false, askAgainSeconds: 60 };
   #tag: string | null = null;
-  #exchanges: MessageStream[] = [];
+  #sent: SentMessage[] = [];
   /**
-   * Every key that was run here: an exchange that has ended here is not taken up again because another tab is slower.
+   * Every key that was run here: a message that has ended here is not taken up again because another tab is slower.
    */
   readonly #known = new Set<string>();
   #refreshing: Promise<void> | null = null;
   #problem: string | null = null;
-  #left = false;
+  readonly #left = new AbortController();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
   }
 
   get entries(): Entry[] {
-    const own = new Set(this.#exchanges.map(({ turnId }) => turnId));
-    const told = this.#told.messages
+    const own = new Set(this.#sent.map(({ turnId }) => turnId));
+    const stored = this.#answer.messages
       .filter(({ turnId }) => !own.has(turnId))
       .map(({ id, from, text }): Entry => ({ id, from, text, state: 'still' }));
-    return [...told, ...this.#exchanges.flatMap((exchange) => entriesOf(exchange))];
+    return [...stored, ...this.#sent.flatMap(listEntries)];
   }
 
   get troubles(): Trouble[] {
-    return this.#exchanges.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
+    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
   }
 
   /** Why the messages so far could not be loaded; null when they could. */
@@ -71,12 +77,12 @@ export class Conversation {
   }
 
   get withPerson(): boolean {
-    return this.#told.withPerson;
+    return this.#answer.withPerson;
   }
 
   /** The id of the last message that the service sent; null before there is one. */
-  get lastToldId(): string | null {
-    return this.#told.messages.at(-1)?.id ?? null;
+  get lastMessageId(): string | null {
+    return this.#answer.messages.at(-1)?.id ?? null;
   }
 
   /**
@@ -84,20 +90,20 @@ export class Conversation {
    * it sends.
    */
   countAfter(messageId: string): number {
-    const at = this.#told.messages.findIndex(({ id }) => id === messageId);
-    return this.#told.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
+    const at = this.#answer.messages.findIndex(({ id }) => id === messageId);
+    return this.#answer.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
   }
 
   get askAgainMs(): number {
-    return this.#told.askAgainSeconds * 1000;
+    return this.#answer.askAgainSeconds * 1000;
   }
 
   get isAnswering(): boolean {
-    return this.#exchanges.some(({ isOpen }) => isOpen);
+    return this.#sent.some(({ state }) => state === 'open');
   }
 
   get maySend(): boolean {
-    return this.#exchanges.filter(({ isOpen }) => isOpen).length < OPEN_AT_MOST;
+    return this.#sent.filter(({ state }) => state === 'open').length < OPEN_AT_MOST;
   }
 
   /** Goes on with what was under way when the page was left. */
@@ -116,7 +122,7 @@ export class Conversation {
   }
 
   send(text: string): void {
-    this.#run({ key: randomText(KEY_BYTES), text, turnId: null });
+    this.#run({ key: randomKey(), text, turnId: null });
   }
 
   /**
@@ -124,14 +130,18 @@ export class Conversation {
    * a new one.
    */
   retry(key: string): void {
-    const failed = this.#exchanges.find((exchange) => exchange.key === key);
-    if (failed === undefined || failed.state !== 'failed') return;
-    this.#exchanges = this.#exchanges.filter((exchange) => exchange !== failed);
-    this.#run({ key: failed.turnId === null ? key : randomText(KEY_BYTES), text: failed.text, turnId: null });
+    const failed = this.#sent.find((message) => message.key === key);
+    if (failed?.state !== 'failed') return;
+    this.#sent = this.#sent.filter((message) => message !== failed);
+    this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, turnId: null });
   }
 
+  /** Asks the service to stop answering. */
   stop(): void {
-    for (const exchange of this.#exchanges) if (exchange.isOpen) void exchange.stop().catch(() => undefined);
+    const { gateway, who } = this.#options;
+    for (const { state, turnId } of this.#sent) {
+      if (state === 'open' && turnId !== null) void gateway.cancel(who(), turnId).catch(() => undefined);
+    }
   }
 
   /** Asks for new messages. Never rejects. */
@@ -142,52 +152,75 @@ export class Conversation {
     return this.#refreshing;
   }
 
-  /** Ends the conversation: nothing of it is shown or kept any more. */
+  /** Ends the conversation: nothing of it is shown or kept any more. Answers go on at the service. */
   leave(): void {
-    this.#left = true;
-    for (const exchange of this.#exchanges) exchange.leave();
+    this.#left.abort();
   }
 
   async #ask(): Promise<void> {
     const { gateway, who, onChange } = this.#options;
     try {
       const answer = await gateway.conversation(who(), this.#tag);
-      if (answer !== null) ({ tag: this.#tag, conversation: this.#told } = answer);
+      if (answer !== null) ({ tag: this.#tag, conversation: this.#answer } = answer);
       this.#problem = null;
     } catch (error) {
-      this.#problem = wordsFor(ConciergeError.from(error).code);
+      this.#problem = describeFailure(ConciergeError.from(error).code);
     }
-    const told = new Set(this.#told.messages.map(({ turnId }) => turnId));
-    this.#exchanges = this.#exchanges.filter(({ state, turnId }) => state !== 'done' || turnId === null || !told.has(turnId));
-    if (!this.#left) onChange();
+    const stored = new Set(this.#answer.messages.map(({ turnId }) => turnId));
+    this.#sent = this.#sent.filter(({ state, turnId }) => state !== 'done' || turnId === null || !stored.has(turnId));
+    if (!this.#left.signal.aborted) onChange();
   }
 
   #run(message: KeptMessage): void {
-    const { gateway, who } = this.#options;
-    const exchange = new MessageStream({ gateway, who, message, onChange: () => this.#changed() });
-    this.#exchanges.push(exchange);
+    const sent: SentMessage = { ...message, reply: new ReplyText(), state: 'open', trouble: null };
+    this.#sent.push(sent);
     this.#known.add(message.key);
     this.#changed();
-    void exchange.run().then(async () => {
+    void this.#readAnswer(sent).then(async () => {
       // An answer that was being fetched when this one ended may be older than it.
       await this.#refreshing;
       await this.refresh();
     });
   }
 
+  /** Resolves when the answer is there, has failed, or was left. Never rejects. */
+  async #readAnswer(sent: SentMessage): Promise<void> {
+    const { gateway, who } = this.#options;
+    const { signal } = this.#left;
+    try {
+      for await (const event of streamEvents(gateway.turn(who, sent), sent.turnId, { signal })) this.#take(sent, event);
+    } catch (error) {
+      if (!signal.aborted) this.#fail(sent, ConciergeError.from(error).code);
+    }
+  }
+
+  #take(sent: SentMessage, event: VisitorEvent): void {
+    sent.reply.add(event);
+    if (event.type === 'error') return this.#fail(sent, event.data.code);
+    if (event.type === 'session') sent.turnId = event.data.turnId;
+    if (event.type === 'done') sent.state = 'done';
+    this.#changed();
+  }
+
+  #fail(sent: SentMessage, code: string): void {
+    sent.state = 'failed';
+    sent.trouble = describeFailure(code);
+    this.#changed();
+  }
+
   #changed(): void {
-    if (this.#left) return;
+    if (this.#left.signal.aborted) return;
     const { memory, who, onChange } = this.#options;
     const others = memory.kept(who()).filter(({ key }) => !this.#known.has(key));
-    memory.keep(who(), [...others, ...this.#exchanges.filter(({ isOpen }) => isOpen)]);
+    memory.keep(who(), [...others, ...this.#sent.filter(({ state }) => state === 'open')]);
     onChange();
   }
 }
 
-function entriesOf(exchange: MessageStream): Entry[] {
-  const { key, text, reply, isOpen } = exchange;
-  const said: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
-  if (reply === '' && !isOpen) return [said];
-  const state = !isOpen ? 'still' : reply === '' ? 'typing' : 'growing';
-  return [said, { id: `${key}.reply`, from: 'agent', text: reply, state }];
+function listEntries({ key, text, reply, state }: SentMessage): Entry[] {
+  const question: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
+  const isOpen = state === 'open';
+  if (reply.text === '' && !isOpen) return [question];
+  const shown = !isOpen ? 'still' : reply.text === '' ? 'typing' : 'growing';
+  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, state: shown }];
 }

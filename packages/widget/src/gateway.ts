@@ -1,9 +1,13 @@
 import { ConciergeError, readVisitorEvent, type StreamPosition, type TurnSource } from '@concierge/client';
-import type { VisitorEvent, WidgetConversation } from '@concierge/contract';
-import { readConversation, readLook, type Look } from './read-json.ts';
+import type { VisitorEvent, WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
 
 /** The visitor: one of the two. */
 export type Who = { readonly kind: 'visitor'; readonly secret: string } | { readonly kind: 'token'; readonly token: string };
+
+export interface Look {
+  readonly appearance: WidgetAppearance;
+  readonly requireSenderToken: boolean;
+}
 
 /** The service, as far as visitors may use it. It does not store the visitor: each call names them. */
 export class Gateway {
@@ -25,7 +29,7 @@ export class Gateway {
     who: Who,
     knownTag: string | null,
   ): Promise<{ readonly tag: string | null; readonly conversation: WidgetConversation } | null> {
-    const headers: Record<string, string> = { ...headersOf(who), ...(knownTag === null ? {} : { 'If-None-Match': knownTag }) };
+    const headers: Record<string, string> = { ...identify(who), ...(knownTag === null ? {} : { 'If-None-Match': knownTag }) };
     const response = await this.#ask('widget/conversation', { headers });
     if (response.status === 304) return null;
     return { tag: response.headers.get('ETag'), conversation: readConversation(await response.json()) };
@@ -36,7 +40,7 @@ export class Gateway {
     return {
       open: async ({ turnId, after }: StreamPosition, signal) => {
         if (turnId === null) return this.#send(who(), message, signal);
-        const headers = { ...headersOf(who()), ...(after !== null && { 'Last-Event-ID': after }) };
+        const headers = { ...identify(who()), ...(after !== null && { 'Last-Event-ID': after }) };
         return this.#ask(`widget/turns/${turnId}/events`, { headers, signal });
       },
       read: readVisitorEvent,
@@ -44,11 +48,11 @@ export class Gateway {
   }
 
   async cancel(who: Who, turnId: string): Promise<void> {
-    await this.#ask(`widget/turns/${turnId}/cancel`, { method: 'POST', headers: headersOf(who) });
+    await this.#ask(`widget/turns/${turnId}/cancel`, { method: 'POST', headers: identify(who) });
   }
 
   async #send(who: Who, { key, text }: { readonly key: string; readonly text: string }, signal: AbortSignal): Promise<Response> {
-    const headers = { ...headersOf(who), 'Content-Type': 'application/json', 'Idempotency-Key': key };
+    const headers = { ...identify(who), 'Content-Type': 'application/json', 'Idempotency-Key': key };
     return this.#ask('widget/messages', { method: 'POST', headers, body: JSON.stringify({ message: text }), signal });
   }
 
@@ -62,6 +66,64 @@ export class Gateway {
   }
 }
 
-function headersOf(who: Who): Record<string, string> {
+function identify(who: Who): Record<string, string> {
   return who.kind === 'token' ? { 'X-Widget-Token': who.token } : { 'X-Widget-Visitor': who.secret };
+}
+
+export function readLook(value: unknown): Look {
+  const { appearance, requireSenderToken } = readFields(value);
+  const { title, greeting, colour, position } = readFields(appearance);
+  return {
+    appearance: {
+      title: readText(title) || 'Chat',
+      greeting: readText(greeting),
+      colour: /^#[0-9a-f]{6}$/u.test(readText(colour)) ? readText(colour) : '#2457d6',
+      position: position === 'left' ? 'left' : 'right',
+    },
+    requireSenderToken: requireSenderToken === true,
+  };
+}
+
+export function readConversation(value: unknown): WidgetConversation {
+  const { messages, withPerson, askAgainSeconds } = readFields(value);
+  return {
+    messages: Array.isArray(messages) ? messages.map((message) => readMessage(message)) : [],
+    withPerson: withPerson === true,
+    askAgainSeconds: typeof askAgainSeconds === 'number' && askAgainSeconds >= 1 ? askAgainSeconds : 60,
+  };
+}
+
+function readMessage(value: unknown): WidgetMessage {
+  const { id, turnId, from, text, at } = readFields(value);
+  const speaker = from === 'visitor' || from === 'person' ? from : 'agent';
+  return { id: readText(id), turnId: readText(turnId), from: speaker, text: readText(text), at: readText(at) };
+}
+
+/**
+ * Fields of an object of which nothing is known yet. A library of schemas would be larger than the rest of the script.
+ */
+type Fields = Readonly<Record<string, unknown>>;
+
+export function readFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+export function readText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+const words: Readonly<Record<string, string>> = {
+  rate_limited: 'Too many messages in a short time. Please wait a moment.',
+  too_many_waiting: 'Several of your messages are still waiting for an answer.',
+  invalid_signature: 'Please sign in again to go on.',
+  tenant_suspended: 'The chat is closed at the moment.',
+  invalid_request: 'This message cannot be sent. It may be too long.',
+  not_found: 'This answer is not there any more.',
+  cancelled: 'Stopped.',
+  unreachable: 'No connection. Please try again.',
+};
+
+/** An error's code in words for the visitor. */
+export function describeFailure(code: string): string {
+  return words[code] ?? 'Something went wrong. Please try again.';
 }

@@ -1,5 +1,5 @@
 import { ConciergeError } from '@concierge/client';
-import { wordsFor } from './failure.ts';
+import { describeFailure } from './gateway.ts';
 import { Widget } from './widget.ts';
 
 declare global {
@@ -10,14 +10,14 @@ declare global {
 }
 
 /** Logs a message to the developer of the page; visitors see nothing of it. */
-function tell(words: string): void {
+function warn(words: string): void {
   console.warn(`Concierge: ${words}`); // eslint-disable-line no-console -- the only place where a site's owner looks
 }
 
 function begin(script: HTMLScriptElement): void {
   const { key, token } = script.dataset;
   if (key === undefined) {
-    tell('the script has no data-key.');
+    warn('the script has no data-key.');
     return;
   }
   const widget = new Widget({ base: script.src, key, token: token ?? null });
@@ -30,8 +30,8 @@ function begin(script: HTMLScriptElement): void {
   dispatchEvent(new Event('concierge:ready'));
   void widget.start().catch((error: unknown) => {
     const { code } = ConciergeError.from(error);
-    tell(
-      `the widget is not shown (${code}: ${wordsFor(code)}). Is it enabled, is the key the one in force, and is ${location.origin} one of its origins?`,
+    warn(
+      `the widget is not shown (${code}: ${describeFailure(code)}). Is it enabled, is the key the one in force, and is ${location.origin} one of its origins?`,
     );
   });
 }

@@ -1,3 +1,5 @@
+import { element } from './dom.ts';
+
 /** A piece of a line. What is not one of the known forms is text, as it was written. */
 export type Inline =
   | { readonly kind: 'text'; readonly text: string }
@@ -66,13 +68,13 @@ function readList(lines: readonly string[], at: number): readonly [Block, number
 
 function readLines(kind: 'paragraph' | 'quote', lines: readonly string[], at: number): readonly [Block, number] {
   const inside: (readonly Inline[])[] = [];
-  for (let line = lines[at]; line !== undefined && isPartOf(kind, line, inside.length === 0); line = lines[at + inside.length]) {
+  for (let line = lines[at]; line !== undefined && continuesBlock(kind, line, inside.length === 0); line = lines[at + inside.length]) {
     inside.push(parseInline(kind === 'quote' ? (quote.exec(line)?.groups?.['text'] ?? line) : line));
   }
   return [{ kind, lines: inside }, inside.length];
 }
 
-function isPartOf(kind: 'paragraph' | 'quote', line: string, isFirst: boolean): boolean {
+function continuesBlock(kind: 'paragraph' | 'quote', line: string, isFirst: boolean): boolean {
   if (kind === 'quote') return quote.test(line);
   return isFirst || !(line.trim() === '' || [fence, heading, quote, bullet, numbered].some((form) => form.test(line)));
 }
@@ -183,4 +185,65 @@ function safeAddress(text: string): string | null {
 function find(text: string, sign: string, from: number): number {
   const found = text.slice(from, from + REACH).indexOf(sign);
   return found === -1 ? -1 : from + found;
+}
+
+/** A model's text as elements: created one by one, so that markup in the text stays text. */
+export function renderMarkdown(text: string): HTMLElement[] {
+  return parseMarkdown(text).map((block) => renderBlock(block));
+}
+
+function renderBlock(block: Block): HTMLElement {
+  switch (block.kind) {
+    case 'code': {
+      return element('pre', { tabindex: '0' }, [element('code', {}, [block.text])]);
+    }
+    case 'list': {
+      const items = block.items.map((item) => element('li', {}, renderInline(item)));
+      return block.start === null ? element('ul', {}, items) : element('ol', { start: String(block.start) }, items);
+    }
+    case 'paragraph': {
+      return element('p', {}, renderLines(block.lines));
+    }
+    case 'quote': {
+      return element('blockquote', {}, renderLines(block.lines));
+    }
+    case 'heading': {
+      return element('p', {}, [element('strong', {}, renderLines(block.lines))]);
+    }
+  }
+}
+
+function renderLines(lines: readonly (readonly Inline[])[]): Node[] {
+  return lines.flatMap((line, index) => [...(index === 0 ? [] : [element('br')]), ...renderInline(line)]);
+}
+
+function renderInline(parts: readonly Inline[]): Node[] {
+  return parts.flatMap((part) => renderPart(part));
+}
+
+function renderPart(part: Inline): Node[] {
+  switch (part.kind) {
+    case 'text': {
+      return [document.createTextNode(part.text)];
+    }
+    case 'code': {
+      return [element('code', {}, [part.text])];
+    }
+    case 'strong': {
+      return [element('strong', {}, renderInline(part.children))];
+    }
+    case 'emphasis': {
+      return [element('em', {}, renderInline(part.children))];
+    }
+    case 'link': {
+      return renderLink(part);
+    }
+  }
+}
+
+/** The link's host stands beside its label. */
+function renderLink(link: { readonly href: string; readonly label: string }): Node[] {
+  const anchor = element('a', { href: link.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, [link.label]);
+  const host = hostBeside(link);
+  return host === null ? [anchor] : [anchor, element('span', { class: 'leads' }, [` (${host})`])];
 }

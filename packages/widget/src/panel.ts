@@ -1,8 +1,8 @@
 import type { WidgetAppearance } from '@concierge/contract';
 import type { Conversation, Entry } from './conversation.ts';
 import { element, icon } from './dom.ts';
-import { renderMarkdown } from './render-markdown.ts';
-import { stylesOf } from './styles.ts';
+import { renderMarkdown } from './markdown.ts';
+import { buildStyles } from './styles.ts';
 
 const bubble = 'M21 12a8 8 0 0 1-8 8H4l2-3a8 8 0 1 1 15-5z';
 const cross = 'M6 6l12 12M18 6L6 18';
@@ -56,7 +56,7 @@ export class Panel {
     const root = this.#host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
     // Not a style element: a page's content security policy may forbid those.
-    sheet.replaceSync(stylesOf(appearance));
+    sheet.replaceSync(buildStyles(appearance));
     root.adoptedStyleSheets = [sheet];
     root.append(this.#panel, this.#launcher);
     this.#listen();

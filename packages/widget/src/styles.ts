@@ -3,7 +3,7 @@
  * host itself is the page's to style, but for what is important here: such rules of a shadow root win over those of the
  * page.
  */
-export function stylesOf({ colour, position }: { readonly colour: string; readonly position: 'left' | 'right' }): string {
+export function buildStyles({ colour, position }: { readonly colour: string; readonly position: 'left' | 'right' }): string {
   return `
 :host { all: initial !important; --accent: ${colour}; --on-accent: ${inkOn(colour)}; --paper: #fff; --ink: #1c2024; --soft: #f0f2f5; --line: #d8dde3; --quiet: #5b6570; --alarm: #b3261e;
   color-scheme: light dark !important; font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif !important; color: var(--ink) !important; }

@@ -1,8 +1,7 @@
-import { BrowserMemory, type TextStorage } from './browser-memory.ts';
+import { BrowserMemory, readSubject, type TextStorage } from './browser-memory.ts';
 import { Conversation } from './conversation.ts';
-import { Gateway, type Who } from './gateway.ts';
+import { Gateway, type Look, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
-import { subjectOf, type Look } from './read-json.ts';
 
 /**
  * The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and
@@ -33,7 +32,7 @@ export class Widget {
 
   constructor({ base, key, token }: WidgetOptions) {
     this.#gateway = new Gateway(base, key);
-    this.#memory = new BrowserMemory(storageOf(), key);
+    this.#memory = new BrowserMemory(openStorage(), key);
     this.#token = token;
   }
 
@@ -60,7 +59,7 @@ export class Widget {
   /** Switches to another visitor, or to a new token of the same one; null: an unknown visitor. */
   setToken(token: string | null): void {
     if (token === this.#token) return;
-    const isSame = token !== null && this.#token !== null && subjectOf(token) === subjectOf(this.#token);
+    const isSame = token !== null && this.#token !== null && readSubject(token) === readSubject(this.#token);
     this.#token = token;
     // What is written but not sent yet stays.
     if (isSame && this.#conversation !== null) this.#watch(true);
@@ -134,11 +133,11 @@ export class Widget {
 
   /** What is shown is seen; what comes while the panel is closed is counted on its button. */
   #noteUnread(conversation: Conversation, panel: Panel): void {
-    const { lastToldId, withPerson } = conversation;
+    const { lastMessageId, withPerson } = conversation;
     const seen = this.#memory.seen(this.#who());
-    if (lastToldId === null) return;
+    if (lastMessageId === null) return;
     const isShown = panel.isOpen && document.visibilityState === 'visible';
-    const messageId = isShown || seen === null ? lastToldId : seen.messageId;
+    const messageId = isShown || seen === null ? lastMessageId : seen.messageId;
     if (messageId !== seen?.messageId || withPerson !== seen.withPerson) {
       this.#memory.keepSeen(this.#who(), { messageId, withPerson, atMs: Date.now() });
     }
@@ -167,7 +166,7 @@ export class Widget {
 }
 
 /** Undefined where the browser keeps nothing for this page; asking alone may throw. */
-function storageOf(): TextStorage | null {
+function openStorage(): TextStorage | null {
   try {
     return globalThis.localStorage;
   } catch {

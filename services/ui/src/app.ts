@@ -22,7 +22,7 @@ function isUnder(path: string, prefix: string): boolean {
  * Decodes once and resolves dots, so that `/api/../ops` and `/%6fps` are judged as the worst that the gateway may take
  * them for. Express matches addresses as they come.
  */
-function pathOf(request: IncomingMessage): string {
+function readPath(request: IncomingMessage): string {
   const target = request.url ?? '/';
   // The absolute form is for proxies that choose a host; this one has a single place to go.
   if (!target.startsWith('/')) throw new AppError('invalid_request', 'The request must name a path.');
@@ -73,7 +73,7 @@ export function createApp({ pages, gateway, opsTokenIsSet }: AppParts): Express 
   const app = express();
   app.disable('x-powered-by');
   app.use((request, response, next) => {
-    const path = pathOf(request);
+    const path = readPath(request);
     if (path === '/livez') {
       response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end('{"status":"ok"}');
     } else if (forwarded.some((prefix) => isUnder(path, prefix))) {

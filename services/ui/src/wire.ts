@@ -42,12 +42,12 @@ export async function wire(config: Config, { stack, log }: ServiceParts, folder 
   stack.defer(async () => close(server, gateway, stack.graceLeftMs));
   server.listen(config.port, config.host);
   await once(server, 'listening');
-  const { port } = addressOf(server);
+  const { port } = readAddress(server);
   log.info({ port, gateway: config.gatewayUrl.origin }, 'console is listening');
   return port;
 }
 
-function addressOf(server: Server): AddressInfo {
+function readAddress(server: Server): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return address;

@@ -3,18 +3,17 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { createLog, ServiceStack } from '@concierge/runtime/process';
-import { eventually, freePort, gate, temporaryDirectory } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { ServiceStack } from '@concierge/runtime/process';
+import { eventually, freePort, gate, silentLog, temporaryDirectory } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-let cleanUp = new AsyncDisposableStack();
+let cleanUp: AsyncDisposableStack;
 
-afterEach(async () => {
-  await cleanUp.disposeAsync();
-  cleanUp = new AsyncDisposableStack();
+setUpEach((stack) => {
+  cleanUp = stack;
 });
 
 async function startGateway(answer: RequestListener): Promise<string> {
@@ -59,7 +58,7 @@ async function startConsole(
   const stack = new ServiceStack();
   const stop = async (): Promise<void> => stack.stop(2000);
   cleanUp.defer(stop);
-  const port = await wire(config, { stack, log }, folder);
+  const port = await wire(config, { stack, log: silentLog }, folder);
   return { url: `http://127.0.0.1:${String(port)}`, port, stop };
 }
 

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { replyText } from '@concierge/client';
 import { eventually } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { Conversation, type ConversationOptions, type ConversationTarget } from '../src/chat/conversation.ts';
-import { replyText, type ChatTurn } from '../src/chat/chat-turn.ts';
+import type { ChatTurn } from '../src/chat/chat-turn.ts';
 import { GatewayClient } from '../src/chat/gateway-client.ts';
 import { SavedTurnStore } from '../src/chat/saved-turns.ts';
 import { ScriptedGateway, storedSession } from './scripted-gateway.ts';
@@ -13,16 +15,14 @@ let storage: Map<string, string>;
 let conversations: Conversation[];
 let keys: number;
 
-beforeEach(async () => {
-  gateway = await ScriptedGateway.start();
+setUpEach(async (stack) => {
+  gateway = stack.use(await ScriptedGateway.start());
   storage = new Map();
   conversations = [];
   keys = 0;
-});
-
-afterEach(async () => {
-  for (const conversation of conversations) conversation.close();
-  await gateway[Symbol.asyncDispose]();
+  stack.defer(() => {
+    for (const conversation of conversations) conversation.close();
+  });
 });
 
 /** As after a reload: a new conversation over what the tab's storage has. */
@@ -55,9 +55,9 @@ async function openPage(
 }
 
 const say = (conversation: Conversation, text: string): void => conversation.send({ text, attachments: [] });
-const turnsOf = (conversation: Conversation): readonly ChatTurn[] => conversation.snapshot().turns;
-const statesOf = (conversation: Conversation): string[] => turnsOf(conversation).map((turn) => turn.state.at);
-const repliesOf = (conversation: Conversation): string[] => turnsOf(conversation).map(replyText);
+const listTurns = (conversation: Conversation): readonly ChatTurn[] => conversation.snapshot().turns;
+const listStates = (conversation: Conversation): string[] => listTurns(conversation).map((turn) => turn.state.at);
+const listReplies = (conversation: Conversation): string[] => listTurns(conversation).map(replyText);
 
 /** Within the time that a test has, so that a failure names what was waited for. */
 async function soon(check: () => boolean | undefined): Promise<void> {
@@ -66,7 +66,7 @@ async function soon(check: () => boolean | undefined): Promise<void> {
 
 async function reaches(conversation: Conversation, ...states: string[]): Promise<void> {
   await soon(() => {
-    expect(statesOf(conversation)).toEqual(states);
+    expect(listStates(conversation)).toEqual(states);
     return true;
   });
 }
@@ -78,11 +78,11 @@ describe('a conversation', () => {
     await reaches(page, 'waiting');
     expect(page.snapshot().contactId).toBe(contact);
     gateway.turn(0).say('Good ');
-    await soon(() => repliesOf(page)[0] === 'Good ');
+    await soon(() => listReplies(page)[0] === 'Good ');
     gateway.turn(0).say('morning');
     gateway.turn(0).finish();
     await reaches(page, 'done');
-    expect(repliesOf(page)).toEqual(['Good morning']);
+    expect(listReplies(page)).toEqual(['Good morning']);
     await soon(() => storage.size === 0);
   });
 
@@ -96,7 +96,7 @@ describe('a conversation', () => {
     gateway.turn(0).say('Here');
     gateway.turn(0).finish();
     await reaches(page, 'done');
-    expect(repliesOf(page)).toEqual(['Here']);
+    expect(listReplies(page)).toEqual(['Here']);
     expect(gateway.turns).toHaveLength(1);
   });
 
@@ -108,7 +108,7 @@ describe('a conversation', () => {
     slow.say('Still here');
     slow.finish();
     await reaches(page, 'done');
-    expect(repliesOf(page)).toEqual(['Still here']);
+    expect(listReplies(page)).toEqual(['Still here']);
   });
 
   it('hands in messages in the order of typing and keeps one connection for all that wait', async () => {
@@ -126,7 +126,7 @@ describe('a conversation', () => {
       turn.finish();
     }
     await reaches(page, 'done', 'done', 'done');
-    expect(repliesOf(page)).toEqual(['reply t1', 'reply t2', 'reply t3']);
+    expect(listReplies(page)).toEqual(['reply t1', 'reply t2', 'reply t3']);
   });
 
   it.each([false, true])('resumes a broken stream without gap or repetition (replayed from the start: %s)', async (replaysAll) => {
@@ -137,13 +137,13 @@ describe('a conversation', () => {
     for (const word of ['one ', 'two ', 'three']) {
       await soon(() => gateway.turn(0).readers === 1);
       gateway.turn(0).say(word);
-      await soon(() => repliesOf(page)[0]?.endsWith(word));
+      await soon(() => listReplies(page)[0]?.endsWith(word));
       gateway.turn(0).cut();
     }
     await soon(() => gateway.turn(0).readers === 1);
     gateway.turn(0).finish();
     await reaches(page, 'done');
-    expect(repliesOf(page)).toEqual(['one two three']);
+    expect(listReplies(page)).toEqual(['one two three']);
     expect(gateway.sent('GET', /events/u).map(({ headers }) => headers['last-event-id'])).toEqual(['t1-1', 't1-2', 't1-3']);
   });
 
@@ -164,7 +164,7 @@ describe('a conversation', () => {
     say(page, 'first');
     say(page, 'second');
     await reaches(page, 'unsent', 'unsent');
-    expect(turnsOf(page)[0]?.state).toMatchObject({ failure: { code: 'too_many_waiting' } });
+    expect(listTurns(page)[0]?.state).toMatchObject({ failure: { code: 'too_many_waiting' } });
     expect(page.withdraw('key-1')).toMatchObject({ text: 'first' });
     page.retry('key-2');
     await reaches(page, 'waiting');
@@ -179,7 +179,7 @@ describe('a conversation', () => {
     await reaches(page, 'running');
     await page.stop('key-1');
     await reaches(page, 'done');
-    expect(turnsOf(page)[0]).toMatchObject({ state: { finishReason: 'cancelled' }, parts: [{ text: 'Once upon' }] });
+    expect(listTurns(page)[0]).toMatchObject({ state: { finishReason: 'cancelled' }, parts: [{ text: 'Once upon' }] });
   });
 
   it('asks a failed turn again as a new one', async () => {
@@ -217,13 +217,13 @@ describe('after a reload', () => {
     before.close();
 
     const page = await openPage({ contactId: contact });
-    await soon(() => repliesOf(page)[1] === 'Half a ');
+    await soon(() => listReplies(page)[1] === 'Half a ');
     gateway.turn(0).say('sentence');
     gateway.turn(0).finish();
     gateway.turn(1).finish();
     await reaches(page, 'done', 'done', 'done');
-    expect(turnsOf(page).map((turn) => turn.question?.text)).toEqual(['Earlier', 'running', 'waiting']);
-    expect(repliesOf(page)).toEqual(['Stored', 'Half a sentence', '']);
+    expect(listTurns(page).map((turn) => turn.question?.text)).toEqual(['Earlier', 'running', 'waiting']);
+    expect(listReplies(page)).toEqual(['Stored', 'Half a sentence', '']);
     expect(gateway.turns).toHaveLength(2);
   });
 
@@ -238,18 +238,18 @@ describe('after a reload', () => {
     gateway.turn(0).finish();
     await reaches(page, 'done');
     expect(gateway.turns).toHaveLength(1);
-    expect(turnsOf(page)[0]?.question?.text).toBe('Hello');
+    expect(listTurns(page)[0]?.question?.text).toBe('Hello');
   });
 
   it('follows a turn that was asked elsewhere, and shows its question once it is stored', async () => {
     gateway.addTurn(contact).say('An answer');
     const page = await openPage({ contactId: contact });
     await reaches(page, 'running');
-    expect(turnsOf(page)[0]?.question).toBeNull();
+    expect(listTurns(page)[0]?.question).toBeNull();
     gateway.sessions.set(contact, storedSession(contact, 't1', ['Asked on the phone', 'An answer']));
     gateway.turn(0).finish();
-    await soon(() => turnsOf(page)[0]?.question?.text === 'Asked on the phone');
-    expect(repliesOf(page)).toEqual(['An answer']);
+    await soon(() => listTurns(page)[0]?.question?.text === 'Asked on the phone');
+    expect(listReplies(page)).toEqual(['An answer']);
   });
 
   it('takes the stored reply when the stream is not kept any more', async () => {
@@ -261,7 +261,7 @@ describe('after a reload', () => {
     gateway.sessions.set(contact, storedSession(contact, 't1', ['Long ago', 'Done since']));
     const page = await openPage({ contactId: contact });
     await reaches(page, 'done');
-    expect(repliesOf(page)).toEqual(['Done since']);
+    expect(listReplies(page)).toEqual(['Done since']);
   });
 
   it('reports it when there is no such conversation', async () => {
@@ -286,7 +286,7 @@ describe('towards cs', () => {
 
     const page = await openPage({ agent: 'cs', contactId: contact }, { keepEnded: true });
     await reaches(page, 'done', 'done');
-    expect(repliesOf(page)).toEqual(['reply t1', 'reply t2']);
+    expect(listReplies(page)).toEqual(['reply t1', 'reply t2']);
     expect(page.snapshot().sender).toBe('ada');
   });
 

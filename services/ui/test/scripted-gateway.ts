@@ -146,7 +146,7 @@ export class ScriptedGateway implements AsyncDisposable {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const text = await textOf(request);
+    const text = await readText(request);
     const { pathname: path, searchParams: query } = new URL(request.url ?? '', this.url);
     const method = request.method ?? '';
     const body: unknown = text.startsWith('{') ? JSON.parse(text) : text;
@@ -171,7 +171,7 @@ export class ScriptedGateway implements AsyncDisposable {
       return;
     }
     const key = String(request.headers['idempotency-key']);
-    const turn = this.#byIdempotencyKey.get(key) ?? this.addTurn(contactOf(body));
+    const turn = this.#byIdempotencyKey.get(key) ?? this.addTurn(readContact(body));
     this.#byIdempotencyKey.set(key, turn);
     if (trouble === 'cut') response.destroy();
     else if (trouble === undefined) turn.read(response, undefined);
@@ -197,11 +197,11 @@ export class ScriptedGateway implements AsyncDisposable {
   }
 }
 
-async function textOf(request: IncomingMessage): Promise<string> {
+async function readText(request: IncomingMessage): Promise<string> {
   return (await request.toArray()).join('');
 }
 
-function contactOf(body: unknown): string {
+function readContact(body: unknown): string {
   const named = typeof body === 'object' && body !== null && 'contact_id' in body ? body.contact_id : undefined;
   return typeof named === 'string' ? named : 'c'.repeat(32);
 }

@@ -24,7 +24,7 @@ const readiness = async (): Promise<number> => (await fetch(`${system.url}/ready
 
 describe('the demo model in production', () => {
   it('is announced in the log, to the console and in each reply, where DEMO_MODEL=1 asks for it', async () => {
-    expect(await system.logOf('worker-0')).toContain('replies come from the built-in demo model');
+    expect(await system.readServiceLog('worker-0')).toContain('replies come from the built-in demo model');
     expect(await (await ask('/api/tenant')).json()).toMatchObject({ demoModel: true });
     const headers = { accept: 'application/json', 'x-api-key': tenant.admin, 'content-type': 'application/json' };
     const reply = await fetch(`${system.url}/api/admin`, { method: 'POST', headers, body: JSON.stringify({ message: 'Hello' }) });
@@ -47,12 +47,12 @@ describe('the demo model in production', () => {
   it('does not answer where nothing asks for it: the service is not ready, and one line names what is missing', async () => {
     const [worker] = system.workers;
     await worker?.terminate();
-    const before = (await system.logOf('worker-0')).length;
+    const before = (await system.readServiceLog('worker-0')).length;
     worker?.start({ DEMO_MODEL: '' });
     await eventually(() => worker?.alive === false, { timeoutMs: 30_000 });
     // A worker's last heartbeat counts for ten seconds.
     await eventually(async () => (await readiness()) === 503, { timeoutMs: 30_000 });
-    const lines = (await system.logOf('worker-0'))
+    const lines = (await system.readServiceLog('worker-0'))
       .slice(before)
       .split('\n')
       .filter((line) => line.includes('DEMO_MODEL'));

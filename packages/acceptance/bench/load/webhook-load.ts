@@ -103,7 +103,7 @@ export class WebhookLoad {
 
   #delivery(slot: number, sent: number): string {
     const { paths, phoneNumberId, appSecret, messagesEach } = this.#spec;
-    const senders = Array.from({ length: messagesEach }, (_, index) => this.#personOf(slot, sent, index));
+    const senders = Array.from({ length: messagesEach }, (_, index) => this.#nameSender(slot, sent, index));
     const text = { body: 'What is the state of my order? It should have been here by now, I think.' };
     const value = {
       messaging_product: 'whatsapp',
@@ -121,7 +121,7 @@ export class WebhookLoad {
     return `${head}Content-Length: ${String(body.length)}\r\n\r\n${body}`;
   }
 
-  #personOf(slot: number, sent: number, index: number): string {
+  #nameSender(slot: number, sent: number, index: number): string {
     const { peopleEach, messagesEach } = this.#spec;
     const number = messagesEach === 1 ? sent % peopleEach : sent * peopleEach + (index % peopleEach);
     return `${this.#prefix}${String(slot).padStart(4, '0')}${String(number).padStart(3, '0')}`;

@@ -6,8 +6,7 @@ import { percentile } from '../bench.ts';
 import { questionKinds, readLabelledNotes, type LabelledNotes } from '../../retrieval/labelled-notes.ts';
 import { otherNotes, type Phrases } from '../../retrieval/other-notes.ts';
 import { englishPhrases, germanPhrases } from '../../retrieval/phrases.ts';
-import { startRealEmbedder } from '../../retrieval/real-embedder.ts';
-import { askMemory, readEverything, recallOf, writeNotes } from '../../retrieval/recall.ts';
+import { startRealEmbedder, askMemory, readEverything, measureRecall, writeNotes } from '../../retrieval/recall.ts';
 import { absoluteRow, differenceRow, type Row } from '../row.ts';
 
 const OTHER_NOTES = 3000;
@@ -73,7 +72,7 @@ async function englishRows(words: TenantScope, hybrid: TenantScope, set: Labelle
   const rows: Row[] = [];
   for (const half of halves) {
     const questions = set.questions.filter((question) => question.half === half);
-    const [alone, both] = [await recallOf(words, questions), await recallOf(hybrid, questions)];
+    const [alone, both] = [await measureRecall(words, questions), await measureRecall(hybrid, questions)];
     for (const kind of [...questionKinds, 'all'] as const) {
       const measure = `recall@5 among 3,000, English, ${half}, ${kind}`;
       const baseline = { name: 'words alone', value: 100 * (alone[kind] ?? 0) };
@@ -86,7 +85,7 @@ async function englishRows(words: TenantScope, hybrid: TenantScope, set: Labelle
 async function germanRows(words: TenantScope, set: LabelledNotes): Promise<Row[]> {
   const rows: Row[] = [];
   for (const half of halves) {
-    const recall = await recallOf(
+    const recall = await measureRecall(
       words,
       set.questions.filter((question) => question.half === half),
     );

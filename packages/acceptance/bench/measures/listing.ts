@@ -28,7 +28,7 @@ async function timeListing({ product }: Bench, tenantId: string, sessions: numbe
   await list(product.system.url, read);
   const { index } = await product.system.scope(tenantId);
   for (let from = 0; from < sessions; from += PER_TRANSACTION) {
-    await index.putSessions(Array.from({ length: Math.min(PER_TRANSACTION, sessions - from) }, (_, number) => putOf(from + number)));
+    await index.putSessions(Array.from({ length: Math.min(PER_TRANSACTION, sessions - from) }, (_, number) => buildPut(from + number)));
   }
   const times: number[] = [];
   for (let request = 0; request < REQUESTS; request += 1) {
@@ -45,7 +45,7 @@ async function list(url: string, key: string): Promise<string> {
   return answer.text();
 }
 
-function putOf(number: number): SessionPut {
+function buildPut(number: number): SessionPut {
   const at = new Date(Date.now() - number * 1000).toISOString();
   const id = number.toString(16).padStart(32, '0');
   return {

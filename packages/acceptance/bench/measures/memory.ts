@@ -7,9 +7,7 @@ import { startScriptedModel, temporaryDirectory } from '@concierge/testing';
 import { ProvidersFile } from '@concierge/contract';
 import { percentile } from '../bench.ts';
 import { readEmbeddingsConfig } from '../config.ts';
-import { fillShop } from '../memory/corpus.ts';
-import { questions, type LabelledQuestion, type QuestionKind } from '../memory/questions.ts';
-import { shopSynonyms } from '../memory/synonyms.ts';
+import { fillShop, questions, type LabelledQuestion, type QuestionKind, shopSynonyms } from '../memory/corpus.ts';
 import { absoluteRow, differenceRow, type Row } from '../row.ts';
 
 const LOOKED_AT = 10;
@@ -76,13 +74,13 @@ async function measure(scope: TenantScope, titles: ReadonlyMap<string, string>):
       const answer = await ask(question);
       ms.push(performance.now() - startedMs);
       if (answer.meaning === 'failed') throw new Error('the embeddings could not be had');
-      if (round === 0) places.push(placeOf(answer, question, titles));
+      if (round === 0) places.push(findRank(answer, question, titles));
     }
   }
   return { places, ms: ms.toSorted((one, other) => one - other) };
 }
 
-function placeOf({ hits }: MemoryAnswer, { expects }: LabelledQuestion, titles: ReadonlyMap<string, string>): Place {
+function findRank({ hits }: MemoryAnswer, { expects }: LabelledQuestion, titles: ReadonlyMap<string, string>): Place {
   const place = hits.findIndex(({ ref }) => expects.includes(titles.get(ref) ?? ref));
   return place === -1 ? null : place + 1;
 }
@@ -91,7 +89,7 @@ const kinds: readonly (QuestionKind | 'all')[] = ['plain', 'typo', 'paraphrase',
 
 function qualityRows(words: Measured, hybrid: Measured): Row[] {
   const rows = kinds.map((kind) => {
-    const [alone, both] = [recallOf(words, kind), recallOf(hybrid, kind)];
+    const [alone, both] = [computeRecall(words, kind), computeRecall(hybrid, kind)];
     const count = kind === 'all' ? questions.length : questions.filter((question) => question.kind === kind).length;
     return differenceRow(
       { measure: `memory, recall@${String(RECALL_AT)}, ${kind} (${String(count)} questions)`, unit: '%', product: both },
@@ -113,7 +111,7 @@ function speedRows(words: Measured, hybrid: Measured): Row[] {
   ];
 }
 
-function recallOf({ places }: Measured, kind: QuestionKind | 'all'): number {
+function computeRecall({ places }: Measured, kind: QuestionKind | 'all'): number {
   const asked = [...places.entries()].filter(([place]) => kind === 'all' || questions[place]?.kind === kind);
   const found = asked.filter(([, place]) => place !== null && place <= RECALL_AT);
   return (100 * found.length) / asked.length;

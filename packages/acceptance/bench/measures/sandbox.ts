@@ -6,8 +6,7 @@ import { DockerSandboxes } from '@concierge/sandbox/docker';
 import { temporaryDirectory } from '@concierge/testing';
 import { percentile } from '../bench.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
-import { RawBubblewrap } from '../sandbox/raw-bubblewrap.ts';
-import { RawContainer, timeDockerRun, type RawWorkspace } from '../sandbox/raw-docker.ts';
+import { RawBubblewrap, RawContainer, timeDockerRun, type RawWorkspace } from '../sandbox/raw-sandboxes.ts';
 
 const FIRST_COMMANDS = 20;
 const FOLLOWING_COMMANDS = 60;
@@ -46,7 +45,7 @@ export async function measureSandbox(): Promise<Row[]> {
 
 async function dockerSide(root: string): Promise<Side> {
   const sandboxes = new DockerSandboxes({ deployment: root, image: IMAGE });
-  const workspace = await workspaceOf(sandboxes, root);
+  const workspace = await openWorkspace(sandboxes, root);
   return {
     sandboxes,
     bound: { atMost: 1.15 },
@@ -63,7 +62,7 @@ async function dockerSide(root: string): Promise<Side> {
 
 async function bubblewrapSide(root: string): Promise<Side> {
   const sandboxes = new BubblewrapSandboxes({ deployment: root });
-  const { uid, gid } = await workspaceOf(sandboxes, root);
+  const { uid, gid } = await openWorkspace(sandboxes, root);
   const plan = {
     workspace: { root, owner: { uid, gid }, maskedFolders: masked, maskedFiles: [], readOnly: [] },
     dispatcherFolder: undefined,
@@ -82,7 +81,7 @@ async function bubblewrapSide(root: string): Promise<Side> {
 }
 
 /** The first sandbox over a folder may hand it over to another user: the raw commands run as that one, too. */
-async function workspaceOf(sandboxes: Sandboxes, root: string): Promise<RawWorkspace> {
+async function openWorkspace(sandboxes: Sandboxes, root: string): Promise<RawWorkspace> {
   await using sandbox = open(sandboxes, root);
   await timeCommand(sandbox);
   const { uid, gid } = await stat(root);

@@ -24,8 +24,8 @@ export async function measureSessionGrowth(bench: Bench): Promise<Row[]> {
   await seed(scope, grown);
   const loads: { small: MeasuredLoad[]; grown: MeasuredLoad[] } = { small: [], grown: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
-    loads.small.push(await turnsOf(bench, small, cs));
-    loads.grown.push(await turnsOf(bench, grown, cs));
+    loads.small.push(await measureTurns(bench, small, cs));
+    loads.grown.push(await measureTurns(bench, grown, cs));
   }
   const [baseline, measured] = [together(loads.small), together(loads.grown)];
   const name = 'at 10';
@@ -37,7 +37,7 @@ export async function measureSessionGrowth(bench: Bench): Promise<Row[]> {
   ];
 }
 
-async function turnsOf(bench: Bench, senders: SenderIdentity, key: string): Promise<MeasuredLoad> {
+async function measureTurns(bench: Bench, senders: SenderIdentity, key: string): Promise<MeasuredLoad> {
   const { prefix, perSlot, turnsEach } = senders;
   const load = {
     concurrency: CONCURRENCY,
@@ -52,12 +52,12 @@ async function turnsOf(bench: Bench, senders: SenderIdentity, key: string): Prom
 async function seed(scope: TenantScope, { prefix, perSlot, messages }: SenderIdentity & { readonly messages: number }): Promise<void> {
   for (let slot = 0; slot < CONCURRENCY; slot += 1) {
     for (let number = 0; number < perSlot; number += 1) {
-      await scope.sessions.publish(sessionOf(`${prefix}-${String(slot)}-${String(number)}`, messages));
+      await scope.sessions.publish(buildSession(`${prefix}-${String(slot)}-${String(number)}`, messages));
     }
   }
 }
 
-function sessionOf(sender: string, messages: number): Session {
+function buildSession(sender: string, messages: number): Session {
   const at = new Date().toISOString();
   return {
     version: 1,
@@ -71,13 +71,13 @@ function sessionOf(sender: string, messages: number): Session {
     title: 'A long conversation',
     messageCount: messages,
     summary: null,
-    messages: Array.from({ length: messages }, (_, number) => messageOf(number, at)),
+    messages: Array.from({ length: messages }, (_, number) => buildMessage(number, at)),
     turns: [],
     contextTokens: null,
   };
 }
 
-function messageOf(number: number, at: string): SessionMessage {
+function buildMessage(number: number, at: string): SessionMessage {
   const turn = Math.floor(number / 2);
   const base = { id: `t_seed${String(turn)}.${String(number % 2)}`, turnId: `t_seed${String(turn)}`, at };
   if (number % 2 === 1)

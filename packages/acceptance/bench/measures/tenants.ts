@@ -1,9 +1,8 @@
 import { DAY_MS } from '@concierge/contract';
 import { eventually, System, type ServiceProcess } from '@concierge/testing';
 import { sharedEnvironment } from '../config.ts';
-import { collectGarbage } from '../garbage-collection.ts';
+import { collectGarbage, residentBytes } from '../process-figures.ts';
 import { BenchModel, paces } from '../model.ts';
-import { residentBytes } from '../process-figures.ts';
 import { absoluteRow, type Row } from '../row.ts';
 
 const KIBIBYTE = 1024;
@@ -79,13 +78,13 @@ async function settledBytes(system: System): Promise<Map<string, number>> {
     ['worker', system.workers],
     ['cron', system.crons],
   ] as const) {
-    bytes.set(name, await settledBytesOf(service, system));
+    bytes.set(name, await measureSettledBytes(service, system));
   }
   return bytes;
 }
 
-async function settledBytesOf(service: ServiceProcess | undefined, system: System): Promise<number> {
+async function measureSettledBytes(service: ServiceProcess | undefined, system: System): Promise<number> {
   if (service?.pid === undefined) throw new Error('a service is not running');
-  await collectGarbage(service, async () => system.logOf(service.name));
+  await collectGarbage(service, async () => system.readServiceLog(service.name));
   return residentBytes(service.pid);
 }

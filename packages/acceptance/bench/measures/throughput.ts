@@ -1,6 +1,7 @@
 import { together, type Bench } from '../bench.ts';
 import type { MeasuredLoad } from '../load/load-driver.ts';
 import { ratioRow, type Bound, type Row } from '../row.ts';
+import { startProduct } from '../contestants.ts';
 
 /** Bounds as shares of the durable pipeline; null: shown, without a target. */
 const bounds = new Map<number, Bound | null>([
@@ -63,4 +64,25 @@ function cpuRows({ minimal, durable, product }: Contest): Row[] {
     ratioRow(measured, { name: 'durable', value: durable.cpuPer1000 }, { atMost: 1.7 }),
     ratioRow(measured, { name: 'minimal', value: minimal.cpuPer1000 }, null),
   ];
+}
+
+/**
+ * Turns one worker runs at once here: few enough for the cores to last, so that what is compared is the number of
+ * workers.
+ */
+const CONCURRENCY_EACH = 48;
+/** More turns wait than two workers take. */
+const LOAD = 160;
+const MEASURE_MS = 5000;
+
+export async function measureTwoWorkers(bench: Bench): Promise<Row[]> {
+  const one = await measureRate(bench, 1);
+  const two = await measureRate(bench, 2);
+  const measure = `real pace, 2 workers of ${String(CONCURRENCY_EACH)}`;
+  return [ratioRow({ measure, unit: 'turns/s', product: two }, { name: '1 worker', value: one }, { atLeast: 1.8 })];
+}
+
+async function measureRate(bench: Bench, workers: number): Promise<number> {
+  await using product = await startProduct(bench.model, { workers, env: { WORKER_CONCURRENCY: String(CONCURRENCY_EACH) } });
+  return (await bench.paced(product, { concurrency: LOAD, measureMs: MEASURE_MS, warmUpTurns: LOAD * 2 })).rate;
 }

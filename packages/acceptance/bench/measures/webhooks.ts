@@ -64,7 +64,7 @@ export async function measureWebhooks(): Promise<Row[]> {
   const crowd = await driver.webhooks({ ...load, ...targets.product, ...crowdLoad });
   const backlog = await driver.webhooks({ ...load, ...targets.product, ...backlogLoad });
   const burst = await driver.webhooks({ ...load, ...targets.product, connections: 1000, peopleEach: 1, total: BURST });
-  return [...rowsOf(rounds), ...crowdRows(crowd), ...backlogRows(backlog), ...burstRows(burst)];
+  return [...toRows(rounds), ...crowdRows(crowd), ...backlogRows(backlog), ...burstRows(burst)];
 }
 
 async function startFloor(parts: AsyncDisposableStack): Promise<Record<'empty' | 'kept', Target>> {
@@ -98,7 +98,7 @@ function together(results: readonly WebhookResult[]): WebhookResult {
   };
 }
 
-function rowsOf(rounds: readonly Round[]): Row[] {
+function toRows(rounds: readonly Round[]): Row[] {
   const of = (who: keyof Round): WebhookResult => together(rounds.map((round) => round[who]));
   const [product, empty, kept] = [of('product'), of('empty'), of('kept')];
   const rate = ({ acknowledged, seconds }: WebhookResult): number => acknowledged / seconds;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import express from 'express';
 import { readWebhookFloorConfig } from '../config.ts';
-import { SessionFile } from './session-file.ts';
+import { SessionFile } from './pipeline-turn.ts';
 
 const { folder } = readWebhookFloorConfig();
 const app = express();

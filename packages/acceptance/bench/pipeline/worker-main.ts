@@ -5,8 +5,7 @@ import { Agent, request, type IncomingMessage } from 'node:http';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { readPipelineConfig } from '../config.ts';
-import { encode, queueName, type PipelineTurn } from './pipeline-turn.ts';
-import { SessionFile, type Messages } from './session-file.ts';
+import { encode, queueName, type PipelineTurn, SessionFile, type Messages } from './pipeline-turn.ts';
 
 const CONCURRENCY = 256;
 
@@ -27,7 +26,7 @@ async function runTurn(turn: PipelineTurn): Promise<void> {
   for await (const piece of await ask(messages)) {
     const events = `${unread}${String(piece)}`.split('\n\n');
     unread = events.pop() ?? '';
-    const deltas = events.flatMap(deltaOf);
+    const deltas = events.flatMap(readDelta);
     if (deltas.length === 0) continue;
     text += deltas.join('');
     const sse = deltas.map((delta) => `event: text_delta\ndata: ${JSON.stringify({ delta })}\n\n`).join('');
@@ -46,7 +45,7 @@ async function ask(messages: Messages): Promise<IncomingMessage> {
   return promise;
 }
 
-function deltaOf(event: string): string[] {
+function readDelta(event: string): string[] {
   if (!event.startsWith('data: {')) return [];
   // Not validated: the baseline does as little as possible.
   const chunk: Chunk = JSON.parse(event.slice('data: '.length));

@@ -2,7 +2,7 @@ import type { AssistantMessage, Session, SessionMessage, TurnRecord } from '@con
 import type { AuditInput, SessionFile } from './audit-input.ts';
 import type { EventLine } from './audit-transcripts.ts';
 import type { Acknowledged, ReaderName, Transcript } from './evidence.ts';
-import { messageOf } from '../load/request.ts';
+import { toLoadMessage } from '../load/request.ts';
 
 const at = '2026-11-20T12:00:00.000Z';
 const tenantId = 'chaos-0';
@@ -25,7 +25,7 @@ export function cleanRun(): AuditInput {
     faults: [{ atMs: 5000, kind: 'terminate', target: 'worker-0', exitCode: 0 }],
     ledger: [],
     transcripts: [transcript(0, 'asker'), transcript(1, 'asker'), transcript(1, 'rereader')],
-    sessions: [sessionFile([...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1)])],
+    sessions: [sessionFile([...buildMessages(0), ...buildMessages(1)], [buildRecord(0), buildRecord(1)])],
     leftInInboxes: [],
     effects: new Map([[markers[1], 1]]),
     logs: [],
@@ -46,9 +46,9 @@ function acknowledged(number: 0 | 1): Acknowledged {
   };
 }
 
-export function messagesOf(number: 0 | 1): SessionMessage[] {
+export function buildMessages(number: 0 | 1): SessionMessage[] {
   const turnId = turnIds[number];
-  const text = messageOf({ marker: markers[number], kind: 'say', chunks: 2, delayMs: 0 });
+  const text = toLoadMessage({ marker: markers[number], kind: 'say', chunks: 2, delayMs: 0 });
   const prompt: SessionMessage = { id: `${turnId}.0`, turnId, at, role: 'user', text, sent: text };
   if (number === 0) return [prompt, assistant(turnId, 1, replies[0])];
   const call: AssistantMessage = {
@@ -72,7 +72,7 @@ function assistant(turnId: string, round: number, text: string): AssistantMessag
   return { id: `${turnId}.${String(round)}`, turnId, at, role: 'assistant', text };
 }
 
-export function recordOf(number: 0 | 1): TurnRecord {
+export function buildRecord(number: 0 | 1): TurnRecord {
   const nothing = { usage: { inputTokens: 0, outputTokens: 0 }, models: [], error: null, steps: [], requestHash: '', keyId: null };
   return {
     id: turnIds[number],

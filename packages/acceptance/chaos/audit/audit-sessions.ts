@@ -64,14 +64,14 @@ export function isFinalReply(message: SessionMessage): message is AssistantMessa
  * A client repeats a request under one key until it gets an answer: its message is one turn, however often it arrived.
  */
 function auditMarkers(sessions: readonly SessionFile[]): Finding[] {
-  const turnsOf = new Map<string, Set<string>>();
+  const turnsBySession = new Map<string, Set<string>>();
   for (const { messages } of sessions) {
     for (const message of messages) {
       const marker = message.role === 'user' ? readRequest(message.text)?.marker : undefined;
-      if (marker !== undefined) turnsOf.set(marker, (turnsOf.get(marker) ?? new Set()).add(message.turnId));
+      if (marker !== undefined) turnsBySession.set(marker, (turnsBySession.get(marker) ?? new Set()).add(message.turnId));
     }
   }
-  return [...turnsOf]
+  return [...turnsBySession]
     .filter(([, turns]) => turns.size > 1)
     .map(([subject, turns]): Finding => ({
       invariant: 'I7',

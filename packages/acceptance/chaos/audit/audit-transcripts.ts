@@ -1,8 +1,7 @@
 import type { SessionMessage, TurnRecord } from '@concierge/contract';
 import { z } from 'zod';
-import { auditReply, isReply, type Saved } from './audit-replies.ts';
 import type { AuditInput } from './audit-input.ts';
-import { isAskers, type Transcript, type TranscriptLine } from './evidence.ts';
+import { isAskers, type Transcript, type TranscriptLine, type ReaderName } from './evidence.ts';
 import type { Finding } from './finding.ts';
 
 export type EventLine = Extract<TranscriptLine, { line: 'event' }>;
@@ -12,7 +11,7 @@ const Named = z.object({ id: z.string() });
 const Reset = z.object({ reason: z.string() });
 const Failure = z.object({ code: z.string() });
 
-export function eventsOf({ lines }: Transcript): EventLine[] {
+export function listEvents({ lines }: Transcript): EventLine[] {
   return lines.filter((line) => line.line === 'event');
 }
 
@@ -43,7 +42,7 @@ export function auditTranscripts(input: AuditInput): Finding[] {
 }
 
 function auditTranscript(transcript: Transcript, { messages, record }: Saved): Finding[] {
-  const events = eventsOf(transcript);
+  const events = listEvents(transcript);
   const subject = `${transcript.turnId}.${transcript.reader}`;
   const finding = (kind: Finding['kind'], detail: string, invariant: Finding['invariant'] = 'I9'): Finding => ({
     invariant,
@@ -55,7 +54,7 @@ function auditTranscript(transcript: Transcript, { messages, record }: Saved): F
   const endings = events.filter(({ event }) => event === 'done' || event === 'error');
   if (endings.length === 0) findings.push(finding('unanswered', 'no terminal event', 'I1'));
   if (endings.length > 1) findings.push(finding('two endings', endings.map(({ event, id }) => `${event} ${id}`).join(', '), 'I2'));
-  if (endings.length > 0 && !endings.includes(lastOf(events))) findings.push(finding('wrong order', 'events after the end'));
+  if (endings.length > 0 && !endings.includes(findLast(events))) findings.push(finding('wrong order', 'events after the end'));
   if (events[0]?.event !== 'session') findings.push(finding('no start', `begins with ${events[0]?.event ?? 'nothing'}`));
   if (events.filter(({ event }) => event === 'session').length > 1) findings.push(finding('repeat', 'more than one session event'));
   findings.push(...auditIds(events).map((detail) => finding('repeat', detail)));
@@ -72,7 +71,7 @@ function auditEnd(end: EventLine | undefined, record: TurnRecord | undefined): s
   return seen === saved ? [] : [`seen ${seen ?? 'done'}, saved ${saved ?? 'done'}`];
 }
 
-function lastOf(events: readonly EventLine[]): EventLine {
+function findLast(events: readonly EventLine[]): EventLine {
   const last = events.at(-1);
   if (last === undefined) throw new Error('no events');
   return last;
@@ -86,12 +85,14 @@ function auditIds(events: readonly EventLine[]): string[] {
   });
 }
 
-export function epochOf(id: string): number {
+export function readEpoch(id: string): number {
   return Number(id.split('-')[0]);
 }
 
 function isAfter(id: string, other: string): boolean {
-  return epochOf(id) - epochOf(other) > 0 || (epochOf(id) === epochOf(other) && Number(id.split('-')[1]) > Number(other.split('-')[1]));
+  return (
+    readEpoch(id) - readEpoch(other) > 0 || (readEpoch(id) === readEpoch(other) && Number(id.split('-')[1]) > Number(other.split('-')[1]))
+  );
 }
 
 function auditContent(events: readonly EventLine[], messages: readonly SessionMessage[]): [Finding['kind'], string][] {
@@ -131,4 +132,43 @@ export function foldTranscript(events: readonly EventLine[]): { text: string; st
     }
   }
   return { text: settled + open, started, finished };
+}
+
+/** What the files record about a turn. */
+interface Saved {
+  readonly messages: readonly SessionMessage[];
+  readonly record: TurnRecord | undefined;
+}
+
+type ReplyLine = Extract<TranscriptLine, { line: 'reply' }>;
+
+/** Readers that get one whole answer, or a stream that can take nothing back. */
+const replyReaders: ReadonlySet<ReaderName> = new Set(['jsonAsker', 'completionAsker', 'completionStreamer', 'jsonRetrier']);
+/** Marks a reply of `/v1` where text that its client has already seen is void. */
+const TELLS_AGAIN = '\n\n[The text above was cut off and is void. Again:]\n\n';
+
+function isReply({ reader }: Transcript): boolean {
+  return replyReaders.has(reader);
+}
+
+/** I20: the one answer of a turn is the one in its session file. */
+function auditReply({ turnId, reader, lines }: Transcript, { messages, record }: Saved): Finding[] {
+  const subject = `${turnId}.${reader}`;
+  const differs = (detail: string): Finding => ({ invariant: 'I20', kind: 'reply differs', subject, detail });
+  const reply = lines.filter((line) => line.line === 'reply').at(-1);
+  if (reply === undefined) return [{ invariant: 'I1', kind: 'unanswered', subject, detail: 'no reply' }];
+  const error = record?.error?.code ?? null;
+  if (record !== undefined && reply.error !== error) return [differs(`answered ${reply.error ?? 'done'}, saved ${error ?? 'done'}`)];
+  return reply.error === null ? contentProblems(reply, messages).map((detail) => differs(detail)) : [];
+}
+
+function contentProblems(reply: ReplyLine, messages: Saved['messages']): string[] {
+  const saved = messages.filter((message) => message.role === 'assistant');
+  const text = saved.map((message) => message.text).join('');
+  const calls = saved.flatMap(({ toolCalls }) => (toolCalls ?? []).map(({ id }) => id)).join();
+  const [again, ...before] = reply.text.split(TELLS_AGAIN).toReversed();
+  const agrees = before.length === 0 ? text === reply.text : text.endsWith(again ?? '');
+  const problems = agrees ? [] : [`answered ${JSON.stringify(reply.text)}, saved ${JSON.stringify(text)}`];
+  if (reply.calls !== null && reply.calls.join() !== calls) problems.push(`answered calls ${reply.calls.join()}, saved ${calls}`);
+  return problems;
 }

@@ -24,12 +24,16 @@ const SHARE = 3;
 export function floodWaits(input: AuditInput): FloodWaits {
   const { asked, flooded } = input;
   const askedIn = (phase: string): readonly Asked[] => asked.filter(({ marker }) => marker.startsWith(`mk-${phase}-`));
-  return { alone: waitsOf(input, askedIn('alone')), beside: waitsOf(input, askedIn('beside')), loud: waitsOf(input, flooded) };
+  return {
+    alone: measureWaits(input, askedIn('alone')),
+    beside: measureWaits(input, askedIn('beside')),
+    loud: measureWaits(input, flooded),
+  };
 }
 
 /** Returns the waits of all questions of a run. */
 export function startTimes(input: AuditInput): Pick<Waits, 'p50' | 'p99'> {
-  const { p50, p99 } = waitsOf(input, input.asked);
+  const { p50, p99 } = measureWaits(input, input.asked);
   return { p50, p99 };
 }
 
@@ -38,7 +42,7 @@ interface Asked {
   readonly atMs: number;
 }
 
-function waitsOf({ ledger }: Pick<AuditInput, 'ledger'>, lines: readonly Asked[]): Waits {
+function measureWaits({ ledger }: Pick<AuditInput, 'ledger'>, lines: readonly Asked[]): Waits {
   const started = new Map<string, number>();
   for (const { event, marker, atMs } of ledger) if (event === 'start' && !started.has(marker)) started.set(marker, atMs);
   const waits = lines

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryDirectory } from '@concierge/testing';
-import { cleanRun, event, messagesOf, recordOf, sessionFile, transcript, turnIds } from './audit-fixture.ts';
+import { cleanRun, event, buildMessages, buildRecord, sessionFile, transcript, turnIds } from './audit-fixture.ts';
 import { readAuditInput, type AuditInput } from './audit-input.ts';
 import { foldTranscript } from './audit-transcripts.ts';
 import { audit, reportOn } from './auditor.ts';
@@ -27,7 +27,7 @@ describe('the auditor', () => {
   });
 
   it('finds a turn that was acknowledged and is in no session', () => {
-    const input = withSessions(messagesOf(1), [recordOf(1)]);
+    const input = withSessions(buildMessages(1), [buildRecord(1)]);
     expect(kindsIn(input)).toContain('I1 lost');
   });
 
@@ -36,7 +36,7 @@ describe('the auditor', () => {
   });
 
   it('finds a turn that is recorded as done without a reply', () => {
-    const input = withSessions([...messagesOf(0).slice(0, 1), ...messagesOf(1)], [recordOf(0), recordOf(1)]);
+    const input = withSessions([...buildMessages(0).slice(0, 1), ...buildMessages(1)], [buildRecord(0), buildRecord(1)]);
     expect(kindsIn(input)).toContain('I1 lost');
   });
 
@@ -54,10 +54,12 @@ describe('the auditor', () => {
   });
 
   it('finds a turn that stands twice in its session', () => {
-    expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1), recordOf(1)]))).toContain('I2 doubled');
-    expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(0), ...messagesOf(1)], [recordOf(0), recordOf(1)]))).toContain(
+    expect(kindsIn(withSessions([...buildMessages(0), ...buildMessages(1)], [buildRecord(0), buildRecord(1), buildRecord(1)]))).toContain(
       'I2 doubled',
     );
+    expect(
+      kindsIn(withSessions([...buildMessages(0), ...buildMessages(0), ...buildMessages(1)], [buildRecord(0), buildRecord(1)])),
+    ).toContain('I2 doubled');
   });
 
   it('finds a second terminal event', () => {
@@ -69,8 +71,8 @@ describe('the auditor', () => {
   });
 
   it('finds turns in another order than they were acknowledged in', () => {
-    expect(kindsIn(withSessions([...messagesOf(1), ...messagesOf(0)], [recordOf(1), recordOf(0)]))).toEqual(['I3 disorder']);
-    expect(kindsIn(withSessions([...messagesOf(1), ...messagesOf(0)], [recordOf(0), recordOf(1)]))).toEqual(['I3 disorder']);
+    expect(kindsIn(withSessions([...buildMessages(1), ...buildMessages(0)], [buildRecord(1), buildRecord(0)]))).toEqual(['I3 disorder']);
+    expect(kindsIn(withSessions([...buildMessages(1), ...buildMessages(0)], [buildRecord(0), buildRecord(1)]))).toEqual(['I3 disorder']);
   });
 
   it('finds a session file that does not parse', () => {
@@ -93,7 +95,7 @@ describe('the auditor', () => {
     const [file] = cleanRun().sessions;
     const [first, second] = file?.revisions ?? [];
     if (file === undefined || first?.session === undefined || second === undefined) throw new Error('no revisions');
-    const other = { ...first, session: { ...first.session, turns: [{ ...recordOf(0), id: 't_9' }] } };
+    const other = { ...first, session: { ...first.session, turns: [{ ...buildRecord(0), id: 't_9' }] } };
     expect(kindsIn({ ...cleanRun(), sessions: [{ ...file, revisions: [other, second] }] })).toEqual(['I4 broken revisions']);
   });
 
@@ -103,8 +105,10 @@ describe('the auditor', () => {
   });
 
   it('finds one message that was run as two turns', () => {
-    const again = messagesOf(0).map((message) => ({ ...message, turnId: 't_9' }));
-    expect(kindsIn(withSessions([...messagesOf(0), ...messagesOf(1), ...again], [recordOf(0), recordOf(1)]))).toEqual(['I7 two turns']);
+    const again = buildMessages(0).map((message) => ({ ...message, turnId: 't_9' }));
+    expect(kindsIn(withSessions([...buildMessages(0), ...buildMessages(1), ...again], [buildRecord(0), buildRecord(1)]))).toEqual([
+      'I7 two turns',
+    ]);
   });
 
   it('finds an event that came twice, or late', () => {

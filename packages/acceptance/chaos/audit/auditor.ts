@@ -1,4 +1,3 @@
-import { auditEffects } from './audit-effects.ts';
 import { auditFailures } from './audit-failures.ts';
 import { auditHistory, fencedWrites, recoveryTimes } from './audit-history.ts';
 import { readAuditInput, type AuditInput, type AuditPlaces } from './audit-input.ts';
@@ -6,6 +5,7 @@ import { auditFiles, auditOrder, auditTurns } from './audit-sessions.ts';
 import { auditTranscripts } from './audit-transcripts.ts';
 import { auditFlood, floodWaits, renderWaits, startTimes, type FloodWaits } from './audit-waits.ts';
 import { invariants, type Finding } from './finding.ts';
+import type { SessionMessage } from '@concierge/contract';
 
 export interface AuditReport {
   readonly findings: readonly Finding[];
@@ -62,7 +62,7 @@ function failuresIn({ sessions }: AuditInput): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, some]) => [code, some.length]));
 }
 
-export function findingsOf(report: AuditReport, kind: Finding['kind']): Finding[] {
+export function listFindings(report: AuditReport, kind: Finding['kind']): Finding[] {
   return report.findings.filter((finding) => finding.kind === kind);
 }
 
@@ -95,4 +95,27 @@ export function renderFindings(findings: readonly Finding[], ofEach = 5): string
       ...some.slice(0, ofEach).map(({ subject, detail }) => `  ${subject}  ${detail}`),
     ])
     .join('\n');
+}
+
+const sideEffects = new Set(['memory_write', 'write']);
+
+/** I5: a marker was left behind once where the session records that the tool ran, and never twice. */
+function auditEffects({ acknowledged, sessions, effects }: AuditInput): Finding[] {
+  const results = Map.groupBy(
+    sessions.flatMap(({ messages }) => messages),
+    ({ turnId }) => turnId,
+  );
+  return acknowledged.flatMap(({ marker, turnId }): Finding[] => {
+    const count = effects.get(marker) ?? 0;
+    if (count > 1)
+      return [{ invariant: 'I5', kind: 'effect doubled', subject: turnId, detail: `${marker} was written ${String(count)} times` }];
+    const succeeded = (results.get(turnId) ?? []).some((message) => isSuccess(message));
+    if (succeeded && count === 0)
+      return [{ invariant: 'I5', kind: 'effect missing', subject: turnId, detail: `${marker}: the session says that it was written` }];
+    return [];
+  });
+}
+
+function isSuccess(message: SessionMessage): boolean {
+  return message.role === 'tool' && sideEffects.has(message.name) && !message.isError;
 }

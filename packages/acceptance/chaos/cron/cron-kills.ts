@@ -156,7 +156,7 @@ async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs
   findings.push(...(await undecided(scope, schedules, untilMs)));
   for (const schedule of schedules) {
     const { id } = schedule;
-    ticks += timesOf(schedule, untilMs).length;
+    ticks += listTimes(schedule, untilMs).length;
     const runs = new Map((await scope.schedules.runs.list(id, 1000)).map((run) => [Date.parse(run.scheduledAt), run]));
     for (const [atMs, { outcome, turn }] of runs) {
       if (outcome === 'ran' && turn?.status !== 'done')
@@ -173,7 +173,7 @@ async function audit(scope: TenantScope, schedules: readonly Schedule[], untilMs
 const LAST_MS = 15_000;
 
 /** When a schedule was due. */
-function timesOf({ countsFrom }: Schedule, untilMs: number): number[] {
+function listTimes({ countsFrom }: Schedule, untilMs: number): number[] {
   const everyMs = durationMs(EVERY);
   const firstMs = Date.parse(countsFrom) + everyMs;
   const count = Math.max(0, Math.ceil((untilMs - LAST_MS - firstMs) / everyMs));
@@ -185,7 +185,7 @@ async function undecided(scope: TenantScope, schedules: readonly Schedule[], unt
   const missing = await Promise.all(
     schedules.map(async (schedule) => {
       const decided = new Set((await scope.schedules.runs.list(schedule.id, 1000)).map((run) => Date.parse(run.scheduledAt)));
-      const times = timesOf(schedule, untilMs).filter((atMs) => !decided.has(atMs));
+      const times = listTimes(schedule, untilMs).filter((atMs) => !decided.has(atMs));
       return times.map((atMs) => `${schedule.id} ${String(atMs)}: nothing was decided`);
     }),
   );

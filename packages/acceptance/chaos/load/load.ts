@@ -3,7 +3,7 @@ import type { TenantKeys } from '@concierge/testing';
 import type { Evidence, ReaderName } from '../audit/evidence.ts';
 import type { PlannedConversation } from './load-plan.ts';
 import { ReplyReader } from './reply-reader.ts';
-import { messageOf, type TurnRequest } from './request.ts';
+import { toLoadMessage, type TurnRequest } from './request.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { TurnReader, type Admission, type Question, type ReaderOptions } from './turn-reader.ts';
 
@@ -133,7 +133,7 @@ export class Load {
     const { conversation, number, request } = said;
     const { marker } = request;
     const apiKey = this.#keyFor(conversation);
-    const question = questionOf(said);
+    const question = toQuestion(said);
     evidence.asked({ marker, conversation: conversation.name, atMs: Date.now() });
     const reader = new TurnReader(this.#readerOptions(apiKey, marker, giveUp), { question });
     this.#reading.push(reader.read());
@@ -168,19 +168,19 @@ export class Load {
   }
 }
 
-function questionOf({ conversation, request, sessionId }: ReceivedMessage): Question {
+function toQuestion({ conversation, request, sessionId }: ReceivedMessage): Question {
   const { sender } = conversation;
-  const message = messageOf(request);
+  const message = toLoadMessage(request);
   const body = sender === null ? { message, ...(sessionId !== null && { contact_id: sessionId }) } : { message, sender };
   return { path: sender === null ? '/api/admin' : '/api/cs', body, idempotencyKey: request.marker };
 }
 
 function questionIn(form: Asking['form'], said: ReceivedMessage): Question {
-  const question = questionOf(said);
+  const question = toQuestion(said);
   if (form === 'events') return question;
   if (form === 'json') return { ...question, accept: 'application/json' };
   const stream = form === 'completionStream';
-  const messages = [{ role: 'user', content: messageOf(said.request) }];
+  const messages = [{ role: 'user', content: toLoadMessage(said.request) }];
   const body = { model: 'cs', user: said.conversation.sender, messages, stream };
   return {
     path: '/v1/chat/completions',

@@ -5,7 +5,7 @@ import { TurnKind } from '../audit/evidence.ts';
 export const TurnRequest = z.object({ marker: z.string(), kind: TurnKind, chunks: z.int().positive(), delayMs: z.int().nonnegative() });
 export type TurnRequest = z.infer<typeof TurnRequest>;
 
-export function messageOf(request: TurnRequest): string {
+export function toLoadMessage(request: TurnRequest): string {
   return `chaos ${JSON.stringify(request)}`;
 }
 

@@ -1,15 +1,14 @@
 // The naive gateway: what is in Redis is all there is.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Queue } from 'bullmq'; // eslint-disable-line no-restricted-imports -- the naive system has a queue of its own, to show what it loses
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { encodeServerSentEvent } from '@concierge/contract';
 import { armFailpoints, failpoint } from '@concierge/runtime';
 import { readNaiveConfig } from '../config.ts';
 import { eventsKey, queueName, type NaiveTurn } from './naive-turn.ts';
-import { sessionIdOf } from './session-id.ts';
+import { Queue } from 'bullmq'; // eslint-disable-line no-restricted-imports -- the naive system has a queue of its own, to show what it loses
 
 const POLL_MS = 60;
 const config = readNaiveConfig();
@@ -51,7 +50,7 @@ async function toTurn(request: IncomingMessage): Promise<NaiveTurn> {
   for await (const piece of request) pieces.push(Buffer.from(piece));
   const body = Body.parse(JSON.parse(Buffer.concat(pieces).toString('utf8')));
   const agent = request.url === '/api/admin' ? 'admin' : 'cs';
-  const sessionId = body.contact_id ?? sessionIdOf(agent, body.sender ?? randomBytes(16).toString('hex'));
+  const sessionId = body.contact_id ?? deriveNaiveSessionId(agent, body.sender ?? randomBytes(16).toString('hex'));
   return {
     turnId: `t_${randomBytes(16).toString('hex')}`,
     tenantId: String(request.headers['x-api-key']),
@@ -77,4 +76,9 @@ async function follow(response: ServerResponse, turnId: string, after: string): 
     }
     await wait(POLL_MS);
   }
+}
+
+/** Stable for a sender, as the product's is. */
+function deriveNaiveSessionId(agent: string, sender: string): string {
+  return createHash('sha256').update(`${agent} ${sender}`).digest('hex').slice(0, 32);
 }

@@ -1,13 +1,14 @@
 // The naive worker: one job is one turn, and the session file is read, changed and written.
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Worker } from 'bullmq'; // eslint-disable-line no-restricted-imports -- the naive system has a queue of its own, to show what it loses
 import { Redis } from 'ioredis';
-import { Session, type SessionMessage, type TurnRecord } from '@concierge/contract';
+import { Session, type SessionMessage, type TurnRecord, type ToolCall } from '@concierge/contract';
 import { armFailpoints, failpoint } from '@concierge/runtime';
 import { readNaiveConfig } from '../config.ts';
-import { askModel, type ModelMessage } from './ask-model.ts';
 import { eventsKey, NaiveTurn, queueName } from './naive-turn.ts';
+import { z } from 'zod';
+import { EventStreamReader } from '../load/event-stream.ts';
+import { Worker } from 'bullmq'; // eslint-disable-line no-restricted-imports -- the naive system has a queue of its own, to show what it loses
 
 const config = readNaiveConfig();
 armFailpoints(config.failpoints);
@@ -39,9 +40,9 @@ async function runTurn(turn: NaiveTurn): Promise<void> {
     updatedAt: now,
     messages,
     messageCount: messages.length,
-    turns: [...session.turns, recordOf(turn, now)],
+    turns: [...session.turns, buildRecord(turn, now)],
   };
-  await writeFile(pathOf(turn), JSON.stringify(next));
+  await writeFile(buildPath(turn), JSON.stringify(next));
   await failpoint('naive.after-save');
   await emit(turn.turnId, 'done', { inputTokens: 0, outputTokens: 0, finishReason: 'stop' });
 }
@@ -75,14 +76,14 @@ async function emit(turnId: string, type: string, data: object): Promise<void> {
   await redis.xadd(eventsKey(turnId), '*', 't', type, 'd', JSON.stringify(data));
 }
 
-function pathOf({ tenantId, sessionId }: NaiveTurn): string {
+function buildPath({ tenantId, sessionId }: NaiveTurn): string {
   return join(config.dataDir, 'tenants', tenantId, 'sessions', `${sessionId}.json`);
 }
 
 async function load(turn: NaiveTurn): Promise<Session> {
   await mkdir(join(config.dataDir, 'tenants', turn.tenantId, 'sessions'), { recursive: true });
   try {
-    return Session.parse(JSON.parse(await readFile(pathOf(turn), 'utf8')));
+    return Session.parse(JSON.parse(await readFile(buildPath(turn), 'utf8')));
   } catch {
     const now = new Date().toISOString();
     const empty = { messageCount: 0, summary: null, messages: [], turns: [], contextTokens: null };
@@ -101,7 +102,7 @@ async function load(turn: NaiveTurn): Promise<Session> {
   }
 }
 
-function recordOf({ turnId }: NaiveTurn, now: string): TurnRecord {
+function buildRecord({ turnId }: NaiveTurn, now: string): TurnRecord {
   const nothing = { usage: { inputTokens: 0, outputTokens: 0 }, models: [], error: null, steps: [], requestHash: '', keyId: null };
   return {
     id: turnId,
@@ -115,4 +116,73 @@ function recordOf({ turnId }: NaiveTurn, now: string): TurnRecord {
     finishReason: 'stop',
     ...nothing,
   };
+}
+
+type ModelMessage =
+  | { readonly role: 'user' | 'assistant'; readonly content: string; readonly tool_calls?: readonly object[] }
+  | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
+
+const Chunk = z.object({
+  choices: z.array(
+    z.object({
+      delta: z.object({
+        content: z.string().nullish(),
+        tool_calls: z
+          .array(
+            z.object({
+              index: z.int(),
+              id: z.string().nullish(),
+              function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+            }),
+          )
+          .nullish(),
+      }),
+    }),
+  ),
+});
+
+/** One streamed chat completion. Throws what `fetch` throws. */
+async function askModel(
+  url: string,
+  messages: readonly ModelMessage[],
+  onText: (delta: string) => Promise<void>,
+): Promise<{ text: string; toolCalls: ToolCall[] }> {
+  const headers = { 'content-type': 'application/json', authorization: 'Bearer test-key' };
+  const response = await fetch(`${url}/chat/completions`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ model: 'scripted', stream: true, messages }),
+  });
+  let text = '';
+  const toolCalls: ToolCall[] = [];
+  const deltas: string[] = [];
+  const events = new EventStreamReader(({ data }) => {
+    if (data === '[DONE]') return;
+    for (const { delta } of Chunk.parse(JSON.parse(data)).choices) {
+      if (delta.content != null && delta.content !== '') deltas.push(delta.content);
+      for (const call of delta.tool_calls ?? []) grow(toolCalls, call);
+    }
+  });
+  for await (const bytes of response.body ?? []) {
+    events.feed(bytes);
+    for (const delta of deltas.splice(0)) {
+      text += delta;
+      await onText(delta);
+    }
+  }
+  return { text, toolCalls };
+}
+
+function grow(
+  calls: ToolCall[],
+  piece: {
+    index: number;
+    id?: string | null | undefined;
+    function?: { name?: string | null | undefined; arguments?: string | null | undefined } | null | undefined;
+  },
+): void {
+  const call = calls[piece.index];
+  if (call === undefined)
+    calls[piece.index] = { id: piece.id ?? '', name: piece.function?.name ?? '', arguments: piece.function?.arguments ?? '' };
+  else call.arguments += piece.function?.arguments ?? '';
 }

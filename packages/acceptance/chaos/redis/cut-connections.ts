@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Evidence } from '../audit/evidence.ts';
 import { noteRefusal } from '../refusals.ts';
-import { messageOf } from '../load/request.ts';
+import { toLoadMessage } from '../load/request.ts';
 
 /** A request that changes nothing, again and again; every answer but the wanted one and "later" is put on record. */
 export interface Probe {
@@ -51,7 +51,7 @@ export function probedRequests({ adminKey, csKey, session }: ProbedTenant): read
   let asked = 0;
   const unhurried = (): object => {
     asked += 1;
-    return { message: messageOf({ marker: `mk-probe-0-${String(asked)}`, kind: 'say', chunks: 10, delayMs: 100 }) };
+    return { message: toLoadMessage({ marker: `mk-probe-0-${String(asked)}`, kind: 'say', chunks: 10, delayMs: 100 }) };
   };
   return [
     // The end of a turn is what comes while the gateway that waits for it is cut off.

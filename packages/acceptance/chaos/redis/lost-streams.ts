@@ -55,8 +55,8 @@ export async function runStreamRound(rig: ChaosRig, { fault, turns }: StreamRoun
 async function strike(rig: ChaosRig, fault: StreamFault, markers: ReadonlySet<string>): Promise<void> {
   const { redis } = rig.target;
   const faults = new RedisFaults(redis, rig.evidence);
-  const hasStarted = async (share: number): Promise<boolean> => (await countOf(rig, 'start', markers)) >= markers.size * share;
-  const hasEnded = async (share: number): Promise<boolean> => (await countOf(rig, 'end', markers)) >= markers.size * share;
+  const hasStarted = async (share: number): Promise<boolean> => (await countCalls(rig, 'start', markers)) >= markers.size * share;
+  const hasEnded = async (share: number): Promise<boolean> => (await countCalls(rig, 'end', markers)) >= markers.size * share;
   const until = async (check: () => Promise<boolean>): Promise<void> => {
     await eventually(check, { timeoutMs: BUSY_TIMEOUT_MS, everyMs: 25 });
   };
@@ -77,7 +77,7 @@ async function strike(rig: ChaosRig, fault: StreamFault, markers: ReadonlySet<st
   await redis.flush();
 }
 
-async function countOf({ evidence }: ChaosRig, event: 'start' | 'end', markers: ReadonlySet<string>): Promise<number> {
+async function countCalls({ evidence }: ChaosRig, event: 'start' | 'end', markers: ReadonlySet<string>): Promise<number> {
   const lines = await evidence.readLedger();
   return new Set(lines.filter((line) => line.event === event && markers.has(line.marker)).map(({ marker }) => marker)).size;
 }

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { callTools, eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
 import { z } from 'zod';
-import { containersOf, processesWith } from './remains.ts';
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 
 export interface SandboxKills {
   readonly sandbox: 'docker' | 'bubblewrap';
@@ -107,7 +109,7 @@ class KillRun {
 
   /** A machine for bubblewrap needs no engine that could be asked. */
   async #containers(): Promise<string[]> {
-    return this.#sandbox === 'docker' ? await containersOf(this.#tenantId) : [];
+    return this.#sandbox === 'docker' ? await listContainers(this.#tenantId) : [];
   }
 
   /** How the turn ended, in words that can be counted. */
@@ -123,4 +125,21 @@ class KillRun {
     const calls = toolCalls.map(({ name, isError }) => `${name} ${isError ? 'failed' : 'succeeded'}`);
     return [...calls, reply, finishReason].join(', ');
   }
+}
+
+const runProgram = promisify(execFile);
+
+/**
+ * Processes of this machine whose command line has `marker`; those in containers are processes of this machine, too.
+ */
+async function processesWith(marker: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
+  const lines = await Promise.all(pids.map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
+  return lines.filter((line) => line.includes(marker)).map((line) => line.split('\0').join(' ').trim());
+}
+
+/** Containers, running or not, that carry a tenant's name in one of their labels. */
+async function listContainers(tenantId: string): Promise<string[]> {
+  const { stdout } = await runProgram('docker', ['ps', '--all', '--no-trunc', '--format', '{{.ID}} {{.Labels}}']);
+  return stdout.split('\n').filter((line) => line.includes(tenantId));
 }

@@ -3,9 +3,10 @@ import {
   FakeSlack,
   FakeTelegram,
   FakeTwilio,
-  startScriptedModel,
-  System,
+  startScriptedSystem,
   type ScriptedModel,
+  type ScriptedSystem,
+  type System,
   type SystemOptions,
 } from '@concierge/testing';
 import { Client } from '../../contract/client.ts';
@@ -32,10 +33,7 @@ export class ChannelsStage implements AsyncDisposable {
   readonly twilio: FakeTwilio;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(
-    parts: Pick<ChannelsStage, 'system' | 'model' | 'meta' | 'telegram' | 'slack' | 'twilio'>,
-    stack: AsyncDisposableStack,
-  ) {
+  private constructor(parts: ScriptedSystem & Pick<ChannelsStage, 'meta' | 'telegram' | 'slack' | 'twilio'>, stack: AsyncDisposableStack) {
     this.system = parts.system;
     this.model = parts.model;
     this.meta = parts.meta;
@@ -47,16 +45,15 @@ export class ChannelsStage implements AsyncDisposable {
 
   static async start(options: Partial<SystemOptions> = {}): Promise<ChannelsStage> {
     await using stack = new AsyncDisposableStack();
-    const model = await startScriptedModel({ fallback: answerNumbers });
-    stack.defer(async () => model.close());
     const { accessToken, appSecret, phoneNumberId } = whatsapp;
     const meta = stack.use(await new FakeMeta({ accessToken, appSecret, phoneNumberId, pageId: messenger.pageId }).start());
     const bot = stack.use(await new FakeTelegram({ botToken: telegram.botToken }).start());
     const workspace = stack.use(await new FakeSlack(slack).start());
     const account = stack.use(await new FakeTwilio({ ...twilio, senders: [twilio.from] }).start());
     const env = { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: bot.url, SLACK_API_URL: workspace.url, TWILIO_API_URL: account.url };
-    const system = stack.use(await System.start({ modelUrl: model.url, ...options, env: { ...env, ...options.env } }));
-    return new ChannelsStage({ system, model, meta, telegram: bot, slack: workspace, twilio: account }, stack.move());
+    const script = { fallback: answerNumbers };
+    const scripted = await startScriptedSystem(stack, { script, ...options, env: { ...env, ...options.env } });
+    return new ChannelsStage({ ...scripted, meta, telegram: bot, slack: workspace, twilio: account }, stack.move());
   }
 
   /** A tenant that is connected to this app, and the owner's client. */

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { deriveSessionId } from '@concierge/tenant';
 import { botError, eventually, say } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import {
   appSettings,
@@ -18,11 +19,8 @@ const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo
 
 let stage: ChannelsStage;
 
-beforeAll(async () => {
-  stage = await ChannelsStage.start({ gateways: 2, workers: 2 });
-}, 60_000);
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  stage = stack.use(await ChannelsStage.start({ gateways: 2, workers: 2 }));
 });
 
 describe('a message on a channel', () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually, say } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { appSettings, ChannelsStage } from './channels-stage.ts';
 
 /** Twilio signs the address that it calls: this one, whichever gateway it leads to. */
@@ -8,11 +9,8 @@ const contact = '+4915112345678';
 
 let stage: ChannelsStage;
 
-beforeAll(async () => {
-  stage = await ChannelsStage.start({ env: { PUBLIC_URL: publicUrl } });
-}, 60_000);
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  stage = stack.use(await ChannelsStage.start({ env: { PUBLIC_URL: publicUrl } }));
 });
 
 describe('a message by SMS', () => {

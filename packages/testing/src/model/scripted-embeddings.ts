@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { playScript } from './scripted-model-player.ts';
 import type { Script } from './scripted-model-script.ts';
-import { meaningsOf, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
+import { mapMeanings, standInEmbedding, type Synonyms } from './stand-in-embedding.ts';
 
 const EmbeddingsRequest = z.object({
   model: z.string(),
@@ -24,7 +24,7 @@ export class ScriptedEmbeddings {
   readonly #scripts: Script[] = [];
 
   constructor(synonyms: Synonyms = []) {
-    this.#meanings = meaningsOf(synonyms);
+    this.#meanings = mapMeanings(synonyms);
   }
 
   /** All texts that were embedded, refused ones included. */
@@ -48,13 +48,13 @@ export class ScriptedEmbeddings {
       return;
     }
     const tokens = inputs.reduce((sum, text) => sum + Math.ceil(text.length / 4), 0);
-    const data = inputs.map((text, index) => ({ object: 'embedding', index, embedding: this.#embeddingOf(text, asked.encoding_format) }));
+    const data = inputs.map((text, index) => ({ object: 'embedding', index, embedding: this.#embed(text, asked.encoding_format) }));
     response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ object: 'list', model: asked.model, data, usage: { prompt_tokens: tokens, total_tokens: tokens } }));
   }
 
-  #embeddingOf(text: string, format: 'float' | 'base64' | null | undefined): number[] | string {
+  #embed(text: string, format: 'float' | 'base64' | null | undefined): number[] | string {
     const vector = standInEmbedding(text, this.#meanings);
     return format === 'base64' ? Buffer.from(new Float32Array(vector).buffer).toString('base64') : vector;
   }

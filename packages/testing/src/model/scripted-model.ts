@@ -46,7 +46,7 @@ export interface ScriptedModelOptions {
  * queue, the first matcher that fits and has a script left, directives in the user's message (see `readDirectives`),
  * the fallback.
  */
-export class ScriptedModel {
+export class ScriptedModel implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
   readonly embeddings: ScriptedEmbeddings;
   readonly #options: ScriptedModelOptions;
@@ -112,6 +112,10 @@ export class ScriptedModel {
     await promise;
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
@@ -130,7 +134,7 @@ export class ScriptedModel {
       response.writeHead(404).end();
       return;
     }
-    const record = this.#recordOf(request, JSON.parse(body));
+    const record = this.#record(request, JSON.parse(body));
     this.#options.onStart?.(record);
     response.once('close', () => {
       record.endedAtMs = Date.now();
@@ -145,7 +149,7 @@ export class ScriptedModel {
     });
   }
 
-  #recordOf(request: IncomingMessage, raw: unknown): RecordedRequest {
+  #record(request: IncomingMessage, raw: unknown): RecordedRequest {
     const body = CompletionRequest.parse(raw);
     const lastUser = lastAsked(body.messages);
     const userMessage = body.messages[lastUser];

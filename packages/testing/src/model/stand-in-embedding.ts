@@ -24,7 +24,7 @@ export function standInEmbedding(text: string, synonyms: ReadonlyMap<string, str
   for (const word of words ?? []) {
     const weight = word.length <= SHORT_WORD_CHARACTERS && !synonyms.has(word) ? SHORT_WORD_WEIGHT : 1;
     add(vector, `word ${synonyms.get(word) ?? word}`, weight);
-    for (const part of partsOf(word)) add(vector, `part ${part}`, weight * PART_WEIGHT);
+    for (const part of splitWord(word)) add(vector, `part ${part}`, weight * PART_WEIGHT);
   }
   if (words === null) vector[0] = 1;
   const length = Math.hypot(...vector);
@@ -32,11 +32,11 @@ export function standInEmbedding(text: string, synonyms: ReadonlyMap<string, str
 }
 
 /** Each word with the first one of its list. */
-export function meaningsOf(lists: Synonyms): ReadonlyMap<string, string> {
+export function mapMeanings(lists: Synonyms): ReadonlyMap<string, string> {
   return new Map(lists.flatMap((list) => list.map((word) => [word, list[0] ?? word] as const)));
 }
 
-function partsOf(word: string): string[] {
+function splitWord(word: string): string[] {
   const framed = ` ${word} `;
   return Array.from({ length: Math.max(0, framed.length - PART_CHARACTERS + 1) }, (_, start) =>
     framed.slice(start, start + PART_CHARACTERS),

@@ -1,7 +1,7 @@
 import { DAY_MS } from '@concierge/contract';
 import { createHmac, randomUUID } from 'node:crypto';
 import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
-import { messengerBodies, problemOf, whatsAppMessage, whatsAppRead, type BodyProblem } from './request-bodies.ts';
+import { messengerBodies, findBodyProblem, whatsAppMessage, whatsAppRead, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const PAIR_BURST = 45;
@@ -104,8 +104,8 @@ export class FakeMeta extends FakeProvider {
   async #bring(url: string, payload: object, retryDelaysMs: readonly number[]): Promise<WebhookTry[]> {
     const body = escapedJson(payload);
     const signature = createHmac('sha256', this.#options.appSecret).update(body).digest('hex');
-    const headersOf = () => ({ 'x-hub-signature-256': `sha256=${signature}` });
-    return postWebhook({ url, body, headersOf, timeoutMs: 20_000, retryDelaysMs });
+    const buildHeaders = () => ({ 'x-hub-signature-256': `sha256=${signature}` });
+    return postWebhook({ url, body, buildHeaders, timeoutMs: 20_000, retryDelaysMs });
   }
 
   /** The receipts that WhatsApp sends for an accepted message: `read` before `delivered` before `sent`. */
@@ -145,7 +145,7 @@ export class FakeMeta extends FakeProvider {
 
   #whatsApp({ body }: ProviderCall): ProviderReply {
     const isRead = body['status'] === 'read';
-    const problem = problemOf(isRead ? whatsAppRead : whatsAppMessage(body), body);
+    const problem = findBodyProblem(isRead ? whatsAppRead : whatsAppMessage(body), body);
     if (problem !== undefined) return whatsAppRefusal(problem);
     if (isRead) return { body: { success: true } };
     const person = String(body['to'] ?? body['recipient']);
@@ -158,7 +158,7 @@ export class FakeMeta extends FakeProvider {
 
   #page({ body }: ProviderCall): ProviderReply {
     const isAction = body['sender_action'] !== undefined;
-    const problem = problemOf(isAction ? messengerBodies.action : messengerBodies.message, body);
+    const problem = findBodyProblem(isAction ? messengerBodies.action : messengerBodies.message, body);
     if (problem !== undefined) return messengerRefusal(problem);
     const person = textIn(body['recipient'], 'id');
     if (isAction) return { body: { recipient_id: person } };

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
-import { problemOf, slackBodies } from './request-bodies.ts';
+import { findBodyProblem, slackBodies } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 /** The real one cuts what is longer, without a word. */
@@ -88,13 +88,13 @@ export class FakeSlack extends FakeProvider {
 
   async #post(url: string, payload: object, retryDelaysMs: readonly number[]): Promise<WebhookTry[]> {
     const body = JSON.stringify(payload);
-    const headersOf = (attempt: number, reason: string): Record<string, string> => {
+    const buildHeaders = (attempt: number, reason: string): Record<string, string> => {
       const timestamp = String(Math.floor(Date.now() / 1000));
       const digest = createHmac('sha256', this.#options.signingSecret).update(`v0:${timestamp}:${body}`).digest('hex');
       const retry = { 'x-slack-retry-num': String(attempt), 'x-slack-retry-reason': reason };
       return { 'x-slack-request-timestamp': timestamp, 'x-slack-signature': `v0=${digest}`, ...(attempt > 0 && retry) };
     };
-    return postWebhook({ url, body, headersOf, timeoutMs: ACKNOWLEDGE_WITHIN_MS, retryDelaysMs });
+    return postWebhook({ url, body, buildHeaders, timeoutMs: ACKNOWLEDGE_WITHIN_MS, retryDelaysMs });
   }
 
   protected override isSend({ path }: ProviderCall): boolean {
@@ -112,7 +112,7 @@ export class FakeSlack extends FakeProvider {
 
   async #method(method: string, { body, query }: ProviderCall): Promise<ProviderReply> {
     const { teamId, botUserId } = this.#options;
-    const refusal = refusalOf(method, body);
+    const refusal = findRefusal(method, body);
     if (refusal !== undefined) return refusal;
     switch (method) {
       case 'auth.test':
@@ -176,9 +176,9 @@ export class FakeSlack extends FakeProvider {
   }
 }
 
-function refusalOf(method: string, body: ProviderCall['body']): ProviderReply | undefined {
+function findRefusal(method: string, body: ProviderCall['body']): ProviderReply | undefined {
   const schema = Object.entries(slackBodies).find(([name]) => name === method)?.[1];
-  const problem = schema === undefined ? undefined : problemOf(schema, body);
+  const problem = schema === undefined ? undefined : findBodyProblem(schema, body);
   if (problem === undefined) return undefined;
   if (problem.kind === 'unknown') return slackError('invalid_arg_name');
   if (problem.path.startsWith('channel')) return slackError('channel_not_found');

@@ -1,5 +1,5 @@
 import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
-import { problemOf, telegramBodies, type BodyProblem } from './request-bodies.ts';
+import { findBodyProblem, telegramBodies, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const TEXT_MAX = 4096;
@@ -73,11 +73,11 @@ export class FakeTelegram extends FakeProvider {
   async #bring(update: object): Promise<WebhookTry[]> {
     const webhook = this.#webhook;
     if (webhook === undefined) return [];
-    const headersOf = () => ({ 'x-telegram-bot-api-secret-token': webhook.secret_token });
+    const buildHeaders = () => ({ 'x-telegram-bot-api-secret-token': webhook.secret_token });
     const tries = await postWebhook({
       url: webhook.url,
       body: escapedJson(update),
-      headersOf,
+      buildHeaders,
       timeoutMs: 60_000,
       retryDelaysMs: [0, 2, 4, 8, 16, 32],
     });
@@ -119,7 +119,7 @@ export class FakeTelegram extends FakeProvider {
   }
 
   #method(method: string, body: ProviderCall['body']): ProviderReply {
-    const refusal = refusalOf(method, body);
+    const refusal = findRefusal(method, body);
     if (refusal !== undefined) return refusal;
     switch (method) {
       case 'getMe':
@@ -192,10 +192,10 @@ export class FakeTelegram extends FakeProvider {
 }
 
 /** A field of the wrong type is a parse error, which `allow_sending_without_reply` does not help. */
-function refusalOf(method: string, body: ProviderCall['body']): ProviderReply | undefined {
+function findRefusal(method: string, body: ProviderCall['body']): ProviderReply | undefined {
   const schema = Object.entries(telegramBodies).find(([name]) => name === method)?.[1];
-  const problem = schema === undefined ? undefined : problemOf(schema, body);
-  return problem === undefined ? undefined : botError(400, `Bad Request: ${descriptionOf(problem)}`);
+  const problem = schema === undefined ? undefined : findBodyProblem(schema, body);
+  return problem === undefined ? undefined : botError(400, `Bad Request: ${describeProblem(problem)}`);
 }
 
 const missing: ReadonlyMap<string, string> = new Map([
@@ -204,7 +204,7 @@ const missing: ReadonlyMap<string, string> = new Map([
   ['url', 'bad webhook: an HTTPS URL must be provided'],
 ]);
 
-function descriptionOf({ kind, path, expected }: BodyProblem): string {
+function describeProblem({ kind, path, expected }: BodyProblem): string {
   const field = path.split('.').at(-1) ?? '';
   if (kind === 'unknown') return `unexpected field "${path}"`;
   if (kind === 'missing') return missing.get(path) ?? `can't find field "${field}"`;

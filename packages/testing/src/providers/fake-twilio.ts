@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
-import { problemOf, twilioMessage } from './request-bodies.ts';
+import { findBodyProblem, twilioMessage } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
 const BODY_MAX_CHARACTERS = 1600;
@@ -73,7 +73,7 @@ export class FakeTwilio extends FakeProvider {
     const signature = twilioSignature(this.#options.authToken, { url, fields: form });
     const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8', 'x-twilio-signature': signature };
     const body = new URLSearchParams(form).toString();
-    return postWebhook({ url: through, body, headersOf: () => headers, timeoutMs: ACKNOWLEDGE_WITHIN_MS, retryDelaysMs: [] });
+    return postWebhook({ url: through, body, buildHeaders: () => headers, timeoutMs: ACKNOWLEDGE_WITHIN_MS, retryDelaysMs: [] });
   }
 
   protected override isSend({ path }: ProviderCall): boolean {
@@ -98,7 +98,7 @@ export class FakeTwilio extends FakeProvider {
   #createMessage({ body, headers }: ProviderCall): ProviderReply {
     if (headers['content-type']?.startsWith('application/x-www-form-urlencoded') !== true)
       return twilioError(20001, 'Unsupported content type', { status: 415 });
-    const refusal = this.#refusalOf(body);
+    const refusal = this.#findRefusal(body);
     if (refusal !== undefined) return refusal;
     this.#count += 1;
     const sid = `SM${String(this.#count).padStart(32, '0')}`;
@@ -107,7 +107,7 @@ export class FakeTwilio extends FakeProvider {
     return { status: 201, body: { sid, status: 'queued', ...about, error_code: null, error_message: null } };
   }
 
-  #refusalOf(body: ProviderCall['body']): ProviderReply | undefined {
+  #findRefusal(body: ProviderCall['body']): ProviderReply | undefined {
     const given = new Map(Object.entries(body).map(([name, value]) => [name, String(value)]));
     const [to, from, text] = [given.get('To') ?? '', given.get('From') ?? '', given.get('Body') ?? ''] as const;
     const service = given.get('MessagingServiceSid');
@@ -116,7 +116,7 @@ export class FakeTwilio extends FakeProvider {
     if (text.trim() === '') return twilioError(21602, 'Message body is required.');
     if (text.length > BODY_MAX_CHARACTERS)
       return twilioError(21617, `The concatenated message body exceeds the ${String(BODY_MAX_CHARACTERS)} character limit`);
-    const problem = problemOf(twilioMessage, body);
+    const problem = findBodyProblem(twilioMessage, body);
     if (problem !== undefined) return twilioError(20001, `Invalid parameter ${problem.path}`);
     return this.#refusedAddress({ to, from, service });
   }

@@ -10,7 +10,7 @@ export interface BodyProblem {
 }
 
 /** The first problem of a body; undefined when a real server would take it. */
-export function problemOf(schema: z.ZodType, body: unknown): BodyProblem | undefined {
+export function findBodyProblem(schema: z.ZodType, body: unknown): BodyProblem | undefined {
   const parsed = schema.safeParse(body);
   const issue = parsed.error?.issues[0];
   if (issue === undefined) return undefined;

@@ -4,7 +4,7 @@ export interface WebhookPost {
   readonly url: string;
   readonly body: string;
   /** Built for each try: Slack signs the time and sends the number of the try. */
-  readonly headersOf: (attempt: number, reason: string) => Readonly<Record<string, string>>;
+  readonly buildHeaders: (attempt: number, reason: string) => Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Delays between the tries. A provider's minutes are milliseconds here. */
   readonly retryDelaysMs: readonly number[];
@@ -31,9 +31,9 @@ export async function postWebhook(post: WebhookPost): Promise<WebhookTry[]> {
   return tries;
 }
 
-async function tryOnce({ url, body, headersOf, timeoutMs }: WebhookPost, attempt: number): Promise<WebhookTry> {
+async function tryOnce({ url, body, buildHeaders, timeoutMs }: WebhookPost, attempt: number): Promise<WebhookTry> {
   try {
-    const headers = { 'content-type': 'application/json', ...headersOf(attempt, 'http_error') };
+    const headers = { 'content-type': 'application/json', ...buildHeaders(attempt, 'http_error') };
     const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(timeoutMs) });
     const retryAfter = response.headers.get('retry-after');
     return {

@@ -1,6 +1,3 @@
-import type { ConciergeError } from '@concierge/client';
-import type { TurnFailure } from './chat-turn.ts';
-
 const advice: Readonly<Record<string, string>> = {
   missing_key: 'Sign in again.',
   invalid_key: 'Check that the whole key was pasted; it begins with ck_live_.',
@@ -24,8 +21,4 @@ const advice: Readonly<Record<string, string>> = {
 export function explain({ code, message }: { readonly code: string; readonly message: string }): string {
   const happened = /[.!?…]$/u.test(message) ? message : `${message}.`;
   return `${happened} ${advice[code] ?? ''}`.trim();
-}
-
-export function toTurnFailure({ code, message, retryable }: ConciergeError): TurnFailure {
-  return { code, message, retryable };
 }

@@ -1,25 +1,5 @@
-import type { FinishReason, JsonObject, UploadRef, Usage } from '@concierge/contract';
-
-export interface TextPart {
-  readonly kind: 'text';
-  readonly text: string;
-}
-
-export interface ToolPart {
-  readonly kind: 'tool';
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-  readonly status: 'running' | 'ok' | 'error';
-  /** Null while it runs, and for calls whose duration is not known (any more). */
-  readonly durationMs: number | null;
-  readonly output: string | null;
-  /** Its output while it runs. */
-  readonly progress: string;
-  readonly truncated: boolean;
-}
-
-export type ReplyPart = TextPart | ToolPart;
+import { extendReply, type Reply } from '@concierge/client';
+import type { FinishReason, TurnEvent, UploadRef, Usage } from '@concierge/contract';
 
 /** What the user asked; null when it was asked elsewhere and is not stored yet. */
 export interface Question {
@@ -51,16 +31,13 @@ export type TurnState =
 export type TurnLink = 'live' | 'reconnecting' | 'lost';
 
 /** One turn as the page shows it: what was asked and what came back so far. Immutable; a change makes a new one. */
-export interface ChatTurn {
+export interface ChatTurn extends Reply {
   /** A key made by this page, stable while the turn is shown. */
   readonly key: string;
   readonly turnId: string | null;
   readonly question: Question | null;
   /** A staff member writes in the agent's place; there is no question. */
   readonly isFromStaff: boolean;
-  readonly parts: readonly ReplyPart[];
-  /** Parts before this index are settled: a `text_reset` leaves them alone. */
-  readonly settled: number;
   readonly state: TurnState;
   readonly link: TurnLink;
   /** The user has asked for it to stop. */
@@ -91,10 +68,23 @@ export function isUnderWay(turn: ChatTurn): boolean {
   return turn.state.at === 'waiting' || turn.state.at === 'running';
 }
 
-/** The agent's whole text, without its tool calls. */
-export function replyText(turn: ChatTurn): string {
-  return turn.parts
-    .filter((part) => part.kind === 'text')
-    .map((part) => part.text)
-    .join('\n\n');
+/** The turn after one more event. */
+export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
+  const changed = { ...turn, ...extendReply(turn, event) };
+  if (event.type === 'session') {
+    return { ...changed, turnId: event.data.turnId, state: turn.state.at === 'sending' ? { at: 'waiting' } : turn.state };
+  }
+  if (event.type === 'done') {
+    const { inputTokens, outputTokens, finishReason } = event.data;
+    return end(changed, { at: 'done', finishReason, usage: { inputTokens, outputTokens } });
+  }
+  if (event.type === 'error') {
+    const { code, message, retryable } = event.data;
+    return end(changed, { at: 'failed', failure: { code, message, retryable } });
+  }
+  return { ...changed, state: { at: 'running' } };
+}
+
+function end(turn: ChatTurn, state: TurnState): ChatTurn {
+  return { ...turn, state, link: 'live', stopping: false };
 }

@@ -1,8 +1,7 @@
-import type { ConciergeError } from '@concierge/client';
-import type { ChannelName, SessionView, TurnView } from '@concierge/contract';
-import { isUnderWay, newTurn, type ChatTurn } from './chat-turn.ts';
+import type { ConciergeError, ReplyPart } from '@concierge/client';
+import { JsonObject, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
+import { isUnderWay, newTurn, type ChatTurn, type TurnState } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
-import { stateOf, turnsOfSession } from './turns-of-session.ts';
 
 /** loading → ready, or failed; failed → loading when the user tries again. */
 export type ConversationLoad =
@@ -35,7 +34,7 @@ export function playedSender(name: string): string | null {
 }
 
 /** The name that the console's user gave to the contact, or the sender as it is. */
-export function nameOfSender(sender: string): string {
+export function readSenderName(sender: string): string {
   return sender.startsWith(PLAYED_PREFIX) ? sender.slice(PLAYED_PREFIX.length) : sender;
 }
 
@@ -54,23 +53,23 @@ export interface Known {
  * tab has not handed in yet. A saved message gives a turn under way the question that the service does not list.
  */
 export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
-  const stored = session === null ? [] : turnsOfSession(session, views);
+  const stored = session === null ? [] : toStoredTurns(session, views);
   const shown = new Set(stored.map((turn) => turn.turnId));
-  const savedOf = new Map(saved.map((turn) => [turn.turnId, turn]));
+  const savedById = new Map(saved.map((turn) => [turn.turnId, turn]));
   const underWay = views
     .filter((view) => (view.status === 'waiting' || view.status === 'running') && !shown.has(view.id))
     // The list is newest first; turns accepted in one millisecond keep its order, turned round.
     .toReversed()
     .toSorted((one, other) => one.acceptedAt.localeCompare(other.acceptedAt))
     .map((view) => {
-      const known = savedOf.get(view.id);
+      const known = savedById.get(view.id);
       shown.add(view.id);
       return newTurn({
         key: known?.key ?? view.id,
         turnId: view.id,
         question: known?.question ?? null,
         isFromStaff: view.origin === 'person',
-        state: stateOf(view),
+        state: toTurnState(view),
       });
     });
   const remembered = saved
@@ -95,4 +94,103 @@ export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn
       return before.parts.length === 0 ? { ...turn, key: before.key } : { ...before, question: before.question ?? turn.question };
     });
   return [...ended, ...kept];
+}
+
+type Message = SessionView['messages'][number];
+type AssistantMessage = Extract<Message, { role: 'assistant' }>;
+type ToolMessage = Extract<Message, { role: 'tool' }>;
+
+/**
+ * A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service
+ * still lists them.
+ */
+export function toStoredTurns(session: Pick<SessionView, 'messages'>, known: readonly TurnView[] = []): ChatTurn[] {
+  const views = new Map(known.map((view) => [view.id, view]));
+  const turns = new Map<string, ChatTurn>();
+  for (const message of session.messages) {
+    const before = turns.get(message.turnId) ?? toStartedTurn(message.turnId, views.get(message.turnId));
+    turns.set(message.turnId, addMessage(before, message));
+  }
+  return [...turns.values()];
+}
+
+function toStartedTurn(turnId: string, view: TurnView | undefined): ChatTurn {
+  return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : toTurnState(view) });
+}
+
+/** A turn as the service lists it. */
+function toTurnState(view: TurnView): TurnState {
+  switch (view.status) {
+    case 'waiting':
+    case 'running': {
+      return { at: view.status };
+    }
+    case 'done':
+    case 'cancelled': {
+      return { at: 'done', finishReason: view.finishReason, usage: view.usage };
+    }
+    case 'failed': {
+      const { code, message } = view.error ?? { code: 'internal_error', message: 'The turn failed.' };
+      return { at: 'failed', failure: { code, message, retryable: true } };
+    }
+  }
+}
+
+function addMessage(turn: ChatTurn, message: Message): ChatTurn {
+  switch (message.role) {
+    case 'user': {
+      // Later ones within a turn are what the user wrote in between; shown as one question.
+      const text = turn.question === null ? message.text : `${turn.question.text}\n\n${message.text}`;
+      const attachments = [...(turn.question?.attachments ?? []), ...(message.attachments ?? [])];
+      return { ...turn, question: { text, attachments, at: turn.question?.at ?? message.at } };
+    }
+    case 'assistant': {
+      const parts = [...turn.parts, ...toParts(message)];
+      return {
+        ...turn,
+        isFromStaff: message.by !== undefined,
+        parts,
+        settled: parts.length,
+        state: message.partial === true ? cut(turn.state) : turn.state,
+      };
+    }
+    case 'tool': {
+      return { ...turn, parts: turn.parts.map((part) => withResult(part, message)) };
+    }
+  }
+}
+
+function cut(state: TurnState): TurnState {
+  return state.at === 'done' && state.finishReason === null ? { ...state, finishReason: 'cancelled' } : state;
+}
+
+function toParts({ text, toolCalls = [] }: AssistantMessage): ReplyPart[] {
+  const said: ReplyPart[] = text === '' ? [] : [{ kind: 'text', text }];
+  const called = toolCalls.map(({ id, name, arguments: written }): ReplyPart => ({
+    kind: 'tool',
+    id,
+    name,
+    input: readInput(written),
+    // A stored call without a stored result was cut.
+    status: 'error',
+    durationMs: null,
+    output: null,
+    progress: '',
+    truncated: false,
+  }));
+  return [...said, ...called];
+}
+
+/** The arguments as the model wrote them may be no JSON at all. */
+function readInput(written: string): JsonObject {
+  try {
+    return JsonObject.parse(JSON.parse(written));
+  } catch {
+    return written.trim() === '' ? {} : { arguments: written };
+  }
+}
+
+function withResult(part: ReplyPart, { callId, output, isError }: ToolMessage): ReplyPart {
+  if (part.kind !== 'tool' || part.id !== callId) return part;
+  return { ...part, output, status: isError ? 'error' : 'ok' };
 }

@@ -1,12 +1,9 @@
 import { ConciergeError, type RetryOptions } from '@concierge/client';
 import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
-import { applyEvent } from './apply-event.ts';
-import { toTurnFailure } from './chat-failure.ts';
-import { hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
-import { changeTurn, mergeTurns, withStored, type ConversationState } from './conversation-state.ts';
+import { applyEvent, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
+import { changeTurn, mergeTurns, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
-import { turnsOfSession } from './turns-of-session.ts';
 
 /**
  * The number of turns requested when a conversation is opened: enough for all that are under way in one lane, and how
@@ -196,7 +193,7 @@ export class Conversation {
     if (contactId === null && !restore) saved.save(this.#name, []);
     const kept = saved.load(this.#name);
     for (const { key, body } of kept) this.#bodies.set(key, body);
-    this.#set({ ...this.#state, ...contactOf(kept, this.#state) });
+    this.#set({ ...this.#state, ...readPlayedSender(kept, this.#state) });
     if (contactId === null) {
       this.#set({
         ...this.#state,
@@ -329,7 +326,7 @@ export class Conversation {
     if (contactId === null) return;
     const session = await this.#options.gateway.findSession(contactId).catch(() => null);
     if (session === null) return;
-    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, turnsOfSession(session)) });
+    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, toStoredTurns(session)) });
   }
 
   async #conclude(key: string): Promise<void> {
@@ -347,7 +344,7 @@ export class Conversation {
     const turn = this.#turn(key);
     if (turn === undefined) return;
     if (turn.turnId === null) {
-      this.#change(key, unsent(toTurnFailure(failure)));
+      this.#change(key, unsent(failure));
       return;
     }
     if (failure.isTransient || failure.status === 429) {
@@ -355,8 +352,9 @@ export class Conversation {
       return;
     }
     this.#bodies.delete(key);
-    const forgotten = failure.status === 404 && { message: 'What became of this message is not known any more.' };
-    this.#change(key, (lost) => ({ ...lost, state: { at: 'failed', failure: { ...toTurnFailure(failure), ...forgotten } } }));
+    const { code, retryable } = failure;
+    const message = failure.status === 404 ? 'What became of this message is not known any more.' : failure.message;
+    this.#change(key, (lost) => ({ ...lost, state: { at: 'failed', failure: { code, message, retryable } } }));
     await this.#loadStored();
   }
 
@@ -408,6 +406,6 @@ function failureWhenHidden(error: unknown): ConciergeError {
 }
 
 /** After a reload the conversation goes on with the contact that its messages name. */
-function contactOf(kept: readonly SavedTurn[], { sender }: ConversationState): { readonly sender: string | null } {
+function readPlayedSender(kept: readonly SavedTurn[], { sender }: ConversationState): { readonly sender: string | null } {
   return { sender: kept[0]?.body.sender ?? sender };
 }

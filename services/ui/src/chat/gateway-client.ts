@@ -66,7 +66,7 @@ export class GatewayClient extends ConciergeClient {
     if (origin !== null) query.set('origin', origin.join(','));
     if (cursor !== null) query.set('cursor', cursor);
     const response = await this.request(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
-    return { items: await read(response, z.array(SessionListItem)), nextCursor: nextCursorOf(response.headers.get('link')) };
+    return { items: await read(response, z.array(SessionListItem)), nextCursor: readNextCursor(response.headers.get('link')) };
   }
 
   /** All agents of the tenant, those with a problem too. */
@@ -145,7 +145,7 @@ async function read<Schema extends z.ZodType>(response: Response, schema: Schema
 }
 
 /** The cursor of the page after this one, from the `Link` header (RFC 8288). */
-export function nextCursorOf(link: string | null): string | null {
+export function readNextCursor(link: string | null): string | null {
   const next = (link ?? '').split(/,\s*(?=<)/u).find((part) => /;\s*rel="?next"?/u.test(part));
   const address = next === undefined ? undefined : /<(?<address>[^<>]*)>/u.exec(next)?.groups?.['address'];
   return address === undefined ? null : new URL(address, 'http://console').searchParams.get('cursor');

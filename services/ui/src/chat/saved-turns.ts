@@ -46,7 +46,7 @@ export class SavedTurnStore {
 
   load(conversation: string): SavedTurn[] {
     try {
-      return SavedTurns.parse(JSON.parse(this.#storage.getItem(nameOf(conversation)) ?? '[]'));
+      return SavedTurns.parse(JSON.parse(this.#storage.getItem(storageName(conversation)) ?? '[]'));
     } catch {
       return [];
     }
@@ -54,8 +54,8 @@ export class SavedTurnStore {
 
   save(conversation: string, turns: readonly SavedTurn[]): void {
     try {
-      if (turns.length === 0) this.#storage.removeItem(nameOf(conversation));
-      else this.#storage.setItem(nameOf(conversation), JSON.stringify(turns));
+      if (turns.length === 0) this.#storage.removeItem(storageName(conversation));
+      else this.#storage.setItem(storageName(conversation), JSON.stringify(turns));
     } catch {
       // Nothing to do: see above.
     }
@@ -84,6 +84,6 @@ export class SavedTurnStore {
   }
 }
 
-function nameOf(conversation: string): string {
+function storageName(conversation: string): string {
   return `concierge.turns.${conversation}`;
 }

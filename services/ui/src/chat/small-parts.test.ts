@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { explain } from './chat-failure.ts';
-import { nextCursorOf } from './gateway-client.ts';
+import { readNextCursor } from './gateway-client.ts';
 import { duration, relativeTime } from './relative-time.ts';
 import { formatRoute, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
@@ -47,14 +47,14 @@ describe('parseRoute', () => {
   });
 });
 
-describe('nextCursorOf', () => {
+describe('readNextCursor', () => {
   it('finds the cursor of the next page among other links', () => {
-    expect(nextCursorOf('</api/sessions?limit=2>; rel="first", </api/sessions?limit=2&cursor=a%2Cb>; rel="next"')).toBe('a,b');
+    expect(readNextCursor('</api/sessions?limit=2>; rel="first", </api/sessions?limit=2&cursor=a%2Cb>; rel="next"')).toBe('a,b');
   });
 
   it('finds none without a next page', () => {
-    expect(nextCursorOf(null)).toBeNull();
-    expect(nextCursorOf('</api/sessions>; rel="first"')).toBeNull();
+    expect(readNextCursor(null)).toBeNull();
+    expect(readNextCursor('</api/sessions>; rel="first"')).toBeNull();
   });
 });
 

@@ -4,7 +4,8 @@ import { explain } from '../../src/chat/chat-failure.ts';
 import { GatewayClient } from '../../src/chat/gateway-client.ts';
 import { Button } from './parts/button.tsx';
 import { LogoIcon, SpinnerIcon } from './parts/icons.tsx';
-import type { SignedIn } from './signed-in.ts';
+import { z } from 'zod';
+import { forgetAll, keep, readKept } from './parts/browser-storage.ts';
 
 /** Asks for something that every key but one for cs alone may see. */
 async function tryKey(key: string): Promise<SignedIn | string> {
@@ -81,4 +82,28 @@ export function SignIn({ notice, onSignedIn }: SignInProps): ReactNode {
       </form>
     </main>
   );
+}
+
+/** What the key may do, as far as the page found out: a key for cs alone cannot list conversations. */
+const SignedIn = z.object({ key: z.string(), reach: z.enum(['tenant', 'cs']) });
+export type SignedIn = z.infer<typeof SignedIn>;
+
+const name = 'concierge.signed-in';
+
+/** The key of this tab. It is kept for the tab's life only, and nowhere else. */
+export function loadSignedIn(): SignedIn | null {
+  try {
+    return SignedIn.parse(JSON.parse(readKept('sessionStorage', name) ?? 'null'));
+  } catch {
+    return null;
+  }
+}
+
+export function saveSignedIn(signedIn: SignedIn): void {
+  keep('sessionStorage', name, JSON.stringify(signedIn));
+}
+
+/** Signing out leaves nothing of the tenant in the tab. */
+export function forgetSignedIn(): void {
+  forgetAll('sessionStorage');
 }

@@ -1,21 +1,18 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Conversation } from '../../../src/chat/conversation.ts';
-import { nameOfSender, type ConversationState } from '../../../src/chat/conversation-state.ts';
+import { readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
-import { AgentBadge, channelLabel } from '../parts/agent-badge.tsx';
-import { AgentChoice } from '../parts/agent-choice.tsx';
+import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
-import { DemoNotice } from '../demo-notice.tsx';
-import { HandoffBanner } from './handoff-banner.tsx';
+import { HandoffBanner, useHandover, useWaitingList } from '../sessions/handoff.tsx';
 import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
-import type { SignedIn } from '../signed-in.ts';
-import { useTheme } from '../parts/theme.ts';
+import type { SignedIn } from '../sign-in.tsx';
 import { useConversation, useConversationState } from './use-conversation.ts';
-import { useWaitingList } from '../sessions/use-handoffs.ts';
-import { useHandover } from '../sessions/use-handover.ts';
 import { goTo, useRoute } from '../use-route.ts';
+import { useQuery } from '@tanstack/react-query';
+import { keep, readKept } from '../parts/browser-storage.ts';
 
 export interface ChatPageProps {
   readonly gateway: GatewayClient;
@@ -123,7 +120,7 @@ function WhoTalks({ state: { agent, sender, channel } }: { readonly state: Conve
     <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
-          {sender === null ? '' : `as ${nameOfSender(sender)} · `}
+          {sender === null ? '' : `as ${readSenderName(sender)} · `}
           {channelLabel(channel)}
         </span>
       )}
@@ -198,4 +195,60 @@ function ThemeButton(): ReactNode {
       {theme === 'system' ? <DeviceIcon /> : theme === 'light' ? <SunIcon /> : <MoonIcon />}
     </IconButton>
   );
+}
+
+/**
+ * Shown when no model is set up and the built-in demo model answers. A key for cs alone may not ask; there every reply
+ * states it.
+ */
+function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; readonly canAsk: boolean }): ReactNode {
+  const tenant = useQuery({
+    queryKey: ['tenant'],
+    enabled: canAsk,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => gateway.readTenant(signal),
+  });
+  if (tenant.data?.demoModel !== true) return null;
+  return (
+    <p role="status" className="border-b bg-muted px-3 py-2 text-xs text-muted-foreground sm:px-5">
+      The built-in demo model answers: no model provider is set up. Its replies are canned. Put a provider and its key into providers.json
+      and restart the service.
+    </p>
+  );
+}
+
+type Theme = 'system' | 'light' | 'dark';
+
+const THEME_NAME = 'concierge.theme';
+const systemDark = matchMedia('(prefers-color-scheme: dark)');
+const themes: readonly Theme[] = ['system', 'light', 'dark'];
+
+function readTheme(): Theme {
+  const kept = readKept('localStorage', THEME_NAME);
+  return themes.find((theme) => theme === kept) ?? 'system';
+}
+
+function applyTheme(theme: Theme): void {
+  const dark = theme === 'dark' || (theme === 'system' && systemDark.matches);
+  document.documentElement.dataset['theme'] = dark ? 'dark' : 'light';
+}
+
+/**
+ * The chosen theme, and a function that goes on to the next one. `system` follows the device, also while the page is
+ * open.
+ */
+function useTheme(): [Theme, () => void] {
+  const [theme, setTheme] = useState(readTheme);
+  useEffect(() => {
+    keep('localStorage', THEME_NAME, theme);
+    const follow = (): void => {
+      applyTheme(theme);
+    };
+    follow();
+    systemDark.addEventListener('change', follow);
+    return () => {
+      systemDark.removeEventListener('change', follow);
+    };
+  }, [theme]);
+  return [theme, () => setTheme(themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system')];
 }

@@ -4,8 +4,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from '../parts/icons.tsx';
-import { useAttachments, type Attachments } from './use-attachments.ts';
-import { useFileDrop } from './use-file-drop.ts';
+import { useAttachments, type Attachments, useFileDrop } from './use-attachments.ts';
 import { useGrowingField } from './use-growing-field.ts';
 
 /** From here on the length is shown. */

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import { isUnderWay } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
-import { nameOfSender, type ConversationState } from '../../../src/chat/conversation-state.ts';
+import { readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
 import { Composer, type Draft } from './composer.tsx';
@@ -69,7 +69,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
 
 function placeholderFor({ agent, sender, isCustomers }: ConversationState): string {
   if (isCustomers) return 'A customer’s conversation: take it over to answer.';
-  return agent === 'cs' ? `Write as ${sender === null ? 'a customer' : nameOfSender(sender)}…` : 'Write to your agent…';
+  return agent === 'cs' ? `Write as ${sender === null ? 'a customer' : readSenderName(sender)}…` : 'Write to your agent…';
 }
 
 interface ConversationBodyProps {

@@ -3,32 +3,32 @@ import { Streamdown, type Components, type ControlsConfig, type ExtraProps } fro
 import { ExternalIcon, ImageIcon } from '../parts/icons.tsx';
 
 /** Where a link leads, when a reader may be sent there. */
-function addressOf(text: unknown): URL | null {
+function parseAddress(text: unknown): URL | null {
   if (typeof text !== 'string' || !URL.canParse(text)) return null;
   const address = new URL(text);
   return ['http:', 'https:', 'mailto:'].includes(address.protocol) ? address : null;
 }
 
-function placeOf(address: URL): string {
+function describeTarget(address: URL): string {
   return address.protocol === 'mailto:' ? address.pathname : address.host;
 }
 
 /** Only a label that is an address of that very place: a host's name may stand anywhere inside another address. */
-function isAddressOf(label: ReactNode, address: URL): boolean {
+function isSameAddress(label: ReactNode, address: URL): boolean {
   if (typeof label !== 'string') return false;
   const text = label.trim();
-  if (address.protocol === 'mailto:') return text === placeOf(address);
-  if (text === placeOf(address)) return true;
-  const shown = addressOf(text);
+  if (address.protocol === 'mailto:') return text === describeTarget(address);
+  if (text === describeTarget(address)) return true;
+  const shown = parseAddress(text);
   return shown !== null && shown.host === address.host && shown.username === '' && shown.password === '';
 }
 
 /** A link shows where it leads, because the words of a model's link may say anything. */
 function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
-  const address = addressOf(href);
+  const address = parseAddress(href);
   if (address === null) return <span>{children}</span>;
-  const place = placeOf(address);
-  const says = isAddressOf(children, address);
+  const place = describeTarget(address);
+  const says = isSameAddress(children, address);
   return (
     <a
       href={address.href}
@@ -45,7 +45,7 @@ function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
 
 /** A picture in a model's text could leak the conversation to its server: it is a link until the user opens it. */
 function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
-  const address = addressOf(src);
+  const address = parseAddress(src);
   const name = alt === undefined || alt === '' ? 'Image' : alt;
   if (address === null) return <span className="text-muted-foreground">[{name}]</span>;
   return (
@@ -58,7 +58,7 @@ function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
     >
       <ImageIcon className="size-4 shrink-0 text-muted-foreground" />
       <span className="truncate">{name}</span>
-      <span className="truncate text-xs text-muted-foreground">{placeOf(address)}</span>
+      <span className="truncate text-xs text-muted-foreground">{describeTarget(address)}</span>
       <ExternalIcon className="size-3.5 shrink-0 text-muted-foreground" />
     </a>
   );

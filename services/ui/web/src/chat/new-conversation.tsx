@@ -1,8 +1,8 @@
 import { channelNames, limits } from '@concierge/contract';
 import { useId, useState, type ReactNode } from 'react';
 import type { Contact } from '../../../src/chat/conversation.ts';
-import { nameOfSender, playedSender } from '../../../src/chat/conversation-state.ts';
-import { channelLabel } from '../parts/agent-badge.tsx';
+import { readSenderName, playedSender } from '../../../src/chat/conversation-state.ts';
+import { channelLabel } from '../parts/choice.tsx';
 
 interface Introduction {
   readonly title: string;
@@ -28,7 +28,7 @@ const introductions: Readonly<Record<string, Introduction>> = {
   },
 };
 
-function introductionOf(agent: string): Introduction {
+function introduce(agent: string): Introduction {
   const about = `An agent of your own: agents/${agent}.md says what it is for and what it may use.`;
   return introductions[agent] ?? { title: `Talk to ${agent}`, about, openings: ['What can you do for me?'] };
 }
@@ -43,7 +43,7 @@ export interface NewConversationProps {
 /** What an empty conversation shows: who will answer, as whom one talks, and how to begin. */
 export function NewConversation({ agent, contact, onContact, onOpening }: NewConversationProps): ReactNode {
   const isCs = agent === 'cs';
-  const { title, about, openings } = introductionOf(agent);
+  const { title, about, openings } = introduce(agent);
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto flex min-h-full max-w-xl flex-col justify-center px-5 py-8">
@@ -89,7 +89,7 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
           className={field}
           placeholder="Anonymous visitor"
           maxLength={limits.senderMaxCharacters - (playedSender(' ')?.length ?? 0) + 1}
-          value={nameOfSender(shown.sender ?? '')}
+          value={readSenderName(shown.sender ?? '')}
           onChange={(event) => change({ sender: playedSender(event.target.value) })}
         />
       </div>

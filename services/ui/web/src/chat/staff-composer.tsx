@@ -1,8 +1,7 @@
-import { ConciergeError } from '@concierge/client';
+import { ConciergeError, randomKey } from '@concierge/client';
 import { codePoints, limits } from '@concierge/contract';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
-import { randomName } from '../parts/browser-wait.ts';
 import { IconButton } from '../parts/button.tsx';
 import { StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { useGrowingField } from './use-growing-field.ts';
@@ -26,7 +25,7 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
 
   const send = async (): Promise<void> => {
     if (!sendable) return;
-    key.current ??= randomName();
+    key.current ??= randomKey();
     setSending(true);
     setProblem(null);
     try {

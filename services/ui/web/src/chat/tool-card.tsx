@@ -1,5 +1,5 @@
 import { memo, type ReactNode } from 'react';
-import type { ToolPart } from '../../../src/chat/chat-turn.ts';
+import type { ToolPart } from '@concierge/client';
 import { duration } from '../../../src/chat/relative-time.ts';
 import { CopyButton } from '../parts/button.tsx';
 import { AlertIcon, CheckIcon, ChevronIcon, SpinnerIcon } from '../parts/icons.tsx';
@@ -11,14 +11,14 @@ const states = {
 } as const;
 
 /** The call in a few words: its first argument that is one; while it runs and writes output, its last words. */
-function summaryOf({ input, status, progress }: ToolPart): string {
+function summarise({ input, status, progress }: ToolPart): string {
   const lastLine = status === 'running' ? progress.trimEnd().split('\n').at(-1) : undefined;
   if (lastLine !== undefined && lastLine !== '') return lastLine.slice(-160);
   const first = Object.values(input).find((value) => typeof value === 'string' || typeof value === 'number');
   return first === undefined ? '' : String(first).replaceAll(/\s+/gu, ' ').slice(0, 160);
 }
 
-function resultOf({ status, output, progress }: ToolPart): string {
+function describeResult({ status, output, progress }: ToolPart): string {
   if (output !== null) return output === '' ? '(nothing)' : output;
   if (progress !== '') return progress;
   return status === 'running' ? '…' : '(no result was recorded)';
@@ -36,7 +36,7 @@ export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPa
           <span className="sr-only">{label}</span>
         </span>
         <span className="shrink-0 font-mono text-[0.8125rem] font-medium">{part.name}</span>
-        <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summaryOf(part)}</span>
+        <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summarise(part)}</span>
         {part.durationMs !== null && (
           <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>
         )}
@@ -45,7 +45,7 @@ export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPa
         <ToolText title="Input" text={JSON.stringify(part.input, null, 2)} />
         <ToolText
           title={part.status === 'error' ? 'Error' : 'Output'}
-          text={resultOf(part)}
+          text={describeResult(part)}
           tone={part.status === 'error' ? 'text-danger' : ''}
         />
         {part.truncated && <p className="text-xs text-muted-foreground">The output was longer; this is its beginning.</p>}

@@ -1,5 +1,6 @@
+import { replyText } from '@concierge/client';
 import { useCallback, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
-import { hasEnded, isUnderWay, replyText, type ChatTurn } from '../../../src/chat/chat-turn.ts';
+import { hasEnded, isUnderWay, type ChatTurn } from '../../../src/chat/chat-turn.ts';
 import { DownIcon } from '../parts/icons.tsx';
 import { TurnCard, type TurnActions } from './turn-card.tsx';
 

@@ -1,7 +1,8 @@
+import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
 import { memo, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
-import { hasEnded, replyText, type ChatTurn, type Question, type ReplyPart } from '../../../src/chat/chat-turn.ts';
+import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import { exactTime } from '../../../src/chat/relative-time.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, CopyButton } from '../parts/button.tsx';
@@ -117,7 +118,7 @@ function Part({ part, streaming }: { readonly part: ReplyPart; readonly streamin
 }
 
 /** What is going on while nothing can be read. */
-function progressOf({ state, parts, stopping, isFromStaff }: ChatTurn): string | null {
+function describeProgress({ state, parts, stopping, isFromStaff }: ChatTurn): string | null {
   if (stopping) return 'Stopping…';
   if (state.at === 'sending') return 'Sending…';
   if (state.at === 'waiting') return isFromStaff ? 'Sending…' : 'Waiting for the agent…';
@@ -128,7 +129,11 @@ function progressOf({ state, parts, stopping, isFromStaff }: ChatTurn): string |
 
 function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
   const text =
-    turn.link === 'reconnecting' && !hasEnded(turn) ? 'Connection lost. Reconnecting…' : turn.link === 'lost' ? null : progressOf(turn);
+    turn.link === 'reconnecting' && !hasEnded(turn)
+      ? 'Connection lost. Reconnecting…'
+      : turn.link === 'lost'
+        ? null
+        : describeProgress(turn);
   if (text === null) return null;
   return (
     <p className="flex items-center gap-2 py-1 text-sm text-muted-foreground">

@@ -1,9 +1,8 @@
-import { ConciergeError } from '@concierge/client';
+import { ConciergeError, randomKey } from '@concierge/client';
 import { limits, type UploadRef } from '@concierge/contract';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState, useEffectEvent } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
-import { randomName } from '../parts/browser-wait.ts';
 
 /** uploading → ready or failed. */
 export interface Attachment {
@@ -45,7 +44,7 @@ export function useAttachments(gateway: GatewayClient): Attachments {
 
   const start = useCallback(
     (file: File): Attachment => {
-      const key = randomName();
+      const key = randomKey();
       const preview = file.type.startsWith('image/') ? URL.createObjectURL(file) : null;
       const problem = refused(file);
       if (problem !== null) return { key, file, preview, upload: { at: 'failed', problem } };
@@ -86,4 +85,49 @@ export function useAttachments(gateway: GatewayClient): Attachments {
       return refs;
     },
   };
+}
+
+function carriesFiles(event: DragEvent): boolean {
+  return event.dataTransfer?.types.includes('Files') === true;
+}
+
+/** Takes files dropped anywhere on the page. Returns whether some are being dragged over it. */
+export function useFileDrop(onFiles: (files: File[]) => void): boolean {
+  const [dragging, setDragging] = useState(false);
+  const take = useEffectEvent(onFiles);
+  useEffect(() => {
+    const listeners = new AbortController();
+    const listen = { signal: listeners.signal };
+    addEventListener(
+      'dragover',
+      (event) => {
+        if (!carriesFiles(event)) return;
+        event.preventDefault();
+        setDragging(true);
+      },
+      listen,
+    );
+    addEventListener(
+      'dragleave',
+      (event) => {
+        // Left the window, not merely one element of it.
+        if (event.relatedTarget === null) setDragging(false);
+      },
+      listen,
+    );
+    addEventListener(
+      'drop',
+      (event) => {
+        setDragging(false);
+        if (!carriesFiles(event)) return;
+        event.preventDefault();
+        take([...(event.dataTransfer?.files ?? [])]);
+      },
+      listen,
+    );
+    return () => {
+      listeners.abort();
+    };
+  }, []);
+  return dragging;
 }

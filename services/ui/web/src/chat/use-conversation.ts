@@ -1,3 +1,4 @@
+import { randomKey } from '@concierge/client';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { Conversation } from '../../../src/chat/conversation.ts';
@@ -6,8 +7,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
-import { randomName, waitForBetter } from '../parts/browser-wait.ts';
-import { loadSignedIn, type SignedIn } from '../signed-in.ts';
+import { loadSignedIn, type SignedIn } from '../sign-in.tsx';
 import { replaceRoute } from '../use-route.ts';
 
 /** What is still being handed in when the user signs out must not leave its words in the tab. */
@@ -18,6 +18,20 @@ const saved = new SavedTurnStore({
   },
   removeItem: (name) => keep('sessionStorage', name, null),
 });
+
+/** Resolves after the time, or as soon as the browser is online again or the tab is looked at, or when aborted. */
+async function waitForBetter(ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const listen = { signal: over.signal };
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    over.signal.addEventListener('abort', () => clearTimeout(timer));
+    addEventListener('online', () => resolve(), listen);
+    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && resolve(), listen);
+    signal.addEventListener('abort', () => resolve(), listen);
+  });
+  over.abort();
+}
 
 function shows(state: ConversationState, route: Route): boolean {
   return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;
@@ -45,7 +59,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Sig
       restore: first,
       keepEnded: reach === 'cs',
       wait: waitForBetter,
-      newKey: randomName,
+      newKey: randomKey,
       now: () => new Date(),
       onContact: (contactId) => {
         replaceRoute({ page: 'conversation', contactId });

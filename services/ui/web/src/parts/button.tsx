@@ -1,5 +1,4 @@
 import { useEffect, useState, type ComponentProps, type ReactNode } from 'react';
-import { copyText } from '../chat/copy-text.ts';
 import { CheckIcon, CopyIcon } from './icons.tsx';
 
 type ButtonTone = 'primary' | 'plain' | 'danger' | 'quiet';
@@ -71,4 +70,21 @@ export function CopyButton({
       {outcome === 'copied' ? <CheckIcon className="size-3.5 text-ok" /> : <CopyIcon className="size-3.5" />}
     </IconButton>
   );
+}
+
+/**
+ * Puts text on the clipboard; also where the page is not served securely and the clipboard's own interface is missing.
+ */
+async function copyText(text: string): Promise<void> {
+  if (isSecureContext) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'sr-only';
+  document.body.append(area);
+  area.select();
+  document.execCommand('copy'); // eslint-disable-line typescript/no-deprecated -- the only way without a secure context
+  area.remove();
 }

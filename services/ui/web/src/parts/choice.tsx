@@ -1,4 +1,8 @@
 import type { ReactNode } from 'react';
+import { channelDefinitions, isMessagingChannel, type ChannelName } from '@concierge/contract';
+import { useQuery } from '@tanstack/react-query';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import type { SignedIn } from '../sign-in.tsx';
 
 export interface ChoiceProps<Value extends string> {
   readonly label: string;
@@ -29,5 +33,49 @@ export function Choice<Value extends string>({ label, value, options, onChange }
         </label>
       ))}
     </fieldset>
+  );
+}
+
+export function channelLabel(channel: ChannelName): string {
+  return isMessagingChannel(channel) ? channelDefinitions[channel].label : 'Web';
+}
+
+export function AgentBadge({ agent }: { readonly agent: string }): ReactNode {
+  const tone = agent === 'admin' ? 'bg-primary-soft text-primary' : 'bg-muted text-muted-foreground ring-1 ring-border ring-inset';
+  return <span className={`rounded px-1.5 py-px text-[0.6875rem] leading-4 font-medium ${tone}`}>{agent}</span>;
+}
+
+interface AgentChoiceProps {
+  readonly gateway: GatewayClient;
+  readonly reach: SignedIn['reach'];
+  readonly agent: string;
+  readonly onAgent: (agent: string) => void;
+}
+
+/**
+ * The agent that answers: one of the two built-in agents side by side, or any of a list where the tenant has agents of
+ * its own.
+ */
+export function AgentChoice({ gateway, reach, agent, onAgent }: AgentChoiceProps): ReactNode {
+  const agents = useQuery({ queryKey: ['agents'], enabled: reach === 'tenant', queryFn: async ({ signal }) => gateway.listAgents(signal) });
+  const own = (agents.data ?? []).filter(({ builtIn, problem }) => !builtIn && problem === null);
+  const builtIn = [
+    { value: 'admin', label: 'Admin', disabled: reach === 'cs' },
+    { value: 'cs', label: 'Customer' },
+  ];
+  if (own.length === 0) return <Choice label="Agent" value={agent} options={builtIn} onChange={onAgent} />;
+  return (
+    <select
+      aria-label="Agent"
+      className="h-8 w-full rounded-lg border border-input bg-background px-2 text-[0.8125rem]"
+      value={agent}
+      onChange={(event) => onAgent(event.target.value)}
+    >
+      {[...builtIn, ...own.map(({ name }) => ({ value: name, label: name }))].map(({ value, label }) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
   );
 }

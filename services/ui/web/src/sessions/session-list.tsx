@@ -6,12 +6,11 @@ import { explain } from '../../../src/chat/chat-failure.ts';
 import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
 import { exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
-import { AgentBadge, channelLabel } from '../parts/agent-badge.tsx';
+import { AgentBadge, channelLabel, Choice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
 import { StaffIcon, TrashIcon } from '../parts/icons.tsx';
-import { Choice } from '../parts/choice.tsx';
-import { WaitingSection } from './waiting-section.tsx';
+import { WaitingSection } from './handoff.tsx';
 
 const PAGE_SIZE = 30;
 const CLOCK_MS = 30_000;

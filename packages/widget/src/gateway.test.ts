@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { readConversation, readKept, readLook, subjectOf } from './read-json.ts';
-import { inkOn, stylesOf } from './styles.ts';
+import { readKept, readSubject } from './browser-memory.ts';
+import { readConversation, readLook } from './gateway.ts';
+import { buildStyles, inkOn } from './styles.ts';
 
 describe('what the service or the browser’s storage holds', () => {
   it('is read as far as it is understood', () => {
@@ -19,12 +20,12 @@ describe('what the service or the browser’s storage holds', () => {
   it('never becomes style: a colour is a colour', () => {
     const { appearance } = readLook({ appearance: { colour: '#fff;}body{display:none', position: 'top' } });
     expect(appearance).toMatchObject({ colour: '#2457d6', position: 'right' });
-    expect(stylesOf(appearance)).toContain('--on-accent: #fff');
+    expect(buildStyles(appearance)).toContain('--on-accent: #fff');
   });
 
   it('names the subject of a token, and none for what is no token', () => {
-    expect(subjectOf(`${Buffer.from('{"sub":"ann?>"}').toString('base64url')}.x`)).toBe('ann?>');
-    expect(['', 'x', '.', '!.!'].map(subjectOf)).toEqual(['', '', '', '']);
+    expect(readSubject(`${Buffer.from('{"sub":"ann?>"}').toString('base64url')}.x`)).toBe('ann?>');
+    expect(['', 'x', '.', '!.!'].map(readSubject)).toEqual(['', '', '', '']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TurnEvent, VisitorEvent } from '@concierge/contract';
-import { ReplyText } from './reply-text.ts';
+import { ReplyText } from './reply.ts';
 
 const delta = (words: string): TurnEvent => ({ type: 'text_delta', data: { delta: words } });
 const step: VisitorEvent = { type: 'step', data: {} };

@@ -4,9 +4,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { eventually, freePort, temporaryDirectory } from '@concierge/testing';
 import { ownEnvironment } from '../config.ts';
-import { residentBytes } from '../process-figures.ts';
-import { descendantsOf } from '../process-tree.ts';
+import { residentBytes, listDescendants, collectGarbage } from '../process-figures.ts';
 import { absoluteRow, type Row } from '../row.ts';
+import type { Bench } from '../bench.ts';
+import { startProduct, type Product } from '../contestants.ts';
+import { LoadDriver } from '../load/load-driver.ts';
+import { paces } from '../model.ts';
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const READY_TIMEOUT_MS = 120_000;
@@ -22,7 +25,7 @@ export async function measureIdleStart(): Promise<Row[]> {
   const parts = new Map<string, number>();
   const seconds = await startOnce(folder.path, async (pid) => {
     await wait(SETTLE_MS);
-    for (const child of descendantsOf(pid)) parts.set(nameOf(child.command), residentBytes(child.pid) / MEBIBYTE);
+    for (const child of listDescendants(pid)) parts.set(readName(child.command), residentBytes(child.pid) / MEBIBYTE);
   });
   const all = [...parts.values()].reduce((sum, mebibytes) => sum + mebibytes, 0);
   return [
@@ -55,8 +58,39 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-function nameOf(command: string): string {
+function readName(command: string): string {
   return (
     /services\/(?<service>\w+)\/src\/main\.ts/u.exec(command)?.groups?.['service'] ?? command.split(' ')[0]?.split('/').at(-1) ?? command
   );
+}
+
+const KIBIBYTE = 1024;
+const steps = [1000, 5000] as const;
+
+/** What an open event stream, of a turn that waits for the model, costs the gateway. */
+export async function measureIdleStreams(bench: Bench): Promise<Row[]> {
+  await using product = await startProduct(bench.model, { env: { NODE_OPTIONS: '--inspect-port=0' } });
+  await using holder = await LoadDriver.start();
+  await bench.full(product, { concurrency: 64, measureMs: 500, warmUpTurns: 1000 });
+  await bench.model.setPace(paces.never);
+  const rows: Row[] = [];
+  const before = await settledBytes(product);
+  let open = 0;
+  for (const count of steps) {
+    await holder.hold({ port: product.target.port, apiKeys: product.target.apiKeys, count: count - open });
+    open = count;
+    const each = ((await settledBytes(product)) - before) / count / KIBIBYTE;
+    const bound = count === steps.at(-1) ? { atMost: 12 } : null;
+    rows.push(
+      absoluteRow({ measure: `gateway memory per idle stream, ${count.toLocaleString('en')} open`, unit: 'KiB', product: each }, bound),
+    );
+  }
+  return rows;
+}
+
+async function settledBytes({ system, gatewayPid }: Product): Promise<number> {
+  const [gateway] = system.gateways;
+  if (gateway === undefined) throw new Error('there is no gateway');
+  await collectGarbage(gateway, async () => system.readServiceLog(gateway.name));
+  return residentBytes(gatewayPid);
 }

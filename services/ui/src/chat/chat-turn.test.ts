@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { replyText } from '@concierge/client';
 import type { TurnEvent } from '@concierge/contract';
-import { applyEvent } from './apply-event.ts';
-import { hasEnded, newTurn, replyText, type ChatTurn } from './chat-turn.ts';
+
+import { applyEvent, hasEnded, newTurn, type ChatTurn } from './chat-turn.ts';
 
 const session: TurnEvent = { type: 'session', data: { contact_id: 'c', turnId: 't1' } };
 const say = (delta: string): TurnEvent => ({ type: 'text_delta', data: { delta } });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { replyText } from '@concierge/client';
 import type { SessionView, TurnView } from '@concierge/contract';
-import { mergeTurns, withStored } from './conversation-state.ts';
-import { newTurn, replyText } from './chat-turn.ts';
-import { turnsOfSession } from './turns-of-session.ts';
+import { mergeTurns, withStored, toStoredTurns } from './conversation-state.ts';
+import { newTurn } from './chat-turn.ts';
 
 const at = '2026-11-20T12:00:00.000Z';
 type Message = SessionView['messages'][number];
@@ -39,10 +39,10 @@ function view(id: string, status: TurnView['status'], acceptedAt = at): TurnView
   };
 }
 
-describe('turnsOfSession', () => {
+describe('toStoredTurns', () => {
   it('recognises what staff wrote in the agent’s place', () => {
     const by = { kind: 'key', keyId: 'anna' } as const;
-    const turns = turnsOfSession(
+    const turns = toStoredTurns(
       sessionWith(question('t1', 'Hello?'), { ...answer('t2', 'Anna here.'), by }, answer('t3', 'The agent again.')),
     );
     expect(turns.map(({ isFromStaff }) => isFromStaff)).toEqual([false, true, false]);
@@ -52,7 +52,7 @@ describe('turnsOfSession', () => {
   });
 
   it('groups messages by turn, with tool results in their calls', () => {
-    const [turn] = turnsOfSession(
+    const [turn] = toStoredTurns(
       sessionWith(
         question('t1', 'Who am I?'),
         { ...answer('t1', 'Let me look.'), toolCalls: [{ id: 'a', name: 'read', arguments: '{"path":"USER.md"}' }] },
@@ -69,12 +69,12 @@ describe('turnsOfSession', () => {
   });
 
   it('shows arguments that are no JSON as they were written', () => {
-    const [turn] = turnsOfSession(sessionWith({ ...answer('t1', ''), toolCalls: [{ id: 'a', name: 'read', arguments: '{"path"' }] }));
+    const [turn] = toStoredTurns(sessionWith({ ...answer('t1', ''), toolCalls: [{ id: 'a', name: 'read', arguments: '{"path"' }] }));
     expect(turn?.parts).toEqual([expect.objectContaining({ input: { arguments: '{"path"' }, status: 'error' })]);
   });
 
   it('adds usage and reason where the service still lists the turn', () => {
-    const turns = turnsOfSession(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'), answer('t2', 'd')), [
+    const turns = toStoredTurns(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'), answer('t2', 'd')), [
       view('t2', 'done'),
     ]);
     expect(turns.map((turn) => turn.state)).toEqual([
@@ -119,7 +119,7 @@ describe('mergeTurns', () => {
 describe('withStored', () => {
   it('puts earlier turns first and leaves a turn under way as it is', () => {
     const running = newTurn({ key: 'k', turnId: 't2', state: { at: 'running' }, parts: [{ kind: 'text', text: 'live' }] });
-    const turns = withStored([running], turnsOfSession(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'))));
+    const turns = withStored([running], toStoredTurns(sessionWith(question('t1', 'a'), answer('t1', 'b'), question('t2', 'c'))));
     expect(turns.map((turn) => turn.turnId)).toEqual(['t1', 't2']);
     expect(turns[1]).toBe(running);
   });
@@ -131,7 +131,7 @@ describe('withStored', () => {
       state: { at: 'done', finishReason: 'stop', usage: null },
       parts: [{ kind: 'text', text: 'told' }],
     });
-    const [turn] = withStored([ended], turnsOfSession(sessionWith(question('t1', 'asked elsewhere'), answer('t1', 'stored'))));
+    const [turn] = withStored([ended], toStoredTurns(sessionWith(question('t1', 'asked elsewhere'), answer('t1', 'stored'))));
     expect(turn).toMatchObject({ key: 'k', question: { text: 'asked elsewhere' } });
     expect(turn && replyText(turn)).toBe('told');
   });

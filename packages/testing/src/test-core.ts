@@ -1,0 +1,61 @@
+import { openCore, type Core, type CoreConfig } from '@concierge/core';
+import type { RedisRole } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { TurnReconciler } from '@concierge/turn';
+import { silentLog } from './index-backends.ts';
+import { TestRedis } from './redis-server.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
+import { testSecrets } from './test-tenants.ts';
+
+export interface TestCoreOptions extends Partial<Omit<CoreConfig, 'redisUrl'>> {
+  readonly role?: RedisRole;
+}
+
+/** What every service is built on, as `openCore` opens it, over a Redis and files of a test's own. */
+export class TestCore implements AsyncDisposable {
+  readonly server: TestRedis;
+  readonly dataDir: string;
+  /** The objects of one process. */
+  readonly core: Core;
+  readonly #config: CoreConfig;
+  readonly #stack: AsyncDisposableStack;
+
+  private constructor({ server, core, config, stack }: { server: TestRedis; core: Core; config: CoreConfig; stack: AsyncDisposableStack }) {
+    this.server = server;
+    this.dataDir = config.dataDir;
+    this.core = core;
+    this.#config = config;
+    this.#stack = stack;
+  }
+
+  /** Redis is ready for turns, as after a reconciler's first run. */
+  static async start({ role = 'worker', ...changes }: TestCoreOptions = {}): Promise<TestCore> {
+    await using opened = new AsyncDisposableStack();
+    const dataDir = changes.dataDir ?? opened.use(await temporaryDirectory()).path;
+    const server = opened.use(await TestRedis.start());
+    const config = { databaseUrl: undefined, failpoints: '', ...testSecrets, ...changes, dataDir, redisUrl: server.url };
+    const core = await openCore(config, opened, { role, log: silentLog });
+    await newReconciler(core).reconcile();
+    return new TestCore({ server, core, config, stack: opened.move() });
+  }
+
+  /** The objects of another process over the same Redis and files. */
+  async another(role: RedisRole = 'worker'): Promise<Core> {
+    return openCore(this.#config, this.#stack, { role, log: silentLog });
+  }
+
+  /** The tenant, which is made when it is asked for first. */
+  async scope(id = 'acme'): Promise<TenantScope> {
+    const { tenants } = this.core;
+    return tenants.open(id).catch(async () => tenants.create(id));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+/** Compares this process' tenants with Redis; `start` repeats it as a worker does, and `stop` ends that. */
+export function newReconciler({ redis, queue, tenants }: Core): TurnReconciler {
+  return new TurnReconciler({ redis, ...queue, tenants, log: silentLog });
+}

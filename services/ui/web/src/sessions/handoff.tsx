@@ -1,0 +1,225 @@
+import { ConciergeError } from '@concierge/client';
+import type { HandoffState, WaitingHandoff } from '@concierge/contract';
+import { useMutation, useQueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useEffect, type ReactNode } from 'react';
+import { explain } from '../../../src/chat/chat-failure.ts';
+import { hasEnded } from '../../../src/chat/chat-turn.ts';
+import type { Conversation } from '../../../src/chat/conversation.ts';
+import type { ConversationState } from '../../../src/chat/conversation-state.ts';
+import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gateway-client.ts';
+import type { SignedIn } from '../sign-in.tsx';
+import { clockTime, exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
+import { Button } from '../parts/button.tsx';
+import { StaffIcon } from '../parts/icons.tsx';
+import { formatRoute } from '../../../src/chat/route.ts';
+import { channelLabel } from '../parts/choice.tsx';
+
+export interface HandoffActions {
+  readonly takeOver: () => void;
+  readonly giveBack: () => void;
+  readonly isBusy: boolean;
+  readonly problem: string | null;
+}
+
+/** Passes the conversation on, and looks at once at what has become of it. */
+function useHandoffActions(gateway: GatewayClient, sessionId: string): HandoffActions {
+  const queries = useQueryClient();
+  const onSettled = async (): Promise<void> => {
+    await Promise.all([
+      queries.invalidateQueries({ queryKey: ['handoff', sessionId] }),
+      queries.invalidateQueries({ queryKey: ['handoffs'] }),
+    ]);
+  };
+  const taking = useMutation({ mutationFn: async () => gateway.takeOver(sessionId), onSettled });
+  const giving = useMutation({ mutationFn: async () => gateway.giveBack(sessionId), onSettled });
+  const error: unknown = taking.error ?? giving.error;
+  return {
+    takeOver: () => taking.mutate(),
+    giveBack: () => giving.mutate(),
+    isBusy: taking.isPending || giving.isPending,
+    problem: error === null ? null : explain(ConciergeError.from(error)),
+  };
+}
+
+export interface HandoverOptions {
+  readonly gateway: GatewayClient;
+  readonly conversation: Conversation;
+  readonly state: ConversationState;
+  readonly reach: SignedIn['reach'];
+}
+
+export interface Handover {
+  readonly handoff: HandoffState;
+  readonly actions: HandoffActions;
+  /** Whether staff could take it over. */
+  readonly isHandable: boolean;
+}
+
+const withAgent: HandoffState = { isPaused: false, handoff: null };
+
+/** Who has the conversation that is shown; while that is staff, the contact's messages are shown as they come. */
+export function useHandover({ gateway, conversation, state, reach }: HandoverOptions): Handover {
+  const { contactId, agent, turns } = state;
+  // The owner already takes part in a conversation of their own; the service does not know a conversation without a
+  // stored turn.
+  const isHandable = reach === 'tenant' && agent !== 'admin' && turns.some((turn) => turn.turnId !== null && hasEnded(turn));
+  const { data, dataUpdatedAt } = useHandoff(gateway, isHandable ? contactId : null);
+  const actions = useHandoffActions(gateway, contactId ?? '');
+  const handoff = isHandable ? (data?.value ?? withAgent) : withAgent;
+  const { isPaused } = handoff;
+  useEffect(() => {
+    if (isPaused) void conversation.refresh();
+  }, [conversation, isPaused, dataUpdatedAt]);
+  return { handoff, actions, isHandable };
+}
+
+interface HandoffBannerProps {
+  readonly state: HandoffState;
+  readonly actions: HandoffActions;
+}
+
+/** Shows that staff has the conversation, why and until when; nothing while the agent has it. */
+export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode {
+  if (!state.isPaused && actions.problem === null) return null;
+  return (
+    <section aria-label="Handed over" className="border-b bg-warn-soft px-4 py-2.5 text-sm sm:px-6">
+      {state.isPaused && (
+        <div className="mx-auto flex max-w-3xl flex-wrap items-center gap-x-3 gap-y-2">
+          <StaffIcon className="size-4 shrink-0 text-warn" />
+          <p className="min-w-48 flex-1 [overflow-wrap:anywhere]">
+            <strong className="font-semibold text-warn">A person has this conversation.</strong> <Why state={state} />
+          </p>
+          <Button disabled={actions.isBusy} onClick={actions.giveBack}>
+            Give back to the agent
+          </Button>
+        </div>
+      )}
+      {actions.problem !== null && (
+        <p role="alert" className="mx-auto max-w-3xl text-danger">
+          {actions.problem}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Why({ state: { handoff } }: { readonly state: HandoffState }): ReactNode {
+  if (handoff === null) return <>The note that says why is damaged.</>;
+  const { reason, since, until } = handoff;
+  const now = Date.now();
+  return (
+    <>
+      {reason}{' '}
+      <span className="text-muted-foreground">
+        Since{' '}
+        <time dateTime={since} title={exactTime(since)}>
+          {clockTime(since, now)}
+        </time>
+        {until === null ? ', until it is given back.' : ', until '}
+        {until !== null && (
+          <time dateTime={until} title={exactTime(until)}>
+            {clockTime(until, now)}
+          </time>
+        )}
+      </span>
+    </>
+  );
+}
+
+const LISTED = 50;
+
+/**
+ * Polling intervals, in milliseconds. Where requests are counted a user of the page uses up a tenth of the hour's at
+ * most.
+ */
+const everyMs = {
+  list: { free: 10_000, counted: 300_000 },
+  /** While staff has the conversation: the contact's messages must be seen soon. */
+  handedOver: { free: 3000, counted: 60_000 },
+  withAgent: { free: 10_000, counted: 300_000 },
+} as const;
+
+function chooseInterval(kind: keyof typeof everyMs, known: Watched<unknown> | undefined): number {
+  return everyMs[kind][known?.isCounted === false ? 'free' : 'counted'];
+}
+
+const noneWaiting: WaitingList = { items: [], total: 0 };
+
+/** Conversations that wait for staff, kept fresh while the page is looked at. */
+export function useWaitingList(gateway: GatewayClient, isAllowed: boolean): WaitingList {
+  const { data } = useQuery({
+    queryKey: ['handoffs'],
+    queryFn: async ({ signal }) => gateway.listHandoffs(LISTED, signal),
+    enabled: isAllowed,
+    refetchInterval: ({ state }) => chooseInterval('list', state.data),
+  });
+  return data?.value ?? noneWaiting;
+}
+
+/** Who has the conversation that is shown. */
+function useHandoff(gateway: GatewayClient, sessionId: string | null): UseQueryResult<Watched<HandoffState>> {
+  return useQuery({
+    queryKey: ['handoff', sessionId],
+    queryFn: async ({ signal }) => gateway.findHandoff(sessionId ?? '', signal),
+    enabled: sessionId !== null,
+    staleTime: 0,
+    refetchInterval: ({ state }) => chooseInterval(state.data?.value.isPaused === true ? 'handedOver' : 'withAgent', state.data),
+  });
+}
+
+interface WaitingSectionProps {
+  readonly waiting: WaitingList;
+  readonly contactId: string | null;
+  readonly now: number;
+  readonly onChosen: () => void;
+}
+
+/** Conversations that wait for staff, above all others; nothing while there are none. */
+export function WaitingSection({ waiting: { items, total }, contactId, now, onChosen }: WaitingSectionProps): ReactNode {
+  if (total === 0) return null;
+  return (
+    <section aria-label="Waiting for a person" className="mb-2 max-h-[40vh] overflow-y-auto border-b px-2 pb-2">
+      <h2 className="flex items-center gap-1.5 px-2.5 py-1 text-xs font-semibold text-warn">
+        <StaffIcon className="size-3.5" />
+        <span className="flex-1">Waiting for a person</span>
+        <span className="rounded-full bg-warn-soft px-1.5 tabular-nums">{total}</span>
+      </h2>
+      <ul className="space-y-0.5">
+        {items.map((item) => (
+          <WaitingRow key={item.sessionId} item={item} now={now} current={item.sessionId === contactId} onChosen={onChosen} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface WaitingRowProps {
+  readonly item: WaitingHandoff;
+  readonly now: number;
+  readonly current: boolean;
+  readonly onChosen: () => void;
+}
+
+function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNode {
+  const { sessionId, title, reason, channel, since, lastMessage } = item;
+  return (
+    <li className={`rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
+      <a
+        href={formatRoute({ page: 'conversation', contactId: sessionId })}
+        aria-current={current ? 'page' : undefined}
+        title={reason}
+        className="block rounded-lg px-2.5 py-2"
+        onClick={onChosen}
+      >
+        <span className="block truncate text-sm">{title ?? 'Untitled'}</span>
+        <span className="block truncate text-xs text-muted-foreground">{lastMessage?.from === 'contact' ? lastMessage.text : reason}</span>
+        <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
+          {channel !== null && <span className="truncate">{channelLabel(channel)}</span>}
+          <time dateTime={since} title={exactTime(since)} className="ml-auto tabular-nums">
+            {relativeTime(since, now)}
+          </time>
+        </span>
+      </a>
+    </li>
+  );
+}
