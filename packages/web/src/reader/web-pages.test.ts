@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { splitPages } from './split-pages.ts';
+import { splitPages } from './web-pages.ts';
 
 describe('a long text in pages', () => {
   it('is whole again when the pages are joined', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import ipaddr from 'ipaddr.js';
-import { isPublicAddress } from './public-address.ts';
+import { isPublicAddress } from './host-addresses.ts';
 
 const privateRanges: Readonly<Record<string, readonly string[]>> = {
   'this network': ['0.0.0.0', '0.1.2.3', '::'],
