@@ -22,13 +22,9 @@ const tolerated = {
   smallFiles: {
     'packages/channel': 5,
     'packages/client': 1,
-    'packages/contract': 4,
     'packages/mcp': 2,
     'packages/model': 2,
-    'packages/runtime': 2,
     'packages/sandbox': 2,
-    'packages/web': 5,
-    'services/gateway': 16,
     'services/ui': 3,
     'services/worker': 2,
   },

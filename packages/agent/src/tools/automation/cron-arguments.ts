@@ -1,7 +1,7 @@
 import {
   channelSynonyms,
   HttpUrl,
-  recipientOf,
+  readRecipient,
   channelDefinitions,
   TimeZone,
   type AppName,
@@ -66,7 +66,7 @@ export function deliveryOf({ deliver_channel: app, deliver_to: to }: AskedDelive
       throw new ToolError(`"${to}" is no address of a webhook: give a URL that begins with https:// and has no password in it.`);
     return { webhook: url.data };
   }
-  const recipient = recipientOf(channelSynonyms[app], to);
+  const recipient = readRecipient(channelSynonyms[app], to);
   if (recipient === undefined)
     throw new ToolError(`"${to}" is nobody on ${app}: give ${channelDefinitions[channelSynonyms[app]].recipient.words}.`);
   return { channel: channelSynonyms[app], to: recipient };

@@ -1,5 +1,5 @@
 import {
-  appNameOf,
+  toAppName,
   type RunDelivery,
   type Schedule,
   type ScheduleDelivery,
@@ -43,7 +43,7 @@ function runsOf(schedule: Schedule, tenantZone: string): string[] {
 
 function deliveryWords(deliver: ScheduleDelivery | null): string {
   if (deliver === null) return 'nowhere, it stays in its conversation';
-  return 'webhook' in deliver ? `to ${deliver.webhook}` : `to ${deliver.to} on ${appNameOf(deliver.channel)}`;
+  return 'webhook' in deliver ? `to ${deliver.webhook}` : `to ${deliver.to} on ${toAppName(deliver.channel)}`;
 }
 
 function timingWords(timing: ScheduleTiming): string {
