@@ -12,7 +12,7 @@ const message: UserMessage = {
   channel: 'web',
   sender: null,
   contactId: null,
-  message: 'hello',
+  text: 'hello',
   attachments: [],
   busy: 'queue',
 };

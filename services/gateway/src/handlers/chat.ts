@@ -45,7 +45,7 @@ function toUserMessage({ query, body }: ChatCall, whom: Pick<UserMessage, 'agent
     channel: body.channel ?? 'web',
     sender: body.sender ?? null,
     contactId: body.contact_id ?? null,
-    message: body.message,
+    text: body.message,
     attachments: body.attachments ?? [],
     busy: query.busy,
   };

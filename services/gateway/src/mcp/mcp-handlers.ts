@@ -132,7 +132,7 @@ export class AgentTools {
       channel: 'web',
       sender: input.sender ?? null,
       contactId: input.contact_id ?? null,
-      message: input.message,
+      text: input.message,
       attachments: [],
       busy: 'queue',
     });

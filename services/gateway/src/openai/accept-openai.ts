@@ -68,12 +68,15 @@ export async function acceptOpenAi(
     channel: 'web',
     sender,
     contactId: found?.sessionId ?? contactId,
-    message: text,
+    text,
     ...(preface !== undefined && { preface }),
     attachments: refs,
-    attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
     // A repeated request finds its conversation further on.
-    hashed: { message: [composed.preface ?? '', composed.text].join('\n\n'), contactId },
+    identity: {
+      message: [composed.preface ?? '', composed.text].join('\n\n'),
+      contactId,
+      attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
+    },
     busy: 'queue',
   });
   if (!isKept) await rememberHistory(options, owner, { said, cursor: { sessionId, turnId } });

@@ -84,7 +84,7 @@ async function accept(
       channel: 'web',
       sender,
       contactId: null,
-      message,
+      text: message,
       attachments: [],
       busy: 'queue',
     },

@@ -1,5 +1,13 @@
 import type { ToolAccess } from '@concierge/agent';
-import { agentRules, AppError, builtInAgent, intersectTools, lowestAuthority, type AgentDefinition, type TenantSettings } from '@concierge/contract';
+import {
+  agentRules,
+  AppError,
+  builtInAgent,
+  intersectTools,
+  lowestAuthority,
+  type AgentDefinition,
+  type TenantSettings,
+} from '@concierge/contract';
 import type { TurnRun } from '@concierge/turn';
 
 /** The agent of one turn, and all that decides what it may do. */
