@@ -79,7 +79,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { clip, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
-export { hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
+export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
   DeliveryPartView,

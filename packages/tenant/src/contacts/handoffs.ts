@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, Handoff, HandoffCall, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
+import { HOUR_MS, AppError, Handoff, HandoffCall, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
 import { RecordFolder, type FolderSync } from '@concierge/files';
 import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
-
-const hourMs = 3_600_000;
 
 export interface HandoffsOptions {
   readonly tenantId: string;
@@ -100,7 +98,7 @@ export class Handoffs {
         reason,
         requestedBy: by,
         since: new Date(nowMs).toISOString(),
-        until: hours === undefined ? null : new Date(nowMs + hours * hourMs).toISOString(),
+        until: hours === undefined ? null : new Date(nowMs + hours * HOUR_MS).toISOString(),
       });
       // The notifications come first: else a crash after the next line would leave a contact waiting without any notice
       // to staff.

@@ -1,4 +1,13 @@
-import type { AcceptedTurn, MessagingChannel, Handoff, Schedule, ScheduleRun, TurnRecord, TurnWarning } from '@concierge/contract';
+import {
+  DAY_MS,
+  type AcceptedTurn,
+  type MessagingChannel,
+  type Handoff,
+  type Schedule,
+  type ScheduleRun,
+  type TurnRecord,
+  type TurnWarning,
+} from '@concierge/contract';
 import type { WebhookEventInput } from '@concierge/tenant';
 
 /**
@@ -35,8 +44,6 @@ export function turnWarned(
   const day = new Date(Math.floor(subject.nowMs / DAY_MS) * DAY_MS).toISOString();
   return { type: 'turn.warning', key: `${warning.code}/${subject.name}`, at: day, data };
 }
-
-const DAY_MS = 86_400_000;
 
 /** The event of a request that staff take over a conversation. */
 export function handoffRequested({

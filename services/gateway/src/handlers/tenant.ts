@@ -11,6 +11,7 @@ import {
   type AgentView,
   type McpServerTest,
   AppError,
+  DAY_MS,
   type UsageReport,
   type UsageRow,
 } from '@concierge/contract';
@@ -182,7 +183,6 @@ export function widgetSettingsHandlers(): Pick<Handlers, 'getWidget' | 'putWidge
   };
 }
 
-const DAY_MS = 24 * 3600 * 1000;
 const DEFAULT_DAYS = 30;
 
 export function usageHandlers(now: () => number = Date.now): Pick<Handlers, 'getUsage'> {
