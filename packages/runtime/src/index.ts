@@ -43,8 +43,9 @@ export {
   redisReady,
   type RedisConnectOptions,
   type RedisRole,
+  RedisScript,
+  type ScriptReply,
 } from './redis.ts';
-export { RedisScript, type ScriptReply } from './script.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

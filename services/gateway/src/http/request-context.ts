@@ -26,7 +26,6 @@ const quietRoutes = new Set(['livez', 'readyz', 'metrics']);
 /** One request and its answer, for the log and the metrics. Only the path is kept: a query may hold a secret. */
 export class RequestContext {
   readonly requestId: string;
-  readonly shape: ErrorShape;
   readonly #method: string;
   readonly #path: string;
   readonly #startedMs = performance.now();
@@ -37,9 +36,13 @@ export class RequestContext {
 
   constructor({ requestId, method, path }: { readonly requestId: string; readonly method: string; readonly path: string }) {
     this.requestId = requestId;
-    this.shape = chooseErrorShape(path);
     this.#method = method;
     this.#path = path;
+  }
+
+  /** How the path's protocol shows errors. */
+  get shape(): ErrorShape {
+    return chooseErrorShape(this.#path);
   }
 
   /**
