@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { ConfigError, type ProcessSettings } from './config.ts';
 import { createLog, type Log } from './log.ts';
 import { startWatchdog } from './watchdog/watchdog.ts';
@@ -77,6 +78,8 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
     await stopInTime(stack, 0, log);
     process.exit(1);
   });
+  // Now, not at the exit: a service that is killed would leave the next start nothing of what it has compiled.
+  flushCompileCache();
   // For the parent of this process when it opened a channel (`npm start`, tests).
   process.send?.({ ready: true });
   log.info('ready');

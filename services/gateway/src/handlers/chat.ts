@@ -1,7 +1,8 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
 import { awaitReply, type Replies, replyFormat } from '../chat/replies.ts';
 import { callableAgent } from '../chat/key-permissions.ts';
-import { sourceOfCaller, type MessageAcceptance, type UserMessage, type GivenAttachment } from '../chat/message-acceptance.ts';
+import { sourceOfCaller, type MessageAcceptance, type UserMessage } from '../chat/message-acceptance.ts';
+import type { GivenAttachment } from '../chat/attachments.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
 

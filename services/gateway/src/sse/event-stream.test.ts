@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { HeartbeatWheel } from './event-streams.ts';
+import { HeartbeatWheel } from './event-stream.ts';
 
 class Member {
   beats: number[] = [];

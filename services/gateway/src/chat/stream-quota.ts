@@ -1,0 +1,29 @@
+import { AppError, limits } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { StreamBytes } from '@concierge/turn';
+
+/** The quota is counted by the hour: asking again sooner is of no use. */
+const QUOTA_RETRY_SECONDS = 600;
+
+/**
+ * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
+ */
+export class StreamQuota {
+  readonly #streamBytes: Pick<StreamBytes, 'sumOf'>;
+
+  constructor(streamBytes: Pick<StreamBytes, 'sumOf'>) {
+    this.#streamBytes = streamBytes;
+  }
+
+  /** @throws AppError `rate_limited` */
+  async refuseWhenFull(scope: TenantScope): Promise<void> {
+    const { limits: own } = await scope.settings();
+    const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
+    if (this.#streamBytes.sumOf(scope.tenantId) < most) return;
+    throw new AppError(
+      'rate_limited',
+      `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,
+      { retryAfterSeconds: QUOTA_RETRY_SECONDS },
+    );
+  }
+}
