@@ -49,7 +49,7 @@ writeFileSync(fresh, JSON.stringify({ rules, verdicts: [...verdicts] }));
 renameSync(fresh, cacheFile);
 if (count > 0) {
   process.stdout.write(
-    'Make it linear (packages/contract/src/values/linear-text.ts), match with RE2, or say why it is bounded in a comment that begins with `bounded-expression:`.\n',
+    'Make it linear (packages/contract/src/values/text.ts), match with RE2, or say why it is bounded in a comment that begins with `bounded-expression:`.\n',
   );
   process.exitCode = 1;
 }

@@ -20,10 +20,6 @@ const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$
  */
 const tolerated = {
   smallFiles: {
-    'packages/contract': 4,
-    'packages/runtime': 2,
-    'packages/web': 5,
-    'services/gateway': 16,
     'services/worker': 2,
   },
   folders: {},

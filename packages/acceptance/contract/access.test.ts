@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
-import { OpenAiError, Problem, errorCodes, errorShapeOf, keyScopes, routes, type Route } from '@concierge/contract';
+import { OpenAiError, Problem, errorCodes, chooseErrorShape, keyScopes, routes, type Route } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { Client } from './client.ts';
@@ -26,7 +26,7 @@ describe('a key', () => {
     expect(guarded.length).toBeGreaterThan(20);
     for (const { method, path } of guarded) {
       const answer = await contract.client().request(path.replaceAll(/\{\w+\}/gu, 'x'), { method: method.toUpperCase() });
-      const isOpenAi = errorShapeOf(path) === 'openai';
+      const isOpenAi = chooseErrorShape(path) === 'openai';
       const code = isOpenAi ? OpenAiError.parse(answer.json()).error.code : answer.problem().code;
       expect([path, code, answer.status]).toEqual([path, isOpenAi ? 'invalid_api_key' : 'missing_key', 401]);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { messagingChannels, appNameOf, channelDefinitions, recipientOf } from '@concierge/contract';
+import { messagingChannels, toAppName, channelDefinitions, readRecipient } from '@concierge/contract';
 import { channelAdapters, providerUrls, renderParts, type WebhookRequest } from './index.ts';
 
 /** The rules for every channel; a new one is covered by its line in the registry. */
@@ -18,12 +18,12 @@ const bodies: readonly Uint8Array[] = [
   Uint8Array.from([0xff, 0xfe, 0x00, 0xd8]),
 ];
 
-describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(channel) })))('$name', ({ channel, name }) => {
+describe.each(messagingChannels.map((channel) => ({ channel, name: toAppName(channel) })))('$name', ({ channel, name }) => {
   const adapter = channelAdapters[channel];
   const definition = channelDefinitions[channel];
 
   it('is known by a name, a label and a separate provider', () => {
-    expect(messagingChannels.filter((other) => appNameOf(other) === name)).toEqual([channel]);
+    expect(messagingChannels.filter((other) => toAppName(other) === name)).toEqual([channel]);
     expect(definition.label).not.toBe('');
     expect(providerUrls[definition.api.key]).toBe(definition.api.url);
   });
@@ -36,7 +36,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: appNameOf(cha
   });
 
   it('takes no text for the id of a contact', () => {
-    expect(['', ' ', 'Ann', '#general', 'a\nb'].map((to) => recipientOf(channel, to))).toEqual(Array.from({ length: 5 }));
+    expect(['', ' ', 'Ann', '#general', 'a\nb'].map((to) => readRecipient(channel, to))).toEqual(Array.from({ length: 5 }));
   });
 
   it('refuses what belongs to no binding, and asks nothing of it', () => {

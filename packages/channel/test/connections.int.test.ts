@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { messagingChannels, appNameOf, type MessagingChannel, type ChannelSettings, type ChannelView } from '@concierge/contract';
+import { messagingChannels, toAppName, type MessagingChannel, type ChannelSettings, type ChannelView } from '@concierge/contract';
 import { gate, serveRequests } from '@concierge/testing';
 import { ChannelConnections, type BindingStore } from '@concierge/channel';
 
@@ -32,7 +32,7 @@ class OneBinding implements BindingStore {
   async connect(channel: MessagingChannel, given: unknown): Promise<ChannelView> {
     this.#settings = given;
     const none = { reason: null, createdAt: null, updatedAt: null, lastInboundAt: null, lastOutboundAt: null, lastError: null };
-    this.#view = { channel, app: appNameOf(channel), state: 'enabled', identifiers: {}, secrets: {}, ...none };
+    this.#view = { channel, app: toAppName(channel), state: 'enabled', identifiers: {}, secrets: {}, ...none };
     return this.#view;
   }
 

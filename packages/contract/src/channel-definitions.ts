@@ -167,20 +167,20 @@ type ByName = { readonly [Channel in MessagingChannel as Definitions[Channel]['n
 export const messagingChannels = Object.keys(channelDefinitions) as readonly MessagingChannel[];
 
 /** The name people know it by: `telegram` for `channel_c`. */
-export function appNameOf(channel: MessagingChannel): AppName {
+export function toAppName(channel: MessagingChannel): AppName {
   return channelDefinitions[channel].name;
 }
 
-export const appNames: readonly AppName[] = messagingChannels.map(appNameOf);
+export const appNames: readonly AppName[] = messagingChannels.map(toAppName);
 
 /** The channels behind the names people know (contract §3): synonyms for the same session. */
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- each name with its channel, as the table pairs them
-export const channelSynonyms = Object.fromEntries(messagingChannels.map((channel) => [appNameOf(channel), channel])) as ByName;
+export const channelSynonyms = Object.fromEntries(messagingChannels.map((channel) => [toAppName(channel), channel])) as ByName;
 
 /** The channels that take approved messages while their reply window is closed. */
 export const appNamesWithTemplates: readonly AppName[] = messagingChannels
   .filter((channel) => channelDefinitions[channel].hasTemplates)
-  .map(appNameOf);
+  .map(toAppName);
 
 /** `whatsapp, messenger or telegram`, for messages. */
 export function appNamesJoined(conjunction: 'and' | 'or'): string {
@@ -188,7 +188,7 @@ export function appNamesJoined(conjunction: 'and' | 'or'): string {
 }
 
 /** The recipient as the channel spells it; undefined when it can be none. */
-export function recipientOf(channel: MessagingChannel, to: string): string | undefined {
+export function readRecipient(channel: MessagingChannel, to: string): string | undefined {
   const { pattern, spell }: RecipientForm = channelDefinitions[channel].recipient;
   const text = to.trim();
   const plain = spell === undefined ? text : spell(text);

@@ -5,14 +5,31 @@ export {
   agentRules,
   builtInAgent,
   builtInAgents,
-  commonOf,
+  intersectTools,
   isOwnAgentName,
-  leastOf,
+  lowestAuthority,
   toolsOfAgent,
   type AgentDefinition,
   type AgentRules,
+  csToolNames,
+  isMcpToolName,
+  isListed,
+  isToolName,
+  mayUseTool,
+  toolNames,
+  toolsHandedOn,
+  toolTokens,
+  type CsToolName,
+  type ToolName,
 } from './tenants/agent.ts';
-export { AppError, type AppErrorOptions, type InvalidField } from './errors/app-error.ts';
+export {
+  AppError,
+  type AppErrorOptions,
+  type InvalidField,
+  invalidFields,
+  invalidFieldsText,
+  invalidFieldText,
+} from './errors/app-error.ts';
 export {
   ChannelBinding,
   ChannelCheck,
@@ -25,13 +42,13 @@ export {
 } from './channels/channel-binding.ts';
 export {
   messagingChannels,
-  appNameOf,
+  toAppName,
   appNames,
   appNamesJoined,
   appNamesWithTemplates,
   channelDefinitions,
   channelSynonyms,
-  recipientOf,
+  readRecipient,
   type ChannelDefinition,
   type ChannelSettings,
   type WhatsAppSettings,
@@ -61,10 +78,14 @@ export {
   MessageText,
   Usage,
   type ChatBody,
+  UploadId,
+  UploadRef,
+  UploadType,
+  uploadTypes,
 } from './turns/chat.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
-export { clip, cutText, truncate } from './values/clip.ts';
-export { hasMoreValues } from './values/count-values.ts';
+export { clip, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
+export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
   DeliveryPartView,
@@ -77,8 +98,7 @@ export {
   deliveryStates,
   receiptStates,
 } from './channels/delivery.ts';
-export { DAY_MS, Duration, durationMs, HOUR_MS, MINUTE_MS, SECOND_MS } from './values/duration.ts';
-export { errorCodeNames, errorCodes, type ErrorCode } from './errors/error-code.ts';
+export { errorCodeNames, errorCodes, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
   EventEndpoint,
   EventEndpointHealth,
@@ -114,11 +134,8 @@ export {
   WaitingHandoff,
   type HandoffWish,
 } from './channels/handoff.ts';
-export { HttpUrl } from './values/http-url.ts';
-export { invalidFields, invalidFieldsText, invalidFieldText } from './errors/invalid-fields.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './tenants/key.ts';
 export { codePoints, limits } from './limits.ts';
-export { onOneLine, withoutEnding, withoutSpans } from './values/linear-text.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './channels/outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './tenants/mcp.ts';
 export {
@@ -137,8 +154,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { Problem } from './errors/problem.ts';
-export { limitTokensOf, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './tenants/provider.ts';
+export { countLimitTokens, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,
@@ -150,6 +166,13 @@ export {
   SchedulePatch,
   ScheduleTiming,
   ScheduleView,
+  RunDelivery,
+  RunDeliveryEnd,
+  RunOutcome,
+  RunTurn,
+  ScheduleRun,
+  ScheduleRunId,
+  ScheduleRunView,
 } from './tenants/schedule.ts';
 export {
   AssistantMessage,
@@ -166,23 +189,9 @@ export {
   TurnStep,
   UserMessage,
 } from './turns/session.ts';
-export { RunDelivery, RunDeliveryEnd, RunOutcome, RunTurn, ScheduleRun, ScheduleRunId, ScheduleRunView } from './tenants/schedule-run.ts';
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './tenants/skill.ts';
-export { viewStep, viewSteps } from './turns/step-view.ts';
+export { viewStep, viewSteps, readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turns/turn-output.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenants/tenant.ts';
-export { TimeZone } from './values/time-zone.ts';
-export {
-  csToolNames,
-  isMcpToolName,
-  isListed,
-  isToolName,
-  mayUseTool,
-  toolNames,
-  toolsHandedOn,
-  toolTokens,
-  type CsToolName,
-  type ToolName,
-} from './tenants/tool-policy.ts';
 export {
   FinishReason,
   JsonObject,
@@ -194,7 +203,6 @@ export {
   type TurnEvent,
   type TurnEventType,
 } from './turns/turn-event.ts';
-export { readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turns/turn-output.ts';
 export {
   AcceptedTurn,
   StoredTurn,
@@ -208,7 +216,6 @@ export {
   TurnStepView,
   TurnView,
 } from './turns/turn.ts';
-export { UploadId, UploadRef, UploadType, uploadTypes } from './turns/upload.ts';
 export { RemovedSession, UsageDay, UsageRow } from './turns/usage.ts';
 export {
   SenderClaims,
@@ -227,8 +234,8 @@ export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
 export {
   defineRoute,
-  errorShapeOf,
-  errorsOf,
+  chooseErrorShape,
+  listErrors,
   type ErrorShape,
   type Route,
   type RouteAnswer,
@@ -237,7 +244,6 @@ export {
   type RouteMethod,
 } from './routes/route.ts';
 export { routes, type RouteId, type Routes } from './routes/routes.ts';
-export { TenantView } from './routes/tenant/tenant.ts';
-export { UsageReport } from './routes/tenant/usage.ts';
-export { webhookPaths } from './routes/webhooks.ts';
+export { TenantView, UsageReport } from './routes/tenant/tenant.ts';
+export { webhookPaths } from './routes/channels.ts';
 export { widgetEventData, type VisitorEvent } from './routes/widget.ts';

@@ -1,36 +1,9 @@
-export { duringActivity, type Activity } from './watchdog/activity.ts';
-export { background } from './background.ts';
+export { duringActivity, type Activity, eventLoopStallMs } from './watchdog/watchdog.ts';
+export { background, createLog, type Log, type LogOptions } from './log.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
-export { ConfigError, parseConfig } from './config.ts';
-export { KeyedMutex, Slots, TenantSlots } from './concurrency/slots.ts';
-export { armFailpoints, failpoint } from './failpoint.ts';
 export {
-  runService,
-  ServiceStack,
-  startPart,
-  startService,
-  stopPart,
-  type ServiceOptions,
-  type ServiceParts,
-  type StartOptions,
-} from './lifecycle.ts';
-export { hashParts } from './hash-parts.ts';
-export { createLog, type Log, type LogOptions } from './log.ts';
-export { MemoryWatch } from './watchdog/memory-watch.ts';
-export { newMetrics } from './metrics.ts';
-export { serveMetrics } from './metrics-server.ts';
-export {
-  assertNoEviction,
-  connectRedis,
-  isRedisFull,
-  openConnection,
-  openRedis,
-  reconnectDelayMs,
-  redisReady,
-  type RedisConnectOptions,
-  type RedisRole,
-} from './redis.ts';
-export {
+  ConfigError,
+  parseConfig,
   dataEnvironment,
   demoModelEnvironment,
   mayUseDemoModel,
@@ -45,10 +18,36 @@ export {
   toServiceSettings,
   type SandboxSettings,
   type ServiceSettings,
-} from './service-environment.ts';
+} from './config.ts';
+export { KeyedMutex, Slots, TenantSlots } from './concurrency/slots.ts';
+export { hashParts } from './hash-parts.ts';
 export { isSameSecret } from './same-secret.ts';
-export { RedisScript, type ScriptReply } from './script.ts';
+export { armFailpoints, failpoint } from './failpoint.ts';
+export {
+  runService,
+  ServiceStack,
+  startPart,
+  startService,
+  stopPart,
+  type ServiceOptions,
+  type ServiceParts,
+  type StartOptions,
+} from './lifecycle.ts';
+export { MemoryWatch } from './watchdog/memory-watch.ts';
+export { newMetrics, serveMetrics } from './metrics.ts';
+export {
+  assertNoEviction,
+  connectRedis,
+  isRedisFull,
+  openConnection,
+  openRedis,
+  reconnectDelayMs,
+  redisReady,
+  type RedisConnectOptions,
+  type RedisRole,
+  RedisScript,
+  type ScriptReply,
+} from './redis.ts';
 export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
 export { isUnavailable } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';
-export { eventLoopStallMs } from './watchdog/watchdog.ts';

@@ -1,7 +1,6 @@
 import { flushCompileCache } from 'node:module';
-import { ConfigError } from './config.ts';
+import { ConfigError, type ProcessSettings } from './config.ts';
 import { createLog, type Log } from './log.ts';
-import type { ProcessSettings } from './service-environment.ts';
 import { startWatchdog } from './watchdog/watchdog.ts';
 
 /** The open resources of one service. They are closed in the reverse of the order in which they were opened. */

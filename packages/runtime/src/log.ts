@@ -1,5 +1,6 @@
-import { pino, type Logger, type LoggerOptions } from 'pino';
-import { pinoPretty } from './pretty.ts';
+import { createRequire } from 'node:module';
+import { pino, type Logger, type LoggerOptions, type DestinationStream } from 'pino';
+import type { PinoPretty } from 'pino-pretty';
 
 export type Log = Logger;
 
@@ -68,4 +69,18 @@ function bufferedLog(options: LoggerOptions): Log {
     if (level >= ERROR_LEVEL) flush();
   };
   return pino({ ...options, hooks: { ...options.hooks, logMethod } }, stdout);
+}
+
+/** Loaded on demand: services behind a log collector never pay for it. */
+function pinoPretty(): DestinationStream {
+  const require = createRequire(import.meta.url);
+  const { build }: typeof PinoPretty = require('pino-pretty');
+  return build({ colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss', sync: true });
+}
+
+/** For a promise that no caller awaits: its failure is logged, never unhandled. */
+export function background(task: Promise<unknown>, log: Pick<Log, 'error'>): void {
+  task.catch((error: unknown) => {
+    log.error({ err: error }, 'background task failed');
+  });
 }

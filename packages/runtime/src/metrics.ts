@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 import { Registry, collectDefaultMetrics } from 'prom-client';
 
 /**
@@ -8,4 +10,39 @@ export function newMetrics(service: string): Registry {
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
   return registry;
+}
+
+/**
+ * Serves a service's metrics for Prometheus at `/metrics`, and nothing else, for services without another HTTP server.
+ * Rejects when the port is taken.
+ */
+export async function serveMetrics(
+  registry: Registry,
+  address: { readonly port: number; readonly host: string },
+): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(address.port, address.host);
+  await once(server, 'listening');
+  return { port: readPort(server), [Symbol.asyncDispose]: async () => close(server) };
+}
+
+function readPort(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }

@@ -42,7 +42,7 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
     query_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
     idle_in_transaction_session_timeout: statementTimeoutMs + ANSWER_GRACE_MS,
     keepAlive: true,
-    types: { getTypeParser: parserOf },
+    types: { getTypeParser: chooseParser },
   });
   pool.on('error', (error) => {
     options.log.warn({ err: error }, 'an idle connection to postgres was lost');
@@ -58,7 +58,7 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
   return { pool, dialect: new PostgresDialect({ pool }), close: () => (closed ??= pool.end()) };
 }
 
-const parserOf: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+const chooseParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === types.builtins.INT8 && format !== 'binary' ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format);
 
 /**

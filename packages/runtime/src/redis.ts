@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Redis, type RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
 import type { Log } from './log.ts';
-import { noteRedisFailures } from './unavailable.ts';
-import { corkWrites } from './cork-writes.ts';
 
 /**
  * `producer`: fails fast, for services whose clients wait. `worker`: waits as long as it takes, for blocking reads.
@@ -26,7 +26,7 @@ export function reconnectDelayMs(attempt: number): number {
   return Math.round(backoffMs(attempt, { firstMs: 200, maxMs: 2000, jitter: 0.1 }));
 }
 
-function optionsOf(role: RedisRole): ClientOptions {
+function chooseOptions(role: RedisRole): ClientOptions {
   const common: ClientOptions = {
     retryStrategy: reconnectDelayMs,
     enableReadyCheck: true,
@@ -54,10 +54,10 @@ function optionsOf(role: RedisRole): ClientOptions {
  * ends the process.
  */
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
-  const options = optionsOf(role);
+  const options = chooseOptions(role);
   const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
   corkWrites(redis);
-  noteRedisFailures(redis);
+  noteFailures(redis);
   let down = false;
   redis.on('error', (error: unknown) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
@@ -68,6 +68,54 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
     down = false;
   });
   return redis;
+}
+
+/**
+ * Sends the commands of one round of the event loop in one system call, in their order. Under load that is most of what
+ * a write costs; idle, a command leaves some microseconds later.
+ */
+function corkWrites(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  let corked: Redis['stream'] | undefined;
+  const release = (): void => {
+    corked?.uncork();
+    corked = undefined;
+  };
+  redis.sendCommand = (command, stream) => {
+    // While it connects there is no stream yet, or still the old one.
+    if (corked === undefined && redis.status === 'ready') {
+      corked = redis.stream;
+      corked.cork();
+      setImmediate(release);
+    }
+    return send(command, stream);
+  };
+}
+
+/** The first words of Redis' error answers for temporary failures. */
+const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
+
+const unavailable = new WeakSet<Error>();
+
+/**
+ * ioredis rejects with plain errors when a connection is gone, cut or too slow: they are recorded where a command is
+ * rejected.
+ */
+function noteFailures(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    const { reject } = command;
+    command.reject = (error) => {
+      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
+      reject(error);
+    };
+    return send(command, stream);
+  };
+}
+
+/** Whether a command failed for the state of Redis or of the connection, so that the same one may succeed later. */
+export function isRedisUnavailable(error: Error): boolean {
+  return unavailable.has(error);
 }
 
 /** Waits for the answers to commands that were sent; a broken connection is closed at once. */
@@ -126,4 +174,46 @@ export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
   );
   if (policy === null) log.warn('cannot read maxmemory-policy: make sure that it is noeviction');
   else if (policy !== 'noeviction') throw new Error(`Redis has maxmemory-policy ${policy}; Concierge needs noeviction`);
+}
+
+/** What a Lua script may return: Redis' own types as ioredis reads them. */
+export type ScriptReply = string | number | null | ScriptReply[];
+
+/**
+ * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the
+ * text once more. `#include "name.lua"` lines are replaced by that file, from the folder of the including one, once:
+ * files may include others.
+ */
+export class RedisScript {
+  readonly #text: string;
+  readonly #sha: string;
+
+  constructor(file: URL) {
+    this.#text = readWithIncludes(file, new Set());
+    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+  }
+
+  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<ScriptReply> {
+    try {
+      return toReply(await redis.evalsha(this.#sha, keys.length, ...keys, ...args));
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return toReply(await redis.eval(this.#text, keys.length, ...keys, ...args));
+    }
+  }
+}
+
+function readWithIncludes(file: URL, included: Set<string>): string {
+  return readFileSync(file, 'utf8').replaceAll(/^#include "(?<name>[\w./-]+)"$/gmu, (_line, name: string) => {
+    const other = new URL(name, file);
+    if (included.has(other.href)) return '';
+    included.add(other.href);
+    return readWithIncludes(other, included);
+  });
+}
+
+function toReply(answer: unknown): ScriptReply {
+  if (answer === null || typeof answer === 'string' || typeof answer === 'number') return answer;
+  if (Array.isArray(answer)) return answer.map((item) => toReply(item));
+  throw new TypeError(`a script answered ${typeof answer}`);
 }

@@ -85,7 +85,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): SqliteCon
       database.enableLoadExtension(false);
     }
   };
-  return { database, dialect: dialectOf(prepared), loadExtension, close: () => prepared.close() };
+  return { database, dialect: createDialect(prepared), loadExtension, close: () => prepared.close() };
 }
 
 /**
@@ -118,7 +118,7 @@ export function sqliteTrouble(error: unknown): SqliteTrouble | undefined {
   return troubles.get(sqliteErrorCode(error));
 }
 
-function dialectOf(database: PreparedDatabase): Dialect {
+function createDialect(database: PreparedDatabase): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => new ImmediateDriver(database),

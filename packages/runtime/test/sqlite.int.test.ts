@@ -101,7 +101,7 @@ describe('openSqlite', () => {
   });
 
   it('fails on what is no database, and on what is not there and must not be made', async () => {
-    const codeOf = (options: SqliteOptions) => {
+    const readCode = (options: SqliteOptions) => {
       try {
         open(options);
         return 0;
@@ -109,9 +109,9 @@ describe('openSqlite', () => {
         return sqliteErrorCode(error);
       }
     };
-    expect(codeOf({ create: false })).toBe(14);
+    expect(readCode({ create: false })).toBe(14);
     await writeFile(path(), 'garbage '.repeat(1000));
-    expect(codeOf({})).toBe(26);
+    expect(readCode({})).toBe(26);
     expect(sqliteErrorCode(new Error('another'))).toBeUndefined();
   });
 

@@ -1,4 +1,2 @@
-export { safeFileName } from './file-name.ts';
-export { sniffType } from './sniff.ts';
-export { storeUpload, type LookedAtFile } from './store-upload.ts';
+export { safeFileName, sniffType, storeUpload, type LookedAtFile } from './uploaded-file.ts';
 export { UploadTexts } from './upload-texts.ts';

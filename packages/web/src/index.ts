@@ -7,10 +7,8 @@ export {
   type OutboundOptions,
   type OutboundPolicy,
 } from './outbound/outbound.ts';
-export { outboundAllow } from './outbound/outbound-allow.ts';
-export { DocumentReader, type ReadDocument, type ReadTerms } from './reader/document-reader.ts';
-export { splitPages } from './reader/split-pages.ts';
-export { UnreadableError } from './reader/unreadable-error.ts';
-export { WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';
-export type { SearchHit } from './search/search-engine.ts';
+export { outboundAllow } from './outbound/outbound-url.ts';
+export { DocumentReader, type ReadDocument, type ReadTerms, UnreadableError } from './reader/document-reader.ts';
+export { splitPages, WebPages, type OpenPage, type WebDocument } from './reader/web-pages.ts';
+export type { SearchHit } from './search/engines.ts';
 export { SearchError, WebSearch, type WebSearchSettings } from './search/web-search.ts';

@@ -27,7 +27,7 @@ class MemoryGauge implements Disposable {
 
   #look(): void {
     this.growth = Math.max(this.growth, process.memoryUsage.rss() - this.#before);
-    for (const child of childrenOfThis()) this.largestChild = Math.max(this.largestChild, peakOf(child));
+    for (const child of childrenOfThis()) this.largestChild = Math.max(this.largestChild, readPeak(child));
   }
 }
 
@@ -35,7 +35,7 @@ function childrenOfThis(): string[] {
   return readdirSync('/proc/self/task').flatMap((thread) => readFileSync(`/proc/self/task/${thread}/children`, 'utf8').trim().split(' '));
 }
 
-function peakOf(processId: string): number {
+function readPeak(processId: string): number {
   try {
     return Number(/^VmHWM:\s+(\d+) kB$/mu.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))?.[1] ?? 0) * 1024;
   } catch {

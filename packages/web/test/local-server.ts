@@ -42,7 +42,7 @@ export class LocalServer implements AsyncDisposable {
   }
 
   get port(): number {
-    return addressOf(this.#server).port;
+    return readAddress(this.#server).port;
   }
 
   /** As an operator would allow it. */
@@ -62,7 +62,7 @@ export class LocalServer implements AsyncDisposable {
   }
 }
 
-export function addressOf(server: { address(): AddressInfo | string | null }): AddressInfo {
+export function readAddress(server: { address(): AddressInfo | string | null }): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('not listening');
   return address;

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { dnsResolver } from '../src/outbound/resolve-host.ts';
+import { dnsResolver } from '../src/outbound/host-addresses.ts';
 import { DnsStub } from './dns-stub.ts';
-import { addressOf, LocalServer } from './local-server.ts';
+import { readAddress, LocalServer } from './local-server.ts';
 
 const signal = new AbortController().signal;
 let server: LocalServer;
@@ -27,7 +27,7 @@ const redirectTo =
   (_request: unknown, response: ServerResponse): void => {
     response.writeHead(status, { location }).end();
   };
-const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
+const decodeText = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
 describe('a place that is not public', () => {
   it.each([
@@ -154,7 +154,7 @@ describe('redirects', () => {
       if (path === '/new/page') response.end('here');
       else redirectTo(path === '/old' ? '/new/' : 'page')(undefined, response);
     });
-    expect(await outbound.get(server.url('/old'), { signal }).then(({ url, bytes }) => [url, textOf(bytes)])).toEqual([
+    expect(await outbound.get(server.url('/old'), { signal }).then(({ url, bytes }) => [url, decodeText(bytes)])).toEqual([
       server.url('/new/page'),
       'here',
     ]);
@@ -221,7 +221,7 @@ describe('a body', () => {
     ['zstd', zstdCompressSync(text)],
   ])('in %s is decoded', async (encoding, body) => {
     server.answer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
-    expect(textOf((await outbound.get(server.url(), { signal })).bytes)).toBe(text);
+    expect(decodeText((await outbound.get(server.url(), { signal })).bytes)).toBe(text);
     const response = await outbound.fetcher()(server.url());
     expect(response.headers.has('content-encoding')).toBe(false);
     expect(await response.text()).toBe(text);
@@ -325,7 +325,7 @@ describe('an answer that is not HTTP as it should be', () => {
     });
     raw.listen(0, '127.0.0.1');
     await once(raw, 'listening');
-    const place = `127.0.0.1:${String(addressOf(raw).port)}`;
+    const place = `127.0.0.1:${String(readAddress(raw).port)}`;
     return {
       url: `http://${place}/`,
       guarded: new Outbound({ allow: [place] }),
@@ -356,7 +356,7 @@ describe('an answer that is not HTTP as it should be', () => {
   it('gives no more than it promised', async () => {
     await using raw = await rawServer('HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello and what was smuggled');
     const got = await raw.guarded.get(raw.url, { signal }).then(
-      ({ bytes }) => textOf(bytes),
+      ({ bytes }) => decodeText(bytes),
       (error: unknown) => error,
     );
     expect(got === 'hello' || (got instanceof Error && 'failure' in got)).toBe(true);

@@ -74,8 +74,8 @@ describe('a page is read', () => {
   });
 
   it('when it is a PDF with text', async () => {
-    expect((await read(pdfOf('Price list'), { 'content-type': 'application/pdf' })).text).toContain('Price list');
-    await expect(read(pdfOf(''), { 'content-type': 'application/pdf' }, '/b')).rejects.toThrow(/no text/u);
+    expect((await read(buildPdf('Price list'), { 'content-type': 'application/pdf' })).text).toContain('Price list');
+    await expect(read(buildPdf(''), { 'content-type': 'application/pdf' }, '/b')).rejects.toThrow(/no text/u);
     await expect(read('%PDF-1.7 nonsense', {}, '/c')).rejects.toThrow(/could not be read/u);
   });
 
@@ -148,7 +148,7 @@ describe('a page that was opened', () => {
 });
 
 /** The smallest PDF that contains text. */
-function pdfOf(text: string): string {
+function buildPdf(text: string): string {
   const content = text === '' ? '' : `BT /F1 24 Tf 72 700 Td (${text}) Tj ET`;
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',

@@ -14,7 +14,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-const searchOf = (provider: WebSearchSettings['provider'], path = ''): WebSearch =>
+const createSearch = (provider: WebSearchSettings['provider'], path = ''): WebSearch =>
   new WebSearch({ provider, url: server.url(path), key: KEY });
 
 function answer(body: unknown, status = 200): void {
@@ -33,7 +33,7 @@ describe('a web search', () => {
       type: 'search',
       web: { type: 'search', results: found.map(({ snippet, ...hit }) => ({ ...hit, description: snippet, language: 'en' })) },
     });
-    expect(await searchOf('brave').search({ query: 'bread & cake', count: 3 }, signal)).toEqual(hits);
+    expect(await createSearch('brave').search({ query: 'bread & cake', count: 3 }, signal)).toEqual(hits);
     const [request] = server.requests;
     const url = new URL(request?.path ?? '', server.url());
     expect([request?.method, url.pathname, url.searchParams.get('q'), url.searchParams.get('count')]).toEqual([
@@ -52,7 +52,7 @@ describe('a web search', () => {
       images: [],
       results: found.map(({ snippet, ...hit }) => ({ ...hit, content: snippet, score: 0.9, raw_content: null })),
     });
-    expect(await searchOf('tavily').search({ query: 'bread', count: 2 }, signal)).toEqual(hits);
+    expect(await createSearch('tavily').search({ query: 'bread', count: 2 }, signal)).toEqual(hits);
     const [request] = server.requests;
     expect([request?.method, request?.path, request?.headers.authorization]).toEqual(['POST', '/search', `Bearer ${KEY}`]);
     expect(JSON.parse(request?.body ?? '')).toMatchObject({ query: 'bread', max_results: 2 });
@@ -61,13 +61,13 @@ describe('a web search', () => {
   it('asks SearXNG, under a path too, and takes of its many results what was asked for', async () => {
     const results = [...found, ...found, ...found].map(({ snippet, ...hit }) => ({ ...hit, content: snippet, engine: 'x', score: 1 }));
     answer({ query: 'q', number_of_results: 6, results, unresponsive_engines: [] });
-    expect(await searchOf('searxng', '/searx/').search({ query: 'bread', count: 2 }, signal)).toEqual(hits);
+    expect(await createSearch('searxng', '/searx/').search({ query: 'bread', count: 2 }, signal)).toEqual(hits);
     expect(server.requests[0]?.path).toBe('/searx/search?q=bread&format=json');
   });
 
   it('has no results where there are none', async () => {
     answer({ type: 'search', mixed: {} });
-    expect(await searchOf('brave').search({ query: 'zxcv', count: 5 }, signal)).toEqual([]);
+    expect(await createSearch('brave').search({ query: 'zxcv', count: 5 }, signal)).toEqual([]);
   });
 
   it('gives nothing that is no web address, and nothing longer than is useful', async () => {
@@ -77,7 +77,7 @@ describe('a web search', () => {
         { title: 't'.repeat(1000), url: 'https://one.example/', content: 'w '.repeat(5000) },
       ],
     });
-    const [only, ...others] = await searchOf('tavily').search({ query: 'q', count: 5 }, signal);
+    const [only, ...others] = await createSearch('tavily').search({ query: 'q', count: 5 }, signal);
     expect([only?.url, others]).toEqual(['https://one.example/', []]);
     expect((only?.title.length ?? 0) + (only?.snippet.length ?? 0)).toBeLessThan(900);
   });
@@ -97,7 +97,7 @@ describe('a web search', () => {
     ['searxng', 302, 'down'],
   ] as const)('that %s answers with %i fails as %s, without a word of the key', async (provider, status, failure) => {
     answer({ error: `bad token ${KEY}` }, status);
-    const error: unknown = await searchOf(provider)
+    const error: unknown = await createSearch(provider)
       .search({ query: 'q', count: 5 }, signal)
       .catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'SearchError', failure });
@@ -107,16 +107,16 @@ describe('a web search', () => {
   it('takes the key nowhere else', async () => {
     await using other = await new LocalServer().listen();
     server.answer((_request, response) => response.writeHead(307, { location: other.url() }).end());
-    await expect(searchOf('tavily').search({ query: 'q', count: 5 }, signal)).rejects.toMatchObject({ failure: 'down' });
+    await expect(createSearch('tavily').search({ query: 'q', count: 5 }, signal)).rejects.toMatchObject({ failure: 'down' });
     expect(other.requests).toEqual([]);
   });
 
   it('that is answered with something else, or not at all, is down', async () => {
     for (const body of ['no object', { results: 'none' }, [1]]) {
       answer(body);
-      await expect(searchOf('tavily').search({ query: 'q', count: 5 }, signal)).rejects.toMatchObject({ failure: 'down' });
+      await expect(createSearch('tavily').search({ query: 'q', count: 5 }, signal)).rejects.toMatchObject({ failure: 'down' });
     }
-    const gone = searchOf('brave');
+    const gone = createSearch('brave');
     await server[Symbol.asyncDispose]();
     await expect(gone.search({ query: 'q', count: 5 }, signal)).rejects.toMatchObject({ failure: 'down' });
     server = await new LocalServer().listen();
@@ -127,7 +127,7 @@ describe('a web search', () => {
     server.answer(() => {
       caller.abort(new Error('enough'));
     });
-    await expect(searchOf('brave').search({ query: 'q', count: 5 }, caller.signal)).rejects.toThrow('enough');
+    await expect(createSearch('brave').search({ query: 'q', count: 5 }, caller.signal)).rejects.toThrow('enough');
   });
 
   it('of SearXNG needs an address', () => {

@@ -5,10 +5,10 @@ import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { docsScript, docsScriptPath } from './docs/docs-page.ts';
 import type { Handlers } from './http/call.ts';
-import { beginRequest } from './http/exchange.ts';
+import { beginRequest } from './http/request-context.ts';
 import { handleError } from './http/handle-error.ts';
 import type { UntypedHandler, RouteServer } from './http/serve-route.ts';
-import { allowPreflight } from './widget/cross-origin.ts';
+import { allowPreflight } from './widget/widget-caller.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
 export interface AppOptions {
@@ -63,9 +63,9 @@ function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOption
   const inOrder = Object.values<Route>(routes).toSorted((one, other) => isSigned(other) - isSigned(one));
   const byPath = Map.groupBy(inOrder, expressPath);
   for (const [path, all] of byPath) {
-    const place = app.route(path);
-    for (const route of all) place[route.method](server.serve(route, handlerOf(handlers, route)));
-    place.options(answerOptions(all, tenants)).all(refuseMethod(all));
+    const mounted = app.route(path);
+    for (const route of all) mounted[route.method](server.serve(route, findHandler(handlers, route)));
+    mounted.options(answerOptions(all, tenants)).all(refuseMethod(all));
   }
 }
 
@@ -78,7 +78,7 @@ function expressPath(route: Route): string {
   return route.below === true ? `${path}{/{*below}}` : path;
 }
 
-function handlerOf(handlers: Handlers, route: Route): UntypedHandler {
+function findHandler(handlers: Handlers, route: Route): UntypedHandler {
   // The request was parsed with the schemas of this route; the compiler cannot infer that.
   return handlers[route.id as RouteId] as unknown as UntypedHandler; // eslint-disable-line typescript/no-unsafe-type-assertion -- see above
 }

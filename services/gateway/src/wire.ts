@@ -14,13 +14,12 @@ import { createHttpServer, httpDrain, listen } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
-import { QueueDashboard } from './ops/queue-dashboard.ts';
+import { QueueDashboard } from './operations/queue-dashboard.ts';
 import { ModelNames } from './openai/model-names.ts';
-import { readinessChecks } from './operations/readiness-checks.ts';
-import { isDemoModel } from './operations/workers-alive.ts';
+import { readinessChecks, isDemoModel } from './operations/readiness.ts';
 import { EventStreams } from './sse/event-streams.ts';
-import { sweepReceivedFiles } from './upload/receive-files.ts';
-import { WidgetLimits } from './widget/widget-limits.ts';
+import { sweepReceivedFiles } from './upload/uploads.ts';
+import { WidgetLimits } from './widget/widget-handlers.ts';
 import { WidgetScript } from './widget/widget-script.ts';
 
 /**

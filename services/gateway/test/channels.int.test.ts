@@ -66,8 +66,8 @@ async function problem(response: Response): Promise<Problem> {
   return Problem.parse(await response.json());
 }
 
-const credentialsOf = ({ checks = [] }: { checks?: ConnectedChannel['checks'] }) => checks.find(({ name }) => name === 'credentials');
-const webhookOf = ({ checks = [] }: { checks?: ConnectedChannel['checks'] }) => checks.find(({ name }) => name === 'webhook');
+const findCredentials = ({ checks = [] }: { checks?: ConnectedChannel['checks'] }) => checks.find(({ name }) => name === 'credentials');
+const findWebhook = ({ checks = [] }: { checks?: ConnectedChannel['checks'] }) => checks.find(({ name }) => name === 'webhook');
 
 async function setWebhook(url: string, allowed?: readonly string[]): Promise<void> {
   const body = JSON.stringify({ url, secret_token: telegram.secretToken, ...(allowed && { allowed_updates: allowed }) });
@@ -100,7 +100,7 @@ describe('connecting a channel', () => {
     const view = await shown(created);
     expect(view).toMatchObject({ channel, app, state: 'enabled', reason: null, lastInboundAt: null, lastError: null });
     expect(view.webhookUrl).toBe(`${publicUrl}/webhook/${app}/${tenant.id}`);
-    expect(credentialsOf(view)).toEqual({ name: 'credentials', ok: true, message: `They are those of ${account}.` });
+    expect(findCredentials(view)).toEqual({ name: 'credentials', ok: true, message: `They are those of ${account}.` });
     expect(await get(channel)).toEqual({ ...view, checks: undefined });
     expect((await put(channel, apps[app])).status).toBe(200);
     const listed = z.array(ConnectedChannel).parse(await (await gateway.ask(tenant.read, '/api/channels')).json());
@@ -134,7 +134,7 @@ describe('connecting a channel', () => {
       { providerUrls: { ...providerUrls, metaGraph: instagram.url, telegram: telegramApi.url, slack: slackApi.url } },
       async () => {
         const view = await shown(await put('messenger', { ...messenger, pageId: '1784' }));
-        expect([view.state, credentialsOf(view)?.ok]).toEqual(['enabled', true]);
+        expect([view.state, findCredentials(view)?.ok]).toEqual(['enabled', true]);
       },
     );
   });
@@ -173,8 +173,8 @@ describe('connecting a channel', () => {
         expect(created.status).toBe(201);
         const view = await shown(created);
         expect(view.state).toBe('enabled');
-        expect(credentialsOf(view)).toMatchObject({ ok: false, message: expect.stringContaining('could not be checked') });
-        expect(webhookOf(view)?.ok).toBe(app === 'telegram' ? false : undefined);
+        expect(findCredentials(view)).toMatchObject({ ok: false, message: expect.stringContaining('could not be checked') });
+        expect(findWebhook(view)?.ok).toBe(app === 'telegram' ? false : undefined);
         expect((await test(app)).ok).toBe(false);
         expect((await remove(app)).status).toBe(204);
       }
@@ -206,7 +206,7 @@ describe('connecting a channel', () => {
 describe('the webhook of Telegram', () => {
   it('is registered with the binding and removed with it', async () => {
     const view = await shown(await put('telegram', telegram));
-    expect(webhookOf(view)).toMatchObject({ ok: true });
+    expect(findWebhook(view)).toMatchObject({ ok: true });
     expect(telegramApi.webhook).toEqual({
       url: `${publicUrl}/webhook/telegram/${tenant.id}`,
       secret_token: telegram.secretToken,
@@ -231,13 +231,13 @@ describe('the webhook of Telegram', () => {
       checks: [{ name: 'binding' }, { name: 'credentials' }, { name: 'webhook', ok: true }],
     });
     await setWebhook('https://elsewhere.example.com/hook');
-    expect(webhookOf(await test('telegram'))).toMatchObject({ ok: false, message: expect.stringContaining('elsewhere.example.com') });
+    expect(findWebhook(await test('telegram'))).toMatchObject({ ok: false, message: expect.stringContaining('elsewhere.example.com') });
     await setWebhook(`${publicUrl}/webhook/channel_c/${tenant.id}`, ['poll']);
-    expect(webhookOf(await test('telegram'))?.message).toContain('not asked for message, callback_query, my_chat_member');
+    expect(findWebhook(await test('telegram'))?.message).toContain('not asked for message, callback_query, my_chat_member');
     await setWebhook(`${publicUrl}/webhook/channel_c/${tenant.id}`);
-    expect(webhookOf(await test('telegram'))?.ok).toBe(true);
+    expect(findWebhook(await test('telegram'))?.ok).toBe(true);
     await fetch(`${telegramApi.url}/bot${telegram.botToken}/deleteWebhook`, { method: 'POST' });
-    expect(webhookOf(await test('telegram'))?.message).toContain('brings messages nowhere');
+    expect(findWebhook(await test('telegram'))?.message).toContain('brings messages nowhere');
   });
 
   it('reports in a test what Telegram could not deliver', async () => {
@@ -245,7 +245,7 @@ describe('the webhook of Telegram', () => {
     await setWebhook(`http://127.0.0.1:${String(await freePort())}/webhook/telegram/${tenant.id}`);
     await telegramApi.deliver(5, { update_id: 1 });
     await setWebhook(`${publicUrl}/webhook/telegram/${tenant.id}`);
-    expect(webhookOf(await test('telegram'))?.message).toContain('could not bring 1 updates: Wrong response');
+    expect(findWebhook(await test('telegram'))?.message).toContain('could not bring 1 updates: Wrong response');
   });
 
   it('is registered by hand without the gateway’s public address; a test looks at its path', async () => {
@@ -253,7 +253,7 @@ describe('the webhook of Telegram', () => {
       { providerUrls: { ...providerUrls, metaGraph: meta.url, telegram: telegramApi.url, slack: slackApi.url } },
       async () => {
         const view = await shown(await put('telegram', telegram));
-        expect([view.webhookUrl, webhookOf(view), telegramApi.webhook]).toEqual([`/webhook/telegram/${tenant.id}`, undefined, undefined]);
+        expect([view.webhookUrl, findWebhook(view), telegramApi.webhook]).toEqual([`/webhook/telegram/${tenant.id}`, undefined, undefined]);
         await setWebhook(`https://any.example.com${view.webhookUrl}`);
         expect((await test('telegram')).ok).toBe(true);
         await remove('telegram');
@@ -333,7 +333,7 @@ describe('credentials that are put there as a file', () => {
   it('are connected and sealed by the next look', async () => {
     await writeFile(join(tenant.scope.root, 'channels', 'telegram.json'), JSON.stringify(telegram));
     expect(await get('telegram')).toMatchObject({ state: 'enabled', secrets: { botToken: 'set', secretToken: 'set' } });
-    expect(webhookOf(await test('telegram'))?.ok).toBe(false);
+    expect(findWebhook(await test('telegram'))?.ok).toBe(false);
     // Telegram had not been asked before.
     expect(await get('telegram')).toMatchObject({ state: 'enabled', identifiers: { botUsername: 'corner_shop_bot' } });
     expect(await readdir(join(tenant.scope.root, 'channels'))).toEqual(['channel_c.json']);

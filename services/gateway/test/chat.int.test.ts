@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ChatReply, Problem } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
 import { sayItBack } from './scripted-turns.ts';
-import { parseEvents, textOf } from './sse.ts';
+import { parseEvents, joinText } from './sse.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
@@ -42,7 +42,7 @@ describe('POST /api/admin', () => {
     const events = parseEvents(await response.text());
     expect(events[0]?.type).toBe('session');
     expect(events.at(-1)).toMatchObject({ type: 'done', data: { inputTokens: 3, outputTokens: 5, finishReason: 'stop' } });
-    expect(textOf(events)).toBe('one two three');
+    expect(joinText(events)).toBe('one two three');
     const ids = events.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
@@ -108,7 +108,7 @@ describe('POST /api/admin', () => {
     });
     const after = parseEvents(await resumed.text());
     expect(after.map(({ type }) => type)).toEqual(['text_delta', 'done']);
-    expect(textOf([...before, ...after])).toBe('first second');
+    expect(joinText([...before, ...after])).toBe('first second');
   });
 });
 
@@ -155,7 +155,7 @@ describe('a chat request', () => {
     expect(await reply(again)).toEqual(await reply(first));
     const streamed = await ask({ message: 'once' }, {});
     expect(streamed.headers.get('idempotency-replayed')).toBe('true');
-    expect(textOf(parseEvents(await streamed.text()))).toBe('once');
+    expect(joinText(parseEvents(await streamed.text()))).toBe('once');
     expect(await problem(await ask({ message: 'twice' }))).toMatchObject({ status: 422, code: 'idempotency_conflict' });
   });
 

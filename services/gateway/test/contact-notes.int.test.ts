@@ -36,7 +36,7 @@ async function listed(query = ''): Promise<NotedContact[]> {
   return z.array(NotedContact).parse(await response.json());
 }
 
-async function statusOf(target: string, method = 'GET'): Promise<number> {
+async function readStatus(target: string, method = 'GET'): Promise<number> {
   return (await gateway.ask(tenant.admin, target, { method })).status;
 }
 
@@ -91,10 +91,10 @@ describe('notes about contacts', () => {
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
     await scope.memory.forContact(ann).write({ text: 'Lives in Oslo.', title: 'Address' });
     expect(await found(ann, 'Oslo')).toEqual(['memory/address.md']);
-    expect(await statusOf(path(ann, '/notes/memory/address.md'), 'DELETE')).toBe(204);
+    expect(await readStatus(path(ann, '/notes/memory/address.md'), 'DELETE')).toBe(204);
     expect(await found(ann, 'Oslo')).toEqual([]);
     expect((await listed()).flatMap(({ notes }) => notes.map(({ ref }) => ref))).toEqual(['MEMORY.md']);
-    expect(await statusOf(path(ann, '/notes/memory/address.md'), 'DELETE')).toBe(404);
+    expect(await readStatus(path(ann, '/notes/memory/address.md'), 'DELETE')).toBe(404);
   });
 
   it('are forgotten all at once, and are in no later prompt of the contact', async () => {
@@ -102,13 +102,13 @@ describe('notes about contacts', () => {
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
     await scope.memory.forContact(ann).write({ text: 'Lives in Oslo.', title: 'Address' });
     await scope.memory.forContact('bob').write({ text: 'Likes coffee.' });
-    expect(await statusOf(path(ann), 'DELETE')).toBe(204);
+    expect(await readStatus(path(ann), 'DELETE')).toBe(204);
     expect((await listed()).map(({ id }) => id)).toEqual([toContactFolder('bob')]);
     expect(await found(ann, 'tea Oslo')).toEqual([]);
     const { files } = await scope.context.load({ agent: 'cs', sender: ann });
     expect(JSON.stringify(files)).not.toContain('green tea');
-    expect(await statusOf(path(ann), 'DELETE')).toBe(404);
-    expect(await statusOf(`/api/sessions/${session}`)).toBe(200);
+    expect(await readStatus(path(ann), 'DELETE')).toBe(404);
+    expect(await readStatus(`/api/sessions/${session}`)).toBe(200);
   });
 
   it('go with the last conversation of the contact, and not before', async () => {
@@ -118,9 +118,9 @@ describe('notes about contacts', () => {
     const second = { ...other, id: deriveSessionId('cs', 'channel_a', ann), channel: 'channel_a' as const, revision: 1 };
     await scope.sessions.publish(second);
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
-    expect(await statusOf(`/api/sessions/${session}`, 'DELETE')).toBe(204);
+    expect(await readStatus(`/api/sessions/${session}`, 'DELETE')).toBe(204);
     expect(await listed()).toHaveLength(1);
-    expect(await statusOf(`/api/sessions/${second.id}`, 'DELETE')).toBe(204);
+    expect(await readStatus(`/api/sessions/${second.id}`, 'DELETE')).toBe(204);
     expect(await listed()).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describe('notes about contacts', () => {
     const { contact_id: session } = await chat(undefined);
     await scope.memory.forContact(toNotesOwner({ sender: null, sessionId: session })).write({ text: 'Likes green tea.' });
     expect(await listed(`?contact_id=${session}`)).toHaveLength(1);
-    expect(await statusOf(`/api/sessions/${session}`, 'DELETE')).toBe(204);
+    expect(await readStatus(`/api/sessions/${session}`, 'DELETE')).toBe(204);
     expect(await listed()).toEqual([]);
   });
 
@@ -136,8 +136,8 @@ describe('notes about contacts', () => {
     await scope.contacts.remember({ sender: ann, displayName: 'Ann' });
     await scope.memory.forContact(ann).write({ text: 'Likes green tea.' });
     for (const ref of ['contact.json', 'aliases/x.json', '..%2F..%2FMEMORY.md', 'memory/..%2F..%2F..%2Ftenant.json', 'memory'])
-      expect(await statusOf(path(ann, `/notes/${ref}`))).toBeGreaterThanOrEqual(400);
-    expect(await statusOf('/api/memory/contacts/not-an-id')).toBe(404);
+      expect(await readStatus(path(ann, `/notes/${ref}`))).toBeGreaterThanOrEqual(400);
+    expect(await readStatus('/api/memory/contacts/not-an-id')).toBe(404);
     const other = await gateway.tenant();
     expect((await gateway.ask(other.admin, path(ann))).status).toBe(404);
     expect((await gateway.ask(tenant.cs, path(ann))).status).toBe(403);

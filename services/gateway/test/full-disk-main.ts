@@ -8,7 +8,7 @@ import { TestGateway } from './test-gateway.ts';
 
 const [, , dataDir = ''] = process.argv;
 
-async function statusOf(response: Promise<Response>): Promise<readonly (number | string | null)[]> {
+async function readStatus(response: Promise<Response>): Promise<readonly (number | string | null)[]> {
   const { status, headers } = await response;
   return [status, headers.get('retry-after')];
 }
@@ -30,17 +30,17 @@ const tenant = await gateway.tenant();
 const chat = { method: 'POST', body: { message: 'hello' }, headers: { Accept: 'application/json' } };
 const openAi = { method: 'POST', body: { model: 'cs', messages: [{ role: 'user', content: 'hello' }] } };
 const ask = {
-  chat: async () => statusOf(gateway.ask(tenant.admin, '/api/admin', chat)),
-  completion: async () => statusOf(gateway.ask(tenant.cs, '/v1/chat/completions', openAi)),
+  chat: async () => readStatus(gateway.ask(tenant.admin, '/api/admin', chat)),
+  completion: async () => readStatus(gateway.ask(tenant.cs, '/v1/chat/completions', openAi)),
   file: async () =>
-    statusOf(
+    readStatus(
       gateway.ask(tenant.admin, '/api/files/MEMORY.md', {
         method: 'PUT',
         body: 'x'.repeat(9000),
         headers: { 'Content-Type': 'text/plain' },
       }),
     ),
-  ready: async () => statusOf(gateway.ask(undefined, '/readyz')),
+  ready: async () => readStatus(gateway.ask(undefined, '/readyz')),
 };
 const filler = join(dataDir, 'filler');
 await fill(filler);

@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 /** Ids of connections that are no subscribers, the oldest first: the gateway connects before its worker does. */
-async function connectionsOf(redis: ReturnType<TestGateway['redis']['client']>): Promise<string[]> {
+async function listConnections(redis: ReturnType<TestGateway['redis']['client']>): Promise<string[]> {
   const list = String(await redis.call('CLIENT', 'LIST', 'TYPE', 'normal'));
   return [...list.matchAll(/^id=(\d+) /gmu)].map(([, id = '']) => id).toSorted((one, other) => Number(one) - Number(other));
 }
@@ -24,7 +24,7 @@ describe('a connection to Redis that is cut under a request', () => {
   ])('costs the client of %s another try at most', async (_name, path, body) => {
     const tenant = await gateway.tenant();
     const redis = gateway.redis.client();
-    const [oldest = ''] = await connectionsOf(redis);
+    const [oldest = ''] = await listConnections(redis);
     gateway.script = async () => {
       await redis.call('CLIENT', 'KILL', 'ID', oldest);
     };

@@ -32,7 +32,7 @@ beforeEach(async () => {
   tenant = await gateway.tenant();
 });
 
-async function codeOf(response: Response): Promise<[number, unknown]> {
+async function readCode(response: Response): Promise<[number, unknown]> {
   const body: { code?: unknown } = await z.looseObject({ code: z.string() }).parseAsync(await response.json());
   return [response.status, body.code];
 }
@@ -90,7 +90,7 @@ describe('sessions', () => {
     const { contact_id: id } = await chat('hello');
     expect((await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' })).status).toBe(204);
     for (const method of ['GET', 'DELETE'])
-      expect(await codeOf(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method }))).toEqual([404, 'not_found']);
+      expect(await readCode(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method }))).toEqual([404, 'not_found']);
     expect(await (await gateway.ask(tenant.admin, '/api/sessions')).json()).toEqual([]);
   });
 
@@ -101,7 +101,7 @@ describe('sessions', () => {
         signal.addEventListener('abort', () => resolve());
       });
     const running = await gateway.open(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
-    expect(await codeOf(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' }))).toEqual([409, 'session_busy']);
+    expect(await readCode(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' }))).toEqual([409, 'session_busy']);
     const turns: { id: string }[] = await z
       .array(z.looseObject({ id: z.string() }))
       .parseAsync(await (await gateway.ask(tenant.admin, '/api/turns')).json());
@@ -134,14 +134,14 @@ describe('keys', () => {
     const fresh = CreatedKey.parse(await rotated.json());
     const cs = async (key: string): Promise<Response> => gateway.ask(key, '/api/cs', { method: 'POST', body: { message: 'x' } });
     await (await cs(fresh.key)).text();
-    expect(await codeOf(await cs(created.key))).toEqual([401, 'revoked_key']);
+    expect(await readCode(await cs(created.key))).toEqual([401, 'revoked_key']);
     expect((await gateway.ask(tenant.admin, `/api/keys/${fresh.id}`, { method: 'DELETE' })).status).toBe(204);
-    expect(await codeOf(await cs(fresh.key))).toEqual([401, 'revoked_key']);
-    expect(await codeOf(await gateway.ask(tenant.admin, '/api/keys/k_nobody', { method: 'DELETE' }))).toEqual([404, 'not_found']);
+    expect(await readCode(await cs(fresh.key))).toEqual([401, 'revoked_key']);
+    expect(await readCode(await gateway.ask(tenant.admin, '/api/keys/k_nobody', { method: 'DELETE' }))).toEqual([404, 'not_found']);
   });
 
   it('are refused without a scope', async () => {
-    expect(await codeOf(await gateway.ask(tenant.admin, '/api/keys', { method: 'POST', body: { scopes: [] } }))).toEqual([
+    expect(await readCode(await gateway.ask(tenant.admin, '/api/keys', { method: 'POST', body: { scopes: [] } }))).toEqual([
       400,
       'invalid_request',
     ]);
@@ -172,29 +172,29 @@ describe('files', () => {
   it('are not overwritten by a client that read an older version', async () => {
     const first = (await put('SOUL.md', 'one')).headers.get('etag') ?? '';
     expect((await put('SOUL.md', 'two', { 'If-Match': first })).status).toBe(204);
-    expect(await codeOf(await put('SOUL.md', 'three', { 'If-Match': first }))).toEqual([412, 'precondition_failed']);
-    expect(await codeOf(await put('SOUL.md', 'four', { 'If-None-Match': '*' }))).toEqual([412, 'precondition_failed']);
+    expect(await readCode(await put('SOUL.md', 'three', { 'If-Match': first }))).toEqual([412, 'precondition_failed']);
+    expect(await readCode(await put('SOUL.md', 'four', { 'If-None-Match': '*' }))).toEqual([412, 'precondition_failed']);
     const removed = await gateway.ask(tenant.admin, '/api/files/SOUL.md', { method: 'DELETE', headers: { 'If-Match': first } });
-    expect(await codeOf(removed)).toEqual([412, 'precondition_failed']);
+    expect(await readCode(removed)).toEqual([412, 'precondition_failed']);
     expect(await (await gateway.ask(tenant.admin, '/api/files/SOUL.md')).text()).toBe('two');
   });
 
   it.each(['tenant.json', 'keys', 'sessions/x.json', 'inbox/x.json', 'KEYS/x'])('%s is not to be read', async (path) => {
-    expect(await codeOf(await gateway.ask(tenant.admin, `/api/files/${path}`))).toEqual([404, 'not_found']);
+    expect(await readCode(await gateway.ask(tenant.admin, `/api/files/${path}`))).toEqual([404, 'not_found']);
   });
 
   it.each(['..%2f..%2fsecrets.json', 'skills/%2e%2e%2f%2e%2e/secrets.json', 'a%00b', 'a%5cb', 'tenant.json'])(
     '%s is not to be written',
     async (path) => {
-      expect(await codeOf(await put(path, 'x'))).toEqual([400, 'invalid_request']);
+      expect(await readCode(await put(path, 'x'))).toEqual([400, 'invalid_request']);
     },
   );
 
   it('must be UTF-8 text of at most 2 MiB', async () => {
-    expect(await codeOf(await put('a.md', 'x'.repeat(2 * 1024 * 1024 + 1)))).toEqual([413, 'too_large']);
-    expect(await codeOf(await put('a.md', 'x', { 'Content-Type': 'image/png' }))).toEqual([415, 'unsupported_media_type']);
+    expect(await readCode(await put('a.md', 'x'.repeat(2 * 1024 * 1024 + 1)))).toEqual([413, 'too_large']);
+    expect(await readCode(await put('a.md', 'x', { 'Content-Type': 'image/png' }))).toEqual([415, 'unsupported_media_type']);
     const latin = await gateway.ask(tenant.admin, '/api/files/a.md', { method: 'PUT', body: Buffer.from([0xfc]) });
-    expect(await codeOf(latin)).toEqual([400, 'invalid_request']);
+    expect(await readCode(latin)).toEqual([400, 'invalid_request']);
   });
 });
 
@@ -226,8 +226,8 @@ describe('the tenant', () => {
       problem: null,
     });
     expect(TenantView.parse(await (await patch({ timezone: null }, 'application/json')).json())).not.toHaveProperty('timezone');
-    expect(await codeOf(await patch({ plan: 'preview' }))).toEqual([400, 'invalid_request']);
-    expect(await codeOf(await patch({ timezone: 'Europe/Nowhere' }))).toEqual([400, 'invalid_request']);
+    expect(await readCode(await patch({ plan: 'preview' }))).toEqual([400, 'invalid_request']);
+    expect(await readCode(await patch({ timezone: 'Europe/Nowhere' }))).toEqual([400, 'invalid_request']);
   });
 
   it('keeps its last good settings while tenant.json is broken, and reports what is wrong', async () => {
@@ -305,10 +305,10 @@ trailer<</Root 1 0 R>>
       method: 'POST',
       body: { message: 'x', attachments: [{ ...ref, name: 'other.txt' }] },
     });
-    expect(await codeOf(forged)).toEqual([400, 'invalid_request']);
+    expect(await readCode(forged)).toEqual([400, 'invalid_request']);
     const other = await gateway.tenant();
     const foreign = await gateway.ask(other.admin, '/api/admin', { method: 'POST', body: { message: 'x', attachments: [ref.id] } });
-    expect(await codeOf(foreign)).toEqual([400, 'invalid_request']);
+    expect(await readCode(foreign)).toEqual([400, 'invalid_request']);
   });
 
   it('reads no PDF: hostile ones cost neither memory of the gateway nor time of a neighbour', async () => {
@@ -341,7 +341,7 @@ trailer<</Root 1 0 R>>
     ['an empty file', [['file', text(''), 'a.txt']], [400, 'invalid_request']],
     ['no file', [], [400, 'invalid_request']],
   ])('refuses %s', async (_name, parts, outcome) => {
-    expect(await codeOf(await upload(parts))).toEqual(outcome);
+    expect(await readCode(await upload(parts))).toEqual(outcome);
   });
 
   it('takes a file of exactly 10 MiB', async () => {
@@ -349,7 +349,7 @@ trailer<</Root 1 0 R>>
   });
 
   it('takes multipart only', async () => {
-    expect(await codeOf(await gateway.ask(tenant.admin, '/api/uploads', { method: 'POST', body: {} }))).toEqual([
+    expect(await readCode(await gateway.ask(tenant.admin, '/api/uploads', { method: 'POST', body: {} }))).toEqual([
       415,
       'unsupported_media_type',
     ]);

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Problem, errorCodes, errorShapeOf, errorsOf, routes, type Route } from '@concierge/contract';
+import { Problem, errorCodes, chooseErrorShape, listErrors, routes, type Route } from '@concierge/contract';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
@@ -15,11 +15,11 @@ afterAll(async () => {
 });
 
 // Endpoints of other protocols have separate tests for their errors.
-const all = Object.values<Route>(routes).filter(({ path }) => errorShapeOf(path) === 'problem');
+const all = Object.values<Route>(routes).filter(({ path }) => chooseErrorShape(path) === 'problem');
 const withKey = all.filter(({ auth }) => auth === 'key');
 const ID = 'f'.repeat(32);
 
-function pathOf(route: Route): string {
+function buildPath(route: Route): string {
   return route.path.replaceAll(/\{\w+\}/gu, ID);
 }
 
@@ -44,18 +44,18 @@ async function raw(bytes: string): Promise<string> {
 
 describe('every route with a key', () => {
   it.each(withKey.map((route) => [route.id, route] as const))('%s asks for one', async (_id, route) => {
-    const response = await gateway.ask(undefined, pathOf(route), { method: route.method.toUpperCase() });
+    const response = await gateway.ask(undefined, buildPath(route), { method: route.method.toUpperCase() });
     expect(await problem(response)).toMatchObject({ code: 'missing_key', status: 401 });
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
   });
 
   it.each(pairs(false))('%s is refused to a key for %s', async (_id, scope, route) => {
-    const response = await gateway.ask(tenant[scope], pathOf(route), { method: route.method.toUpperCase() });
+    const response = await gateway.ask(tenant[scope], buildPath(route), { method: route.method.toUpperCase() });
     expect(await problem(response)).toMatchObject({ code: 'scope_required', status: 403 });
   });
 
   it.each(pairs(true))('%s answers a key for %s as it announces', async (_id, scope, route) => {
-    const response = await gateway.ask(tenant[scope], pathOf(route), { method: route.method.toUpperCase() });
+    const response = await gateway.ask(tenant[scope], buildPath(route), { method: route.method.toUpperCase() });
     expect(await surprises(route, response)).toEqual([]);
   });
 
@@ -82,7 +82,7 @@ async function surprises(route: Route, response: Response): Promise<string[]> {
   const answer = route.answers[response.status];
   if (answer === undefined) {
     const { code } = await problem(response);
-    return errorsOf(route).includes(code) ? [] : [code];
+    return listErrors(route).includes(code) ? [] : [code];
   }
   const text = await response.text();
   const issues = answer.json?.safeParse(JSON.parse(text)).error?.issues ?? [];

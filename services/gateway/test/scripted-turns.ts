@@ -15,7 +15,7 @@ export const sayItBack: Script = async ({ turn, writer }) => {
   }
 };
 
-function recordOf(turn: AcceptedTurn, outcome: Pick<TurnRecord, 'status' | 'finishReason' | 'error'>): TurnRecord {
+function toRecord(turn: AcceptedTurn, outcome: Pick<TurnRecord, 'status' | 'finishReason' | 'error'>): TurnRecord {
   const now = new Date().toISOString();
   return {
     id: turn.turnId,
@@ -91,20 +91,20 @@ export function scriptedTurns(script: () => Script): TurnHandlers {
         () => ({ code: 'provider_error' as const, message: 'The model provider failed.' }),
       );
       if (failure !== null && !run.signal.aborted) {
-        await publish(run.scope, run.turn, recordOf(run.turn, { status: 'failed', finishReason: null, error: failure }));
+        await publish(run.scope, run.turn, toRecord(run.turn, { status: 'failed', finishReason: null, error: failure }));
         return { event: { type: 'error', data: { ...failure, retryable: true, turnId: run.turn.turnId } } };
       }
       const finishReason: Done['finishReason'] = run.signal.aborted ? 'cancelled' : 'stop';
       await publish(
         run.scope,
         run.turn,
-        recordOf(run.turn, { status: finishReason === 'stop' ? 'done' : 'cancelled', finishReason, error: null }),
+        toRecord(run.turn, { status: finishReason === 'stop' ? 'done' : 'cancelled', finishReason, error: null }),
       );
       return { event: { type: 'done', data: { inputTokens: 3, outputTokens: 5, finishReason } } };
     },
     failTurn: async (run, code): Promise<TurnEnd> => {
       const failure = { code, message: 'failed' };
-      await publish(run.scope, run.turn, recordOf(run.turn, { status: 'failed', finishReason: null, error: failure }));
+      await publish(run.scope, run.turn, toRecord(run.turn, { status: 'failed', finishReason: null, error: failure }));
       return { event: { type: 'error', data: { ...failure, retryable: false, turnId: run.turn.turnId } } };
     },
   };

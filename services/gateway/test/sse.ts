@@ -19,7 +19,7 @@ export function parseEvents(text: string): SeenEvent[] {
     });
 }
 
-export function textOf(events: readonly SeenEvent[]): string {
+export function joinText(events: readonly SeenEvent[]): string {
   return events
     .filter(({ type }) => type === 'text_delta')
     .map(({ data }) => String(data['delta']))

@@ -1,9 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { appNameOf, type AcceptedTurn, type MessagingChannel } from '@concierge/contract';
+import { toAppName, type AcceptedTurn, type MessagingChannel } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TestGateway } from './test-gateway.ts';
-import { bodyOf, channelOf, fixtureOf, fixtures, sequences, settingsOf, type ExpectedMessage, type Fixture } from './webhook-fixtures.ts';
+import {
+  buildBody,
+  findChannel,
+  findFixture,
+  fixtures,
+  sequences,
+  findSettings,
+  type ExpectedMessage,
+  type Fixture,
+} from './webhook-fixtures.ts';
 
 let gateway: TestGateway;
 
@@ -18,15 +27,15 @@ afterAll(async () => {
 
 async function connected(fixture: Fixture): Promise<TenantScope> {
   const scope = await gateway.tenants.create(`t${randomBytes(6).toString('hex')}`);
-  const settings = settingsOf(fixture);
-  if (settings !== undefined) await scope.channels.connect(channelOf(fixture), settings);
+  const settings = findSettings(fixture);
+  if (settings !== undefined) await scope.channels.connect(findChannel(fixture), settings);
   return scope;
 }
 
 async function post(fixture: Fixture, tenantId: string, spelling: string): Promise<Response> {
   const { clock_unix: clock, headers } = fixture;
   gateway.clock.now = () => (clock ?? 1_760_000_000) * 1000;
-  return gateway.ask(undefined, `/webhook/${spelling}/${tenantId}`, { method: 'POST', headers, body: Buffer.from(bodyOf(fixture)) });
+  return gateway.ask(undefined, `/webhook/${spelling}/${tenantId}`, { method: 'POST', headers, body: Buffer.from(buildBody(fixture)) });
 }
 
 async function acceptedBy(scope: TenantScope): Promise<AcceptedTurn[]> {
@@ -88,7 +97,7 @@ const signedNonsense = posts.filter(({ expected }) => ['bad_request', 'signature
 describe('a delivery of a channel', () => {
   it.each(named(taken.filter((fixture) => !isDuplicate(fixture))))('is taken once and for all: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    const channel = channelOf(fixture);
+    const channel = findChannel(fixture);
     expect((await post(fixture, scope.tenantId, channel)).status).toBe(200);
     const turns = await acceptedBy(scope);
     const { messages, messages_count: count = messages.length } = fixture.expected;
@@ -100,7 +109,7 @@ describe('a delivery of a channel', () => {
     expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);
     // A channel that revokes our access is not read any more.
     const isRevoked = (await scope.channels.find(channel))?.state === 'disabled';
-    const again = await post(fixture, scope.tenantId, appNameOf(channel));
+    const again = await post(fixture, scope.tenantId, toAppName(channel));
     expect(again.status).toBe(isRevoked ? 401 : 200);
     expect(await again.text()).toMatch(isRevoked ? /invalid_signature/u : /^$/u);
     expect(await acceptedBy(scope)).toHaveLength(count);
@@ -110,24 +119,24 @@ describe('a delivery of a channel', () => {
     'is refused without its signature: %s',
     async (_id, fixture) => {
       const scope = await connected(fixture);
-      expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(401);
+      expect((await post(fixture, scope.tenantId, findChannel(fixture))).status).toBe(401);
       expect(await acceptedBy(scope)).toEqual([]);
     },
   );
 
   it.each(named(signedNonsense))('is malformed when it is signed and not in the format of the provider: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(400);
+    expect((await post(fixture, scope.tenantId, findChannel(fixture))).status).toBe(400);
   });
 
   it.each(sequences)(
     'is known after those before it: $name',
     async ({ steps, expected_total_inbound: total, expected_side_effects: effects }) => {
-      const all = steps.map((id) => fixtureOf(id));
+      const all = steps.map((id) => findFixture(id));
       const [first] = all;
       if (first === undefined) throw new Error('a sequence has steps');
       const scope = await connected(first);
-      for (const fixture of all) expect((await post(fixture, scope.tenantId, channelOf(fixture))).status).toBe(200);
+      for (const fixture of all) expect((await post(fixture, scope.tenantId, findChannel(fixture))).status).toBe(200);
       const accepted = await acceptedBy(scope);
       const heard = accepted.filter(({ origin }) => origin === 'webhook');
       expect(heard).toHaveLength(total);
@@ -145,7 +154,7 @@ describe('a handshake', () => {
       Object.entries(fixture.query ?? {}).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
     );
     const tenantId = fixture.binding === null ? 'nobody' : scope.tenantId;
-    const answer = await gateway.ask(undefined, `/webhook/${channelOf(fixture)}/${tenantId}?${query.toString()}`);
+    const answer = await gateway.ask(undefined, `/webhook/${findChannel(fixture)}/${tenantId}?${query.toString()}`);
     const challenge = fixture.expected.response_body;
     // Whatever else is wrong with it, the contract has one answer for it.
     expect(answer.status).toBe(challenge === undefined ? 401 : 200);
@@ -156,7 +165,7 @@ describe('a handshake', () => {
 
   it.each(named(posts.filter(({ expected }) => expected.outcome === 'handshake')))('by POST: %s', async (_id, fixture) => {
     const scope = await connected(fixture);
-    const answer = await post(fixture, scope.tenantId, channelOf(fixture));
+    const answer = await post(fixture, scope.tenantId, findChannel(fixture));
     expect([answer.status, await answer.text()]).toEqual([200, fixture.expected.response_body]);
     expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
   });

@@ -54,23 +54,23 @@ const Index = z.object({
 /** Deliveries as the providers send them, byte for byte, and the expected outcome of each. */
 export const { bindings, fixtures, sequences } = Index.parse(JSON.parse(readFileSync(new URL('index.json', folder), 'utf8')));
 
-export function fixtureOf(id: string): Fixture {
+export function findFixture(id: string): Fixture {
   const found = fixtures.find((fixture) => fixture.id === id);
   if (found === undefined) throw new Error(`there is no fixture ${id}`);
   return found;
 }
 
-export function bodyOf({ file, body_recipe: recipe }: Fixture): Uint8Array<ArrayBuffer> {
+export function buildBody({ file, body_recipe: recipe }: Fixture): Uint8Array<ArrayBuffer> {
   if (file !== null) return new Uint8Array(readFileSync(new URL(file, folder)));
   return new TextEncoder().encode(recipe === undefined ? '' : recipe.prefix + recipe.repeat_char.repeat(recipe.repeat) + recipe.suffix);
 }
 
-function bindingOf({ binding }: Fixture): Readonly<Record<string, string>> | undefined {
+function findBinding({ binding }: Fixture): Readonly<Record<string, string>> | undefined {
   return typeof binding === 'string' ? bindings[binding] : (binding ?? undefined);
 }
 
-export function channelOf(fixture: Fixture): MessagingChannel {
-  switch (bindingOf(fixture)?.['provider'] ?? '') {
+export function findChannel(fixture: Fixture): MessagingChannel {
+  switch (findBinding(fixture)?.['provider'] ?? '') {
     case 'messenger':
     case 'instagram':
       return 'channel_b';
@@ -84,8 +84,8 @@ export function channelOf(fixture: Fixture): MessagingChannel {
 }
 
 /** What the fixture's tenant connects; undefined for those that cannot be connected. */
-export function settingsOf(fixture: Fixture): ChannelSettings[MessagingChannel] | undefined {
-  const binding = bindingOf(fixture);
+export function findSettings(fixture: Fixture): ChannelSettings[MessagingChannel] | undefined {
+  const binding = findBinding(fixture);
   if (binding === undefined || binding['app_secret'] === '' || binding['signing_secret'] === '') return undefined;
   const field = (name: string): string => binding[name] ?? 'none';
   const optional = (name: string, value: string | undefined): object => (value === undefined ? {} : { [name]: value });
@@ -107,5 +107,5 @@ export function settingsOf(fixture: Fixture): ChannelSettings[MessagingChannel] 
     },
     channel_e: { accountSid: field('account_sid'), authToken: 'token', from: field('from') },
   };
-  return settings[channelOf(fixture)];
+  return settings[findChannel(fixture)];
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
-import { codeOf, enableWidget, newVisitor, shop, type WidgetVisitor } from './widget-visitor.ts';
+import { readCode, enableWidget, newVisitor, shop, type WidgetVisitor } from './widget-visitor.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -35,9 +35,9 @@ describe('a page of another origin', () => {
     for (const path of paths) {
       const response = await visitor.ask(path, { own: { Origin } });
       expect(response.headers.get('access-control-allow-origin')).toBeNull();
-      expect(await codeOf(response)).toEqual([403, 'origin_refused']);
+      expect(await readCode(response)).toEqual([403, 'origin_refused']);
     }
-    expect(await codeOf(await visitor.say('x', { Origin }))).toEqual([403, 'origin_refused']);
+    expect(await readCode(await visitor.say('x', { Origin }))).toEqual([403, 'origin_refused']);
   });
 
   it('may read every answer when its owner allows it, errors too, and never with credentials', async () => {
@@ -58,16 +58,16 @@ describe('a page of another origin', () => {
 
   it('may be any port of the visitor’s own machine where that is allowed', async () => {
     await enableWidget(tenant, { origins: ['http://localhost:*', 'https://two.example'] });
-    const statusOf = async (Origin: string): Promise<number> => (await visitor.ask('/widget/settings', { own: { Origin } })).status;
+    const readStatus = async (Origin: string): Promise<number> => (await visitor.ask('/widget/settings', { own: { Origin } })).status;
     const wanted = ['http://localhost', 'http://localhost:8080', 'https://two.example'];
-    expect(await Promise.all(wanted.map(statusOf))).toEqual([200, 200, 200]);
+    expect(await Promise.all(wanted.map(readStatus))).toEqual([200, 200, 200]);
     const others = ['http://localhost.evil.example', 'http://localhost:80:80', 'https://localhost:1', 'http://localhost:x', shop];
-    expect(await Promise.all(others.map(statusOf))).toEqual([403, 403, 403, 403, 403]);
+    expect(await Promise.all(others.map(readStatus))).toEqual([403, 403, 403, 403, 403]);
   });
 
   it('may use it nowhere as long as no origin is set', async () => {
     await enableWidget(tenant, { origins: [] });
-    expect(await codeOf(await visitor.ask('/widget/settings'))).toEqual([403, 'origin_refused']);
+    expect(await readCode(await visitor.ask('/widget/settings'))).toEqual([403, 'origin_refused']);
   });
 
   async function preflight(path: string, Origin: string): Promise<Response> {

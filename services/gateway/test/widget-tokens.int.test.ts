@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { limits } from '@concierge/contract';
 import { signSenderToken } from '@concierge/tenant';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
-import { codeOf, conversationOf, enableWidget, newVisitor, replyOf, signedVisitor, type WidgetVisitor } from './widget-visitor.ts';
+import { readCode, readConversation, enableWidget, newVisitor, readReply, signedVisitor, type WidgetVisitor } from './widget-visitor.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -45,17 +45,17 @@ describe('a sender token', () => {
 
   it('identifies a user on every device, and gives no other caller access', async () => {
     const token = signSenderToken({ ...claims(), name: 'Ann' }, secret);
-    await replyOf(await signedVisitor(gateway, key, token).say('hello'));
+    await readReply(await signedVisitor(gateway, key, token).say('hello'));
     const elsewhere = signedVisitor(gateway, key, signSenderToken(claims({ exp: nowSeconds() + 60 }), secret));
-    expect((await conversationOf(elsewhere)).messages).toHaveLength(2);
-    expect((await conversationOf(signedVisitor(gateway, key, signSenderToken(claims({ sub: 'bob' }), secret)))).messages).toEqual([]);
+    expect((await readConversation(elsewhere)).messages).toHaveLength(2);
+    expect((await readConversation(signedVisitor(gateway, key, signSenderToken(claims({ sub: 'bob' }), secret)))).messages).toEqual([]);
     expect(await tenant.scope.contacts.find('user:ann')).toMatchObject({ displayName: 'Ann' });
   });
 
   it('can be required, and then no visitor comes without', async () => {
     await enableWidget(tenant, { requireSenderToken: true });
-    expect(await codeOf(await visitor.say('x'))).toEqual([401, 'invalid_signature']);
-    await replyOf(await signedVisitor(gateway, key, forge(claims())).say('x'));
+    expect(await readCode(await visitor.say('x'))).toEqual([401, 'invalid_signature']);
+    await readReply(await signedVisitor(gateway, key, forge(claims())).say('x'));
     const look = await visitor.ask('/widget/settings', { own: { 'X-Widget-Visitor': undefined } });
     expect(await look.json()).toMatchObject({ requireSenderToken: true, appearance: { title: 'Chat' } });
   });
@@ -90,7 +90,7 @@ describe('a sender token', () => {
     ['no JSON', () => forge('ann')],
     ['a list', () => forge([claims()])],
   ])('with %s is refused', async (_what, make) => {
-    expect(await codeOf(await signedVisitor(gateway, key, make()).say('x'))).toEqual([401, 'invalid_signature']);
+    expect(await readCode(await signedVisitor(gateway, key, make()).say('x'))).toEqual([401, 'invalid_signature']);
   });
 
   it('may be a minute late, for the sake of clocks', async () => {
@@ -110,9 +110,9 @@ describe('a sender token', () => {
 
   it('never leads to a visitor’s conversation', async () => {
     const kept = 'b2'.repeat(16);
-    await replyOf(await visitor.say('mine', { 'X-Widget-Visitor': kept }));
+    await readReply(await visitor.say('mine', { 'X-Widget-Visitor': kept }));
     const sender = `visitor:${createHash('sha256').update(kept).digest('hex')}`;
     for (const sub of [sender, kept])
-      expect((await conversationOf(signedVisitor(gateway, key, forge(claims({ sub }))))).messages).toEqual([]);
+      expect((await readConversation(signedVisitor(gateway, key, forge(claims({ sub }))))).messages).toEqual([]);
   });
 });

@@ -61,16 +61,16 @@ export function signedVisitor(gateway: TestGateway, key: string, token: string):
 }
 
 /** Status and code of a problem. */
-export async function codeOf(response: Response): Promise<readonly [number, string]> {
+export async function readCode(response: Response): Promise<readonly [number, string]> {
   const { status, code } = Problem.parse(await response.json());
   return [status, code];
 }
 
-export async function replyOf(response: Response): Promise<WidgetReply> {
+export async function readReply(response: Response): Promise<WidgetReply> {
   if (response.status !== 200) throw new Error(`${String(response.status)} ${await response.text()}`);
   return WidgetReply.parse(await response.json());
 }
 
-export async function conversationOf(visitor: WidgetVisitor): Promise<WidgetConversation> {
+export async function readConversation(visitor: WidgetVisitor): Promise<WidgetConversation> {
   return WidgetConversation.parse(await (await visitor.ask('/widget/conversation')).json());
 }

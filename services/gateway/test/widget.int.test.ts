@@ -7,9 +7,9 @@ import { gate } from '@concierge/testing';
 import { RateLimits } from '@concierge/turn';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
-import { parseEvents, textOf } from './sse.ts';
+import { parseEvents, joinText } from './sse.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
-import { codeOf, conversationOf, enableWidget, newVisitor, replyOf, shop, type WidgetVisitor } from './widget-visitor.ts';
+import { readCode, readConversation, enableWidget, newVisitor, readReply, shop, type WidgetVisitor } from './widget-visitor.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -40,7 +40,7 @@ describe('the settings of the widget', () => {
     expect(WidgetView.parse(JSON.parse(shown))).toMatchObject({ key, secret: 'set' });
     expect(shown).not.toContain(secret);
     for (const denied of [tenant.cs, tenant.read])
-      expect(await codeOf(await gateway.ask(denied, '/api/widget', { method: 'PUT', body }))).toEqual([403, 'scope_required']);
+      expect(await readCode(await gateway.ask(denied, '/api/widget', { method: 'PUT', body }))).toEqual([403, 'scope_required']);
   });
 
   it.each([
@@ -54,13 +54,13 @@ describe('the settings of the widget', () => {
     ['what is unknown', { enabled: true, html: '<b>' }],
     ['sender tokens without a secret', { requireSenderToken: true }],
   ])('refuse %s', async (_what, body) => {
-    expect(await codeOf(await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body }))).toEqual([400, 'invalid_request']);
+    expect(await readCode(await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body }))).toEqual([400, 'invalid_request']);
   });
 
   it('stop the old key when it is replaced', async () => {
     const rotated = WidgetView.parse(await (await gateway.ask(tenant.admin, '/api/widget/rotate-key', { method: 'POST' })).json());
-    expect(await codeOf(await visitor.say('x'))).toEqual([401, 'invalid_key']);
-    await replyOf(await newVisitor(gateway, rotated.key ?? '').say('x'));
+    expect(await readCode(await visitor.say('x'))).toEqual([401, 'invalid_key']);
+    await readReply(await newVisitor(gateway, rotated.key ?? '').say('x'));
   });
 });
 
@@ -81,7 +81,7 @@ describe('a visitor', () => {
     const events = parseEvents(text);
     expect(events.map(({ type }) => type)).toEqual(['session', 'text_delta', 'step', 'text_delta', 'done']);
     expect(events.at(-1)?.data).toEqual({ finishReason: 'stop' });
-    const { messages, withPerson, askAgainSeconds } = await conversationOf(visitor);
+    const { messages, withPerson, askAgainSeconds } = await readConversation(visitor);
     expect(messages).toMatchObject([
       { from: 'visitor', text: 'How many?', turnId: events[0]?.data['turnId'] },
       { from: 'agent', text: 'How many?' },
@@ -92,7 +92,7 @@ describe('a visitor', () => {
   });
 
   it('gets one JSON object when only that is accepted', async () => {
-    expect(await replyOf(await visitor.say('hello there'))).toEqual({
+    expect(await readReply(await visitor.say('hello there'))).toEqual({
       turnId: expect.any(String),
       reply: 'hello there',
       finishReason: 'stop',
@@ -101,7 +101,7 @@ describe('a visitor', () => {
 
   it('is one sender for good, whose secret is written down nowhere', async () => {
     const secret = 'a1'.repeat(16);
-    for (const text of ['one', 'two']) await replyOf(await visitor.say(text, { 'X-Widget-Visitor': secret }));
+    for (const text of ['one', 'two']) await readReply(await visitor.say(text, { 'X-Widget-Visitor': secret }));
     const sender = `visitor:${createHash('sha256').update(secret).digest('hex')}`;
     const session = await tenant.scope.sessions.load(deriveSessionId('cs', 'web', sender));
     expect(session?.messages).toHaveLength(4);
@@ -109,23 +109,23 @@ describe('a visitor', () => {
   });
 
   it('sees nothing of another one, whatever it asks for', async () => {
-    const { turnId } = await replyOf(await visitor.say('my secret'));
+    const { turnId } = await readReply(await visitor.say('my secret'));
     const other = newVisitor(gateway, key);
-    expect((await conversationOf(other)).messages).toEqual([]);
-    expect(await codeOf(await other.ask(`/widget/turns/${turnId}/events`))).toEqual([404, 'not_found']);
-    expect(await codeOf(await other.ask(`/widget/turns/${turnId}/cancel`, { method: 'POST' }))).toEqual([404, 'not_found']);
+    expect((await readConversation(other)).messages).toEqual([]);
+    expect(await readCode(await other.ask(`/widget/turns/${turnId}/events`))).toEqual([404, 'not_found']);
+    expect(await readCode(await other.ask(`/widget/turns/${turnId}/cancel`, { method: 'POST' }))).toEqual([404, 'not_found']);
     const admins = await gateway.ask(tenant.admin, '/api/admin', {
       method: 'POST',
       body: { message: 'x' },
       headers: { Accept: 'application/json' },
     });
     const { turnId: foreign } = z.object({ turnId: z.string() }).parse(await admins.json());
-    expect(await codeOf(await visitor.ask(`/widget/turns/${foreign}/events`))).toEqual([404, 'not_found']);
+    expect(await readCode(await visitor.ask(`/widget/turns/${foreign}/events`))).toEqual([404, 'not_found']);
     expect((await visitor.ask(`/widget/turns/${turnId}/events`)).status).toBe(200);
   });
 
   it('has a turn that no key for cs can look at', async () => {
-    const { turnId } = await replyOf(await visitor.say('mine'));
+    const { turnId } = await readReply(await visitor.say('mine'));
     expect((await gateway.ask(tenant.cs, `/api/turns/${turnId}`)).status).toBe(404);
     expect((await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).status).toBe(200);
   });
@@ -151,17 +151,17 @@ describe('a visitor', () => {
     const resumed = await visitor.ask(`/widget/turns/${turnId}/events`, { own: { 'Last-Event-ID': before.at(-1)?.id } });
     expect(resumed.headers.get('access-control-allow-origin')).toBe(shop);
     const after = parseEvents(await resumed.text());
-    expect(textOf([...before, ...after])).toBe('first second');
+    expect(joinText([...before, ...after])).toBe('first second');
   });
 
   it('accepts the same message once, however often it is sent', async () => {
     const again = { 'Idempotency-Key': 'k1' };
-    const first = await replyOf(await visitor.say('once', again));
+    const first = await readReply(await visitor.say('once', again));
     const second = await visitor.say('once', again);
     expect(second.headers.get('idempotency-replayed')).toBe('true');
-    expect((await replyOf(second)).turnId).toBe(first.turnId);
-    expect((await replyOf(await newVisitor(gateway, key).say('once', again))).turnId).not.toBe(first.turnId);
-    expect((await conversationOf(visitor)).messages).toHaveLength(2);
+    expect((await readReply(second)).turnId).toBe(first.turnId);
+    expect((await readReply(await newVisitor(gateway, key).say('once', again))).turnId).not.toBe(first.turnId);
+    expect((await readConversation(visitor)).messages).toHaveLength(2);
   });
 
   it('stops its own answer', async () => {
@@ -180,7 +180,7 @@ describe('a visitor', () => {
   });
 
   it('gets what staff write, marked as such, and asks again sooner meanwhile', async () => {
-    const { turnId } = await replyOf(await visitor.say('help'));
+    const { turnId } = await readReply(await visitor.say('help'));
     const [item] = (await tenant.scope.index.listSessions({ limit: 1 })).items;
     const session = await tenant.scope.sessions.load(item?.id ?? '');
     if (session === undefined) throw new Error('no session');
@@ -195,7 +195,7 @@ describe('a visitor', () => {
     } as const;
     const tool = { id: 'x1', turnId, at: said.at, role: 'tool', callId: 'c', name: 'read', output: 'internal', isError: false } as const;
     await tenant.scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, tool, said] });
-    expect(await conversationOf(visitor)).toMatchObject({
+    expect(await readConversation(visitor)).toMatchObject({
       messages: [{ from: 'visitor' }, { from: 'agent' }, { from: 'person', text: 'Jo here.' }],
       withPerson: true,
       askAgainSeconds: limits.widgetAskWithPersonSeconds,
@@ -203,11 +203,11 @@ describe('a visitor', () => {
   });
 
   it('is not sent again what it knows', async () => {
-    await replyOf(await visitor.say('one'));
+    await readReply(await visitor.say('one'));
     const tag = (await visitor.ask('/widget/conversation')).headers.get('etag') ?? '';
     const same = await visitor.ask('/widget/conversation', { own: { 'If-None-Match': tag } });
     expect([same.status, await same.text()]).toEqual([304, '']);
-    await replyOf(await visitor.say('two'));
+    await readReply(await visitor.say('two'));
     expect((await visitor.ask('/widget/conversation', { own: { 'If-None-Match': tag } })).status).toBe(200);
   });
 
@@ -221,7 +221,7 @@ describe('a visitor', () => {
     ['two keys', { 'X-Widget-Key': `ck_pub_other_${'0'.repeat(32)}` }, [401, 'invalid_key']],
     ['a key of no tenant', { Authorization: `Bearer ck_pub_nobody_${'0'.repeat(32)}` }, [401, 'invalid_key']],
   ])('with %s is refused', async (_what, own, expected) => {
-    expect(await codeOf(await visitor.say('x', own))).toEqual(expected);
+    expect(await readCode(await visitor.say('x', own))).toEqual(expected);
     expect(await tenant.scope.inbox.turnIds()).toEqual([]);
   });
 
@@ -231,7 +231,7 @@ describe('a visitor', () => {
     ['a message that is too long', { message: 'x'.repeat(limits.messageMaxCharacters + 1) }],
   ])('is refused %s', async (_what, body) => {
     const own = { 'Content-Type': 'application/json' };
-    expect(await codeOf(await visitor.ask('/widget/messages', { method: 'POST', body: JSON.stringify(body), own }))).toEqual([
+    expect(await readCode(await visitor.ask('/widget/messages', { method: 'POST', body: JSON.stringify(body), own }))).toEqual([
       400,
       'invalid_request',
     ]);
@@ -239,10 +239,10 @@ describe('a visitor', () => {
 
   it('is refused while the widget is switched off, and while the tenant is suspended', async () => {
     await gateway.tenants.setSuspended(tenant.id, true);
-    expect(await codeOf(await visitor.say('x'))).toEqual([403, 'tenant_suspended']);
+    expect(await readCode(await visitor.say('x'))).toEqual([403, 'tenant_suspended']);
     await gateway.tenants.setSuspended(tenant.id, false);
     await enableWidget(tenant, { enabled: false });
-    expect(await codeOf(await visitor.say('x'))).toEqual([401, 'invalid_key']);
+    expect(await readCode(await visitor.say('x'))).toEqual([401, 'invalid_key']);
   });
 });
 
@@ -259,15 +259,15 @@ describe('how much visitors may ask', () => {
     }
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
     expect(statuses.at(-1)).toBe(429);
-    await replyOf(await newVisitor(gateway, key).say('x'));
+    await readReply(await newVisitor(gateway, key).say('x'));
   });
 
   it('is bounded for all of a tenant together', async () => {
     const { url } = gateway.redis;
     await fillWindow(url, `${tenant.id}:widget`, limits.widgetMessagesPerMinute);
-    expect(await codeOf(await visitor.say('x'))).toEqual([429, 'rate_limited']);
+    expect(await readCode(await visitor.say('x'))).toEqual([429, 'rate_limited']);
     const other = await gateway.tenant();
-    await replyOf(await newVisitor(gateway, await enableWidget(other)).say('x'));
+    await readReply(await newVisitor(gateway, await enableWidget(other)).say('x'));
   });
 
   it('counts as requests of the tenant', async () => {
@@ -276,7 +276,7 @@ describe('how much visitors may ask', () => {
     const response = await guest.ask('/widget/settings');
     expect(response.headers.get('ratelimit')).toContain(`r=${String(limits.previewRequestsPerHour - 1)}`);
     await fillWindow(gateway.redis.url, preview.id, limits.previewRequestsPerHour);
-    expect(await codeOf(await guest.ask('/widget/settings'))).toEqual([429, 'rate_limited']);
+    expect(await readCode(await guest.ask('/widget/settings'))).toEqual([429, 'rate_limited']);
   });
 
   it('never takes all of the tenant’s requests: its owner is not locked out', async () => {

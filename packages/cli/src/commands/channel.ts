@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import {
   AppError,
-  appNameOf,
+  toAppName,
   appNames,
   appNamesJoined,
   Channel,
@@ -56,7 +56,7 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
     const names = `${needed.join(', ')}${optional.length === 0 ? '' : `, and may have ${optional.join(', ')}`}`;
     throw new AppError(
       'invalid_request',
-      `${appNameOf(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
+      `${toAppName(channel)} needs ${names}: give them as a JSON object with --file, or one by one with --set.`,
     );
   }
   const { shown } = await (await deployment.connections()).connect(scope, channel, settings);
@@ -97,7 +97,7 @@ async function test({ deployment, answer }: CommandContext, tenantId: string, na
 async function disconnect({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const channel = parseChannel(name);
   await (await deployment.connections()).disconnect(await deployment.scope(tenantId), channel);
-  answer({ json: { channel, disconnected: true }, text: `${appNameOf(channel)} is disconnected; its conversations stay.` });
+  answer({ json: { channel, disconnected: true }, text: `${toAppName(channel)} is disconnected; its conversations stay.` });
 }
 
 /** `concierge channel …` */

@@ -1,4 +1,4 @@
-import { AppError, appNameOf, DeliveryState, deliveryStates, limits, type DeliveryView } from '@concierge/contract';
+import { AppError, toAppName, DeliveryState, deliveryStates, limits, type DeliveryView } from '@concierge/contract';
 import { listDeliveries } from '@concierge/tenant';
 import { Command, Option } from 'commander';
 import { facts, table, type CommandContext } from '../answer.ts';
@@ -14,7 +14,7 @@ interface ListOptions {
 function row({ id, state, problem, channel, to, kind, acceptedAt, text }: DeliveryView): string[] {
   const line = text.replaceAll(/\s+/gu, ' ');
   const shown = line.length > TEXT_SHOWN ? `${line.slice(0, TEXT_SHOWN).toWellFormed()}…` : line;
-  return [id, state, problem?.code ?? '', appNameOf(channel), to, kind, acceptedAt, shown];
+  return [id, state, problem?.code ?? '', toAppName(channel), to, kind, acceptedAt, shown];
 }
 
 async function list({ deployment, answer }: CommandContext, tenantId: string, options: ListOptions): Promise<void> {
@@ -39,7 +39,7 @@ async function show({ deployment, answer }: CommandContext, tenantId: string, id
   const head = {
     message: id,
     state: problem === null ? state : `${state} (${problem.code}: ${problem.message})`,
-    to: `${to} on ${appNameOf(channel)}${thread === null ? '' : `, thread ${thread}`}`,
+    to: `${to} on ${toAppName(channel)}${thread === null ? '' : `, thread ${thread}`}`,
     kind: `${kind} of ${agent}`,
     turn: turnId,
     conversation: view.contact_id,

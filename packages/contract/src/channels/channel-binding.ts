@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { AppError } from '../errors/app-error.ts';
-import { appNameOf, channelDefinitions, type ChannelSettings } from '../channel-definitions.ts';
+import { AppError, invalidFields } from '../errors/app-error.ts';
+import { toAppName, channelDefinitions, type ChannelSettings } from '../channel-definitions.ts';
 import { MessagingChannel, AppName } from './channel.ts';
-import { invalidFields } from '../errors/invalid-fields.ts';
 
 /**
  * @throws AppError invalid_request, naming each field that is missing, wrong or not one of this channel's; no value is
@@ -12,7 +11,7 @@ export function parseChannelSettings<Channel extends MessagingChannel>(channel: 
   const parsed = channelDefinitions[channel].settings.safeParse(settings);
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of this channel has just read it; TypeScript loses the pairing
   if (parsed.success) return parsed.data as ChannelSettings[Channel];
-  throw new AppError('invalid_request', `These are not the settings of ${appNameOf(channel)}.`, { errors: invalidFields(parsed.error) });
+  throw new AppError('invalid_request', `These are not the settings of ${toAppName(channel)}.`, { errors: invalidFields(parsed.error) });
 }
 
 /** tenants/<id>/channels/<channel>.json. Written when it is connected, disabled or enabled, and at no other time. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { recipientOf, type MessagingChannel } from '../channel-definitions.ts';
-import { durationMs } from '../values/duration.ts';
-import { TimeZone } from '../values/time-zone.ts';
+import { readRecipient, type MessagingChannel } from '../channel-definitions.ts';
+import { durationMs, TimeZone } from '../values/values.ts';
 
 describe('a recipient', () => {
   it.each<[MessagingChannel, string, string]>([
@@ -14,7 +13,7 @@ describe('a recipient', () => {
     ['channel_e', '+49 (151) 123-456', '+49151123456'],
     ['channel_e', 'whatsapp:+49 151 123456', 'whatsapp:+49151123456'],
   ])('of %s may be %j', (channel, to, spelled) => {
-    expect(recipientOf(channel, to)).toBe(spelled);
+    expect(readRecipient(channel, to)).toBe(spelled);
   });
 
   it.each<[MessagingChannel, string]>([
@@ -29,7 +28,7 @@ describe('a recipient', () => {
     ['channel_e', '49151123456'],
     ['channel_e', 'sms:+49151123456'],
   ])('of %s is not %j', (channel, to) => {
-    expect(recipientOf(channel, to)).toBeUndefined();
+    expect(readRecipient(channel, to)).toBeUndefined();
   });
 });
 

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 interface ErrorCodeFacts {
   readonly status: number;
   readonly title: string;
@@ -40,3 +42,17 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 export const errorCodeNames = Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]; // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of a literal
+
+/** application/problem+json (RFC 9457) as every error answer carries it. */
+export const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum(errorCodeNames),
+    requestId: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' });
+export type Problem = z.infer<typeof Problem>;

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { ScheduleRunView } from '../tenants/schedule-run.ts';
-import { NewSchedule, SchedulePatch, ScheduleView } from '../tenants/schedule.ts';
-import { limitParameter } from './parameter.ts';
-import { defineRoute } from './route.ts';
+import { ScheduleRunView, NewSchedule, SchedulePatch, ScheduleView } from '../tenants/schedule.ts';
+import { limitParameter, defineRoute } from './route.ts';
 
 const params = z.object({ id: z.string().min(1).max(64) });
 

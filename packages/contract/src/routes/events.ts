@@ -9,8 +9,7 @@ import {
 } from '../tenants/event-endpoint.ts';
 import { EventId, EventStatus, EventType, EventView } from '../tenants/event.ts';
 import { limits } from '../limits.ts';
-import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
-import { defineRoute } from './route.ts';
+import { cursorParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 
 const endpointParams = z.object({ id: EventEndpointId });
 const eventParams = z.object({ id: EventId });

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { ContactId } from '../turns/chat.ts';
 import { HandoffBody, HandoffState, HandoffView, PersonMessageBody, PersonMessageReceipt, WaitingHandoff } from '../channels/handoff.ts';
 import { chatHeaders } from './chat.ts';
-import { limitParameter } from './parameter.ts';
-import { defineRoute } from './route.ts';
+import { limitParameter, defineRoute } from './route.ts';
 
 const params = z.object({ id: ContactId });
 

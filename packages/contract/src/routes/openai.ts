@@ -12,7 +12,7 @@ const headers = {
 
 const errors = [...chatErrors, 'contact_mismatch'] as const;
 
-const told = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. What follows the last assistant message is the new message, of at most ${String(limits.messageMaxCharacters)} characters. With \`user\` or \`conversation\` the conversation is kept here. Without them it is recognised by its history, as long as that is sent back as it was answered; a history that is not known is given to the agent as a transcript, however long it is. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
+const explanation = `The agent's tools run on our side and are not shown; fields that are not listed are ignored. What follows the last assistant message is the new message, of at most ${String(limits.messageMaxCharacters)} characters. With \`user\` or \`conversation\` the conversation is kept here. Without them it is recognised by its history, as long as that is sent back as it was answered; a history that is not known is given to the agent as a transcript, however long it is. Images and files come as data (\`data:\` URLs), by https addresses, or as ids of uploads.`;
 
 /** POST /v1/chat/completions: a turn in the words of OpenAI's Chat Completions API. */
 export const createChatCompletion = defineRoute({
@@ -21,7 +21,7 @@ export const createChatCompletion = defineRoute({
   path: '/v1/chat/completions',
   tag: 'openai',
   summary: 'Talk to an agent as to a model: Chat Completions',
-  description: told,
+  description: explanation,
   auth: 'key',
   scopes: ['admin', 'cs'],
   waitsForTurn: true,
@@ -40,7 +40,7 @@ export const createResponse = defineRoute({
   path: '/v1/responses',
   tag: 'openai',
   summary: 'Talk to an agent as to a model: Responses',
-  description: told,
+  description: explanation,
   auth: 'key',
   scopes: ['admin', 'cs'],
   waitsForTurn: true,

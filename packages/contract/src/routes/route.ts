@@ -1,6 +1,7 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorCode } from '../errors/error-code.ts';
 import type { KeyScope } from '../tenants/key.ts';
+import { limits } from '../limits.ts';
 
 /**
  * `key`: an API key. `operator`: loopback or the operators' token. `signature`: the channel provider's. `widget`: a
@@ -42,7 +43,7 @@ export type ErrorShape = 'problem' | 'openai';
 /**
  * How errors look below a path, whether there is a route or not: a client of one protocol is never answered in another.
  */
-export function errorShapeOf(path: string): ErrorShape {
+export function chooseErrorShape(path: string): ErrorShape {
   return path.startsWith('/v1/') ? 'openai' : 'problem';
 }
 
@@ -91,7 +92,7 @@ export interface Route {
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
   readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** Codes beyond those that its authentication, body and parameters bring along; see `errorsOf`. */
+  /** Codes beyond those that its authentication, body and parameters bring along; see `listErrors`. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -117,7 +118,7 @@ const codesOfBody = {
 } as const satisfies Record<RouteBody['kind'], readonly ErrorCode[]>;
 
 /** Every code with which the route can answer. */
-export function errorsOf(route: Route): readonly ErrorCode[] {
+export function listErrors(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>([...route.errors, ...codesOfAuth[route.auth]]);
   if (route.body !== undefined) for (const code of codesOfBody[route.body.kind]) codes.add(code);
   if (route.query !== undefined || route.headers !== undefined) codes.add('invalid_request');
@@ -125,3 +126,29 @@ export function errorsOf(route: Route): readonly ErrorCode[] {
   codes.add('internal_error');
   return [...codes];
 }
+
+/** A whole number in a query string: digits and nothing else, so that `1e1`, `0x10` and `" 5"` are refused. */
+export function integerParameter(range: { readonly min: number; readonly max: number; readonly default: number }): z.ZodType<number> {
+  const digits = /^(?:0|[1-9][0-9]{0,15})$/u;
+  // The default stands inside: z.toJSONSchema drops the one of a preprocessed schema.
+  const schema = z.int().min(range.min).max(range.max).default(range.default);
+  return z.preprocess((value) => (typeof value === 'string' && digits.test(value) ? Number(value) : value), schema);
+}
+
+/** Page size of every list. */
+export const limitParameter = integerParameter({ min: 1, max: limits.sessionsListMax, default: limits.sessionsListDefault });
+
+export const cursorParameter = z
+  .string()
+  .min(1)
+  .max(512)
+  .optional()
+  .meta({ description: 'Opaque; taken from the `Link` header of the page before.' });
+
+/** A flag in a query string. */
+export const flagParameter = z.preprocess(
+  (value) => (value === 'true' || value === 'false' ? value === 'true' : value),
+  z.boolean().default(false),
+);
+
+export const pageHeaders = { Link: 'The next page, `rel="next"`; absent on the last one.' } as const;

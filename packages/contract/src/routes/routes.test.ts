@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { errorCodes } from '../errors/error-code.ts';
-import { integerParameter } from './parameter.ts';
-import { errorsOf, type Route } from './route.ts';
+import { integerParameter, listErrors, type Route } from './route.ts';
 import { routes } from './routes.ts';
 
 const all = Object.entries<Route>(routes);
@@ -25,9 +24,9 @@ describe('routes', () => {
   });
 });
 
-describe('errorsOf', () => {
+describe('listErrors', () => {
   it('adds what authentication, body and parameters bring along', () => {
-    expect(errorsOf(routes.chatWithAdmin)).toEqual(
+    expect(listErrors(routes.chatWithAdmin)).toEqual(
       expect.arrayContaining([
         'missing_key',
         'rate_limited',
@@ -38,11 +37,11 @@ describe('errorsOf', () => {
         'internal_error',
       ]),
     );
-    expect(errorsOf(routes.livez)).toEqual(['internal_error']);
+    expect(listErrors(routes.livez)).toEqual(['internal_error']);
   });
 
   it('names only codes there are', () => {
-    for (const [, route] of all) for (const code of errorsOf(route)) expect(errorCodes[code]).toBeDefined();
+    for (const [, route] of all) for (const code of listErrors(route)) expect(errorCodes[code]).toBeDefined();
   });
 });
 

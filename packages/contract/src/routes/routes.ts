@@ -1,8 +1,29 @@
-import { listAgents } from './tenant/agents.ts';
-import { deleteChannel, getChannel, listChannels, putChannel, testChannel } from './channels.ts';
-import { chatWithAdmin, chatWithAgent, chatWithCs } from './chat.ts';
+import {
+  listAgents,
+  getTenant,
+  updateTenant,
+  listSkills,
+  reindexSkills,
+  createKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  getUsage,
+} from './tenant/tenant.ts';
+import {
+  deleteChannel,
+  getChannel,
+  listChannels,
+  putChannel,
+  testChannel,
+  getDelivery,
+  listDeliveries,
+  redriveDelivery,
+  receiveWebhook,
+  verifyWebhook,
+} from './channels.ts';
+import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
-import { getDelivery, listDeliveries, redriveDelivery } from './deliveries.ts';
 import {
   createEventEndpoint,
   deleteEventEndpoint,
@@ -18,19 +39,12 @@ import {
 } from './events.ts';
 import { deleteFile, getFile, listFiles, putFile } from './tenant/files.ts';
 import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from './tenant/keys.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './tenant/mcp.ts';
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
 import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions } from './sessions.ts';
-import { listSkills, reindexSkills } from './tenant/skills.ts';
-import { getTenant, updateTenant } from './tenant/tenant.ts';
-import { cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
-import { createUploads } from './uploads.ts';
-import { getUsage } from './tenant/usage.ts';
-import { receiveWebhook, verifyWebhook } from './webhooks.ts';
+import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,

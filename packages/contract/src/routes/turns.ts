@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { TurnStatus, TurnView } from '../turns/turn.ts';
-import { cursorParameter, limitParameter, pageHeaders } from './parameter.ts';
-import { defineRoute } from './route.ts';
+import { cursorParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
+import { ContactId } from '../turns/chat.ts';
+import { SessionListItem, SessionOrigin, SessionView } from '../turns/session.ts';
+import { AgentName } from '../tenants/tenant.ts';
 
 /** `<epoch>-<n>`: an entry of the turn's stream. */
 const lastEventId = z.string().regex(/^[0-9]{1,16}-[0-9]{1,16}$/u, 'is not an event id');
-const params = z.object({ id: z.string().min(1).max(128) });
+const turnParams = z.object({ id: z.string().min(1).max(128) });
 
 /** Empty: no event was seen yet. */
 export const lastEventHeaders = z.object({ 'last-event-id': z.union([z.literal(''), lastEventId]).optional() });
@@ -36,7 +38,7 @@ export const getTurn = defineRoute({
   summary: 'State, timings, attempts, usage and steps of one turn',
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
-  params,
+  params: turnParams,
   answers: { 200: { description: 'The turn.', json: TurnView } },
   errors: ['not_found'],
 });
@@ -53,7 +55,7 @@ export const followTurn = defineRoute({
   auth: 'key',
   scopes: ['admin', 'cs', 'read'],
   waitsForTurn: true,
-  params,
+  params: turnParams,
   query: z.strictObject({ lastEventId: lastEventId.optional() }),
   headers: lastEventHeaders,
   answers: {
@@ -75,7 +77,62 @@ export const cancelTurn = defineRoute({
   description: 'Has no effect on a turn that has ended.',
   auth: 'key',
   scopes: ['admin', 'cs'],
-  params,
+  params: turnParams,
   answers: { 202: { description: 'The turn as it stands; it ends in `done` with `finishReason: cancelled`.', json: TurnView } },
   errors: ['not_found'],
+});
+
+const sessionParams = z.object({ id: ContactId });
+
+const anyOrigin = `(?:${SessionOrigin.options.join('|')})`;
+
+// bounded-expression: made of the names above, at most as many as there are.
+const originList = new RegExp(`^${anyOrigin}(?:,${anyOrigin}){0,${String(SessionOrigin.options.length - 1)}}$`, 'u');
+
+const originParameter = z
+  .string()
+  .regex(originList, 'must be origins, with commas between them')
+  .transform((text) => SessionOrigin.array().parse(text.split(',')))
+  .optional()
+  .meta({ description: `Sessions that one of these began, with commas between them: ${SessionOrigin.options.join(', ')}.` });
+
+/** GET /api/sessions (service interface). */
+export const listSessions = defineRoute({
+  id: 'listSessions',
+  method: 'get',
+  path: '/api/sessions',
+  tag: 'sessions',
+  summary: 'List sessions, most recently used first',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  query: z.strictObject({ limit: limitParameter, agent: AgentName.optional(), origin: originParameter, cursor: cursorParameter }),
+  answers: { 200: { description: 'Sessions.', json: z.array(SessionListItem), headers: pageHeaders } },
+  errors: [],
+});
+
+export const getSession = defineRoute({
+  id: 'getSession',
+  method: 'get',
+  path: '/api/sessions/{id}',
+  tag: 'sessions',
+  summary: 'The whole conversation',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params: sessionParams,
+  answers: { 200: { description: 'The session with all of its messages.', json: SessionView } },
+  errors: ['not_found'],
+});
+
+export const deleteSession = defineRoute({
+  id: 'deleteSession',
+  method: 'delete',
+  path: '/api/sessions/{id}',
+  tag: 'sessions',
+  summary: 'Delete a conversation',
+  description: 'With the last conversation of a contact the notes about the contact go, too (see GET /api/memory/contacts).',
+  auth: 'key',
+  scopes: ['admin'],
+  params: sessionParams,
+  answers: { 204: { description: 'It is gone.' } },
+  errors: ['not_found', 'session_busy'],
 });

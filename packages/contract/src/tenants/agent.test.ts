@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { AgentFrontMatter, agentRules, builtInAgents, leastOf, toolsOfAgent, type AgentDefinition } from './agent.ts';
+import {
+  AgentFrontMatter,
+  agentRules,
+  builtInAgents,
+  lowestAuthority,
+  toolsOfAgent,
+  type AgentDefinition,
+  csToolNames,
+  toolNames,
+  toolsHandedOn,
+} from './agent.ts';
 import { limits } from '../limits.ts';
-import { csToolNames, toolNames, toolsHandedOn } from './tool-policy.ts';
 
 const agent = (facts: Partial<AgentDefinition> = {}): AgentDefinition => ({
   name: 'sales',
@@ -91,6 +100,6 @@ describe('what a turn hands on', () => {
   });
 
   it('is the least of all authorities', () => {
-    expect([leastOf('admin', 'admin'), leastOf('admin', 'cs'), leastOf('cs')]).toEqual(['admin', 'cs', 'cs']);
+    expect([lowestAuthority('admin', 'admin'), lowestAuthority('admin', 'cs'), lowestAuthority('cs')]).toEqual(['admin', 'cs', 'cs']);
   });
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SubscribedType } from './event.ts';
-import { HttpUrl } from '../values/http-url.ts';
+import { HttpUrl } from '../values/values.ts';
 import { limits } from '../limits.ts';
 
 /** Twelve digits, which are part of the id of each of its events. */

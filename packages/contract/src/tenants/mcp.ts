@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { HttpUrl } from '../values/http-url.ts';
-import { limitedRecord } from '../values/limited-record.ts';
+import { HttpUrl, limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
 import { AgentName } from './tenant.ts';
 

@@ -38,7 +38,7 @@ const ANSWER_SHARE_MAX = 0.25;
 const MARGIN_SHARE = 0.03;
 
 /** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
-export function limitTokensOf(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>): number {
+export function countLimitTokens(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>): number {
   const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
   return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
 }

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { AppName } from '../channels/channel.ts';
-import { Duration } from '../values/duration.ts';
-import { limitedRecord } from '../values/limited-record.ts';
+import { Duration, TimeZone, limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
-import { TimeZone } from '../values/time-zone.ts';
 
 export const tenantIdPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower-case letters, digits and inner hyphens');

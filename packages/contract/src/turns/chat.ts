@@ -2,7 +2,17 @@ import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
 import { codePoints, limits } from '../limits.ts';
 import { FinishReason, JsonObject } from './turn-event.ts';
-import { UploadId, UploadRef } from './upload.ts';
+
+export const uploadTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'] as const;
+export const UploadType = z.enum(uploadTypes);
+
+export const UploadId = z.string().regex(/^u_[0-9a-f]{32}$/u);
+
+/** What POST /api/uploads answers and a session keeps: the reference, never the bytes. */
+export const UploadRef = z
+  .object({ id: UploadId, name: z.string().min(1).max(255), type: UploadType, size: z.int().nonnegative() })
+  .meta({ id: 'UploadRef' });
+export type UploadRef = z.infer<typeof UploadRef>;
 
 export const ContactId = z.string().regex(/^[0-9a-f]{32}$/u, 'is not a contact_id');
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { ContactId } from './chat.ts';
-import { limitedRecord } from '../values/limited-record.ts';
+import { ContactId, UploadId } from './chat.ts';
+import { limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
-import { UploadId } from './upload.ts';
 
 /*
  * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is

@@ -4,7 +4,7 @@ import { CanonicalChannel } from '../channels/channel.ts';
 import { ChannelAddress } from '../channels/channel-message.ts';
 import { AgentName } from '../tenants/tenant.ts';
 import { ModelUsage, TurnRecord, type TurnOrigin } from './turn.ts';
-import { UploadRef } from './upload.ts';
+import { UploadRef } from './chat.ts';
 
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 

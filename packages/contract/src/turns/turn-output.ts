@@ -1,7 +1,9 @@
-import { cutText } from '../values/clip.ts';
+import { cutText } from '../values/text.ts';
 import { limits } from '../limits.ts';
 import type { ToolCall, ToolMessage, TurnStep } from './session.ts';
 import { JsonObject, type TurnEvent } from './turn-event.ts';
+import type { Usage } from './chat.ts';
+import type { TurnStepView } from './turn.ts';
 
 /** Where the events and steps of a running turn go: its stream and its journal. */
 export interface TurnOutput {
@@ -80,3 +82,42 @@ function jsonDepth(text: string): number {
 }
 
 const [BACKSLASH, QUOTE, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x22, 0x7b, 0x5b, 0x7d, 0x5d];
+
+/** A finished step as lists, records and the console show it; null for a step that is only bookkeeping. */
+export function viewStep(step: TurnStep): TurnStepView | null {
+  switch (step.kind) {
+    case 'prompt':
+    case 'said':
+    case 'intent':
+    case 'nested_intent':
+      return null;
+    case 'assistant':
+      return { kind: 'model', name: step.usage.model, ...viewTimes(step), isError: false, ...viewUsage(step.usage) };
+    case 'result':
+      return { kind: 'tool', name: step.message.name, ...viewTimes(step), isError: step.message.isError };
+    case 'nested_result':
+      return { kind: 'tool', name: step.name, within: step.within, ...viewTimes(step), isError: step.isError };
+    case 'compaction': {
+      const name = step.summary === null ? 'prune' : 'summarise';
+      return { kind: 'compaction', name, ...viewTimes(step), isError: step.failed === true, ...viewUsage(step.usage) };
+    }
+  }
+}
+
+export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
+  return steps.map((step) => viewStep(step)).filter((view) => view !== null);
+}
+
+function viewTimes({
+  startedAtMs,
+  durationMs,
+}: {
+  startedAtMs: number;
+  durationMs: number;
+}): Pick<TurnStepView, 'startedAt' | 'durationMs'> {
+  return { startedAt: new Date(startedAtMs).toISOString(), durationMs: Math.max(0, Math.round(durationMs)) };
+}
+
+function viewUsage(usage: Usage | null): Pick<TurnStepView, 'usage'> {
+  return usage === null ? {} : { usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } };
+}

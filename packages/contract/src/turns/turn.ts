@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { Actor } from '../values/actor.ts';
 import { CanonicalChannel } from '../channels/channel.ts';
 import { ChannelMessage } from '../channels/channel-message.ts';
-import { Usage } from './chat.ts';
+import { Usage, UploadRef } from './chat.ts';
 import { DeliveryView } from '../channels/delivery.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
-import { UploadRef } from './upload.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the

@@ -52,13 +52,13 @@ async function heldBytes(rootId: number): Promise<number> {
   let bytes = 0;
   for (let id = left.pop(); id !== undefined; id = left.pop()) {
     bytes += await privateBytes(id);
-    left.push(...(await childrenOf(id)));
+    left.push(...(await listChildren(id)));
   }
   return bytes;
 }
 
 /** The children of all its threads. */
-async function childrenOf(processId: number): Promise<number[]> {
+async function listChildren(processId: number): Promise<number[]> {
   const threads = await readdir(`/proc/${String(processId)}/task`).catch(() => []);
   const lists = await Promise.all(threads.map(async (thread) => readIfThere(`/proc/${String(processId)}/task/${thread}/children`)));
   return lists

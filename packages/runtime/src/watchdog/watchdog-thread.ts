@@ -3,8 +3,7 @@
 import { writeSync } from 'node:fs';
 import { Session, type Debugger } from 'node:inspector';
 import { workerData } from 'node:worker_threads';
-import { readActivityBoard } from './activity.ts';
-import { HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
+import { readActivityBoard, HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
 
 /** The main thread stops for the debugger at the next JavaScript instruction; in native code it never does. */
 const PAUSE_TIMEOUT_MS = 1000;
@@ -52,11 +51,11 @@ interface Culprit {
 }
 
 /** Interrupts the main thread and reads its activity and position. The result is empty when it hangs in native code. */
-function findCulprit(tell: (culprit: Culprit) => void): void {
+function findCulprit(report: (culprit: Culprit) => void): void {
   const session = new Session();
   session.connectToMainThread();
   const timer = setTimeout(() => {
-    tell({});
+    report({});
   }, PAUSE_TIMEOUT_MS);
   session.on('Debugger.paused', ({ params }) => {
     const stack = params.callFrames.slice(0, FRAMES_SHOWN).map(describeFrame);
@@ -65,7 +64,7 @@ function findCulprit(tell: (culprit: Culprit) => void): void {
     const expression = `globalThis[Symbol.for('concierge.activity')]()`;
     session.post('Debugger.evaluateOnCallFrame', { callFrameId: top.callFrameId, expression, returnByValue: true }, (_error, answer) => {
       clearTimeout(timer);
-      tell({ activity: answer?.result.value, stack });
+      report({ activity: answer?.result.value, stack });
     });
   });
   session.post('Debugger.enable');

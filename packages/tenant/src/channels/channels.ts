@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import {
   AppError,
   messagingChannels,
-  appNameOf,
+  toAppName,
   ChannelBinding,
   ChannelError,
   channelDefinitions,
@@ -86,7 +86,7 @@ export class Channels {
       lastOutboundAt: await this.#lastAt(channel, 'outbound'),
       lastError: (await this.#errors.find(errorName(channel))) ?? null,
     };
-    const app = appNameOf(channel);
+    const app = toAppName(channel);
     if (read?.status !== 'ok' || !isWhole(read.value, channel)) {
       const reason = refused ?? 'its file is damaged; connect it again';
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messagingChannels, AppError, appNameOf, limits, type MessagingChannel } from '@concierge/contract';
+import { messagingChannels, AppError, toAppName, limits, type MessagingChannel } from '@concierge/contract';
 import {
   ignoreMissing,
   isSystemError,
@@ -98,7 +98,7 @@ export class CredentialDropFiles {
       log.info({ tenantId, path }, 'a plain file of credentials was sealed and removed');
       return;
     }
-    this.#refused.set(channel, { signature, reason: `channels/${appNameOf(channel)}.json is left alone: ${problem}` });
+    this.#refused.set(channel, { signature, reason: `channels/${toAppName(channel)}.json is left alone: ${problem}` });
     log.warn({ tenantId, path, problem }, 'a plain file of credentials is left alone');
   }
 
@@ -141,7 +141,7 @@ export class CredentialDropFiles {
   }
 
   #toDropPath(channel: MessagingChannel): string {
-    return join(this.#options.folder, `${appNameOf(channel)}.json`);
+    return join(this.#options.folder, `${toAppName(channel)}.json`);
   }
 }
 

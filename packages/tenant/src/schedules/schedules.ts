@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import {
   AppError,
   channelDefinitions,
-  commonOf,
+  intersectTools,
   durationMs,
   invalidFields,
   invalidFieldsText,
   limits,
   NewSchedule,
-  recipientOf,
+  readRecipient,
   Schedule,
   SchedulePatch,
   ScheduleId,
@@ -207,7 +207,7 @@ export class Schedules {
 
   async #assertUsable({ agent, alert, deliver }: Pick<NewSchedule, 'agent' | 'alert' | 'deliver'>): Promise<void> {
     if (alert !== null && durationMs(alert.cooldown) < limits.scheduleMinMs) throw invalid('alert.cooldown', 'must be at least a minute');
-    if (deliver !== null && 'to' in deliver && recipientOf(deliver.channel, deliver.to) === undefined)
+    if (deliver !== null && 'to' in deliver && readRecipient(deliver.channel, deliver.to) === undefined)
       throw invalid('deliver.to', `must be ${channelDefinitions[deliver.channel].recipient.words}`);
     if (!(await this.#options.hasAgent(agent))) throw invalid('agent', `there is no agent ${agent}`);
     if (deliver !== null && 'webhook' in deliver) await this.#options.ensureEndpoint(deliver.webhook);
@@ -238,7 +238,7 @@ function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
 }
 
 function narrowed(before: string[] | null, tools: readonly string[] | undefined): string[] | null {
-  const common = commonOf(before ?? undefined, tools);
+  const common = intersectTools(before ?? undefined, tools);
   return common === undefined ? null : [...common];
 }
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import {
-  appNameOf,
+  toAppName,
   channelDefinitions,
   channelSynonyms,
   clip,
   isMessagingChannel,
   limits,
-  recipientOf,
+  readRecipient,
   type ChannelName,
   type HandoffCall,
   type HandoffView,
@@ -127,7 +127,7 @@ export class HandoffNotifications {
     const { notify } = told.settings;
     if (notify === undefined) return;
     const channel = channelSynonyms[notify.channel];
-    const to = recipientOf(channel, notify.to) ?? notify.to;
+    const to = readRecipient(channel, notify.to) ?? notify.to;
     const sessionId = deriveSessionId('cs', channel, await scope.contacts.findCanonicalSender(channel, to));
     const code = codeOf(
       told.call.sessionId,
@@ -194,7 +194,7 @@ function textForAgent({ call, handoff, settings }: Told): string {
 }
 
 function whoIs({ sender, channel }: HandoffCall): string {
-  return `${sender ?? 'an anonymous visitor'} on ${isMessagingChannel(channel) ? appNameOf(channel) : channel}`;
+  return `${sender ?? 'an anonymous visitor'} on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
 }
 
 function lastWordsOf({ lastWords }: HandoffCall): string[] {

@@ -12,9 +12,9 @@ export class OutboundError extends Error {
 }
 
 /** Converts any error of a socket, a parser or a decoder to one of ours. */
-export function outboundErrorOf(error: unknown, host: string): OutboundError {
+export function toOutboundError(error: unknown, host: string): OutboundError {
   if (error instanceof OutboundError) return error;
-  const code = codeOf(error);
+  const code = readCode(error);
   if (
     /^(?:HPE_|Z_|ERR_ZLIB|ERR_BROTLI|ERR__ERROR|ERR_PADDING|ZSTD_|ERR_HTTP|ECONNRESET|ERR_STREAM_PREMATURE_CLOSE|ABORT_ERR)/u.test(code)
   ) {
@@ -23,7 +23,7 @@ export function outboundErrorOf(error: unknown, host: string): OutboundError {
   return new OutboundError('unreachable', `${host} could not be reached (${code}).`, { cause: error });
 }
 
-function codeOf(error: unknown): string {
+function readCode(error: unknown): string {
   const given = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   return typeof given === 'string' ? given : 'unknown error';
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { OutboundError } from './outbound-error.ts';
-import { allowedPlace, hostOf, isWebPort, placeOf, readOutboundUrl } from './outbound-url.ts';
+import { readHostPort, readHost, isWebPort, toHostPort, readOutboundUrl } from './outbound-url.ts';
 
 describe('an address from outside', () => {
   it.each([
@@ -26,7 +26,7 @@ describe('an address from outside', () => {
     ['https://EXAMPLE.com./a#b', 'example.com'],
     ['https://bücher.example/', 'xn--bcher-kva.example'],
   ])('is read once, and %j names the host %s', (text, host) => {
-    expect(hostOf(readOutboundUrl(text))).toBe(host);
+    expect(readHost(readOutboundUrl(text))).toBe(host);
   });
 
   it.each([
@@ -71,15 +71,15 @@ describe('ports', () => {
 
 describe('a place that the operator allows', () => {
   it('is compared as URLs are', () => {
-    expect(allowedPlace('Example.com:80')).toBe(placeOf(readOutboundUrl('http://example.com./')));
-    expect(allowedPlace('127.0.0.1:8443')).toBe(placeOf(readOutboundUrl('https://0x7f.1:8443/x')));
-    expect(allowedPlace('[::1]:443')).toBe(placeOf(readOutboundUrl('https://[::1]/')));
+    expect(readHostPort('Example.com:80')).toBe(toHostPort(readOutboundUrl('http://example.com./')));
+    expect(readHostPort('127.0.0.1:8443')).toBe(toHostPort(readOutboundUrl('https://0x7f.1:8443/x')));
+    expect(readHostPort('[::1]:443')).toBe(toHostPort(readOutboundUrl('https://[::1]/')));
   });
 
   it.each(['example.com', 'http://example.com:80', 'example.com:80/path', 'me@example.com:80', ':80', 'example.com:', '*:80:80'])(
     'is a host and a port: not %s',
     (entry) => {
-      expect(() => allowedPlace(entry)).toThrow(/host:port|host/u);
+      expect(() => readHostPort(entry)).toThrow(/host:port|host/u);
     },
   );
 });

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { OutboundError } from './outbound-error.ts';
 
 const URL_MAX_CHARACTERS = 4096;
@@ -27,12 +28,12 @@ export function readOutboundUrl(text: string, base?: URL): URL {
   return url;
 }
 
-export function portOf(url: URL): number {
+export function readPort(url: URL): number {
   return url.port === '' ? (DEFAULT_PORTS[url.protocol] ?? 0) : Number(url.port);
 }
 
 /** A host as sockets and resolvers take it: IPv6 without its brackets. */
-export function hostOf(url: URL): string {
+export function readHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/u, '$1');
 }
 
@@ -42,12 +43,30 @@ export function isWebPort(port: number): boolean {
 }
 
 /** `host:port` in the form in which URLs are compared with it. @throws Error for what is none */
-export function allowedPlace(entry: string): string {
+export function readHostPort(entry: string): string {
   const url = /^[^/@?#\\\s]+:\d{1,5}$/u.test(entry) ? URL.parse(`http://${entry}`) : null;
   if (url === null) throw new Error(`"${entry}" is no host:port.`);
-  return placeOf(readOutboundUrl(url.href));
+  return toHostPort(readOutboundUrl(url.href));
 }
 
-export function placeOf(url: URL): string {
-  return `${url.hostname}:${String(portOf(url))}`;
+export function toHostPort(url: URL): string {
+  return `${url.hostname}:${String(readPort(url))}`;
+}
+
+/**
+ * The variable OUTBOUND_ALLOW: `host:port`s, parted by commas or spaces. The deployment's own: nothing of a tenant can
+ * add to it.
+ */
+export const outboundAllow = z
+  .string()
+  .default('')
+  .transform((text) => text.split(/[\s,]+/u).filter((entry) => entry !== ''))
+  .pipe(z.array(z.string().refine(isHostPort, { error: 'must be a list of host:port' })));
+
+function isHostPort(entry: string): boolean {
+  try {
+    return readHostPort(entry) !== '';
+  } catch {
+    return false;
+  }
 }

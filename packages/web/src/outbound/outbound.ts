@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { decodedBody } from './decode-body.ts';
-import { OutboundError, outboundErrorOf } from './outbound-error.ts';
-import { allowedPlace, hostOf, isWebPort, placeOf, portOf, readOutboundUrl } from './outbound-url.ts';
-import { isPublicAddress } from './public-address.ts';
-import { nextHop } from './redirect.ts';
-import { dnsResolver, systemResolver, type ResolveHost } from './resolve-host.ts';
-import { sendHop, type Hop, type VettedPlace } from './send-hop.ts';
+import { OutboundError, toOutboundError } from './outbound-error.ts';
+import { readHostPort, readHost, isWebPort, toHostPort, readPort, readOutboundUrl } from './outbound-url.ts';
+import { isPublicAddress, dnsResolver, systemResolver, type ResolveHost } from './host-addresses.ts';
+import { nextHop, sendHop, type Hop, type VettedEndpoint } from './send-hop.ts';
 
 export interface OutboundOptions {
   /**
@@ -83,7 +81,7 @@ export class Outbound {
 
   /** @throws Error for an `allow` that is no host:port */
   constructor({ allow = [], resolve }: OutboundOptions = {}) {
-    this.#allowed = new Set(allow.map((entry) => allowedPlace(entry)));
+    this.#allowed = new Set(allow.map((entry) => readHostPort(entry)));
     this.#resolvePublic = resolve ?? dnsResolver();
     this.#resolveAllowed = resolve ?? systemResolver;
   }
@@ -98,7 +96,7 @@ export class Outbound {
       const request = input instanceof Request ? new Request(input, init) : new Request(url, init);
       const callerSignal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
       const exchange = begin({ ...defaultPolicy, ...policy }, request.redirect, callerSignal);
-      const hop: Hop = { url, method: request.method, headers: request.headers, body: await bodyOf(request) };
+      const hop: Hop = { url, method: request.method, headers: request.headers, body: await readRequestBody(request) };
       return this.#bounded(exchange, hop, async () => toResponse(await this.#follow(hop, exchange), exchange));
     };
   }
@@ -127,8 +125,8 @@ export class Outbound {
   async #follow(first: Hop, exchange: Exchange): Promise<Answer> {
     let hop = first;
     for (let redirects = 0; redirects <= exchange.policy.maxRedirects; redirects += 1) {
-      const place = await this.#vet(hop.url, exchange);
-      const message = await sendHop(hop, place, exchange.signal);
+      const endpoint = await this.#vet(hop.url, exchange);
+      const message = await sendHop(hop, endpoint, exchange.signal);
       const next = exchange.redirect === 'manual' ? undefined : nextHop(hop, message);
       if (next === undefined) return { hop, message, isRedirected: redirects > 0 };
       message.destroy();
@@ -141,16 +139,16 @@ export class Outbound {
   /**
    * Checks a URL, the first one and each that a redirect names. Its addresses are looked up here, once.
    */
-  async #vet(url: URL, { policy, signal }: Exchange): Promise<VettedPlace> {
+  async #vet(url: URL, { policy, signal }: Exchange): Promise<VettedEndpoint> {
     if (policy.hosts !== undefined && !policy.hosts.includes(url.hostname)) {
       throw new OutboundError('bad_url', `${url.hostname} is not one of the hosts that are allowed here.`);
     }
-    const host = hostOf(url);
-    if (!policy.publicOnly && this.#allowed.has(placeOf(url))) {
+    const host = readHost(url);
+    if (!policy.publicOnly && this.#allowed.has(toHostPort(url))) {
       return { addresses: await unlessAborted(this.#resolveAllowed(host, signal), signal), isAllowedByOperator: true };
     }
     if (policy.httpsOnly && url.protocol !== 'https:') throw new OutboundError('bad_url', 'Only https: URLs can be opened here.');
-    if (!isWebPort(portOf(url))) throw new OutboundError('bad_url', `Port ${String(portOf(url))} is none that pages are served on.`);
+    if (!isWebPort(readPort(url))) throw new OutboundError('bad_url', `Port ${String(readPort(url))} is none that pages are served on.`);
     const addresses = await unlessAborted(this.#resolvePublic(host, signal), signal);
     // One text for a name that is not known and for one that is private: a difference would reveal what a network looks
     // like.
@@ -167,7 +165,7 @@ function begin(policy: OutboundPolicy, redirect: Request['redirect'], callerSign
   return { policy, redirect, callerSignal, deadline, signal };
 }
 
-async function bodyOf(request: Request): Promise<Uint8Array | undefined> {
+async function readRequestBody(request: Request): Promise<Uint8Array | undefined> {
   if (request.body === null) return undefined;
   const bytes = await request.bytes();
   if (bytes.byteLength > REQUEST_BODY_MAX_BYTES) throw new OutboundError('too_large', 'The request is too large to be sent.');
@@ -238,7 +236,7 @@ function explained(error: unknown, url: URL, { callerSignal, deadline, policy }:
   if (deadline.aborted) {
     return new OutboundError('timed_out', `${url.hostname} took longer than ${String(policy.timeoutMs / 1000)} seconds.`, { cause: error });
   }
-  return outboundErrorOf(error, url.hostname);
+  return toOutboundError(error, url.hostname);
 }
 
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);

@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { RequestFilteringHttpAgent, RequestFilteringHttpsAgent } from 'request-filtering-agent';
 import { ACCEPTED_ENCODINGS } from './decode-body.ts';
 import { OutboundError } from './outbound-error.ts';
-import { hostOf, portOf } from './outbound-url.ts';
+import { readHost, readPort, readOutboundUrl } from './outbound-url.ts';
 
 const HEADERS_MAX_BYTES = 16 * 1024;
 /** The time for each address of a host that has several; Node's quarter of a second gives up on distant hosts. */
@@ -27,7 +27,7 @@ const guardedAgents: Agents = {
 /** For what the operator allowed by name. */
 const openAgents: Agents = { 'http:': new http.Agent(agentOptions), 'https:': new https.Agent(agentOptions) };
 
-/** One request to one vetted place. */
+/** One request to one vetted endpoint. */
 export interface Hop {
   readonly url: URL;
   readonly method: string;
@@ -36,7 +36,7 @@ export interface Hop {
 }
 
 /** Where it may connect to: addresses that were looked up once, and looked at. */
-export interface VettedPlace {
+export interface VettedEndpoint {
   readonly addresses: readonly string[];
   readonly isAllowedByOperator: boolean;
 }
@@ -44,18 +44,18 @@ export interface VettedPlace {
 /**
  * Sends, and answers as soon as the head of an answer is there. No redirect is followed. Rejects with Node's errors.
  */
-export async function sendHop(hop: Hop, place: VettedPlace, signal: AbortSignal): Promise<IncomingMessage> {
+export async function sendHop(hop: Hop, endpoint: VettedEndpoint, signal: AbortSignal): Promise<IncomingMessage> {
   const isSecure = hop.url.protocol === 'https:';
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const agents = place.isAllowedByOperator ? openAgents : guardedAgents;
+  const agents = endpoint.isAllowedByOperator ? openAgents : guardedAgents;
   const options = {
     protocol: hop.url.protocol,
-    hostname: hostOf(hop.url),
-    port: portOf(hop.url),
+    hostname: readHost(hop.url),
+    port: readPort(hop.url),
     path: `${hop.url.pathname}${hop.url.search}`,
     method: hop.method,
     headers: sentHeaders(hop),
-    lookup: onlyThese(place.addresses),
+    lookup: onlyThese(endpoint.addresses),
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
     maxHeaderSize: HEADERS_MAX_BYTES,
     insecureHTTPParser: false,
@@ -99,4 +99,34 @@ function sentHeaders({ headers, body, method }: Hop): Record<string, string> {
   const length = body?.byteLength ?? 0;
   if (length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH') sent['content-length'] = String(length);
   return sent;
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** The headers that another origin may see. Everything else may be a credential: tenants name headers as they like. */
+const harmlessHeaders: ReadonlySet<string> = new Set(['accept', 'accept-language', 'accept-encoding', 'user-agent']);
+
+/**
+ * The request that a redirect asks for; undefined for an answer that is none.
+ * @throws OutboundError for one that leads to what no URL may be, or would carry a body to another origin
+ */
+export function nextHop(hop: Hop, message: IncomingMessage): Hop | undefined {
+  const { location } = message.headers;
+  const status = message.statusCode ?? 0;
+  if (!REDIRECTS.has(status) || location === undefined) return undefined;
+  // Header bytes arrive one per character; an address outside ASCII is UTF-8.
+  const url = readOutboundUrl(Buffer.from(location, 'latin1').toString('utf8'), hop.url);
+  const isSameOrigin = url.origin === hop.url.origin;
+  const becomesGet = (status === 303 && hop.method !== 'HEAD') || (status < 303 && hop.method === 'POST');
+  const { method, body } = becomesGet ? { method: 'GET', body: undefined } : hop;
+  if (body !== undefined && !isSameOrigin) {
+    throw new OutboundError('redirect_refused', `${hop.url.hostname} redirects what was sent to ${url.hostname}. Use that address itself.`);
+  }
+  const headers = new Headers([...hop.headers].filter(([name]) => keeps(name, { isSameOrigin, becomesGet })));
+  return { url, method, body, headers };
+}
+
+function keeps(name: string, { isSameOrigin, becomesGet }: { isSameOrigin: boolean; becomesGet: boolean }): boolean {
+  if (becomesGet && name.startsWith('content-')) return false;
+  return isSameOrigin || harmlessHeaders.has(name);
 }

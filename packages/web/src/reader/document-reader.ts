@@ -1,10 +1,14 @@
 import { TenantSlots } from '@concierge/runtime';
 import { readInProcess } from './read-in-process.ts';
 import type { ReadTask } from './read-message.ts';
-import { UnreadableError } from './unreadable-error.ts';
 
 /** Processes at once, over all tenants and of one of them; the others wait. */
 const slotCounts = { count: 4, perTenant: 2 };
+
+/** A document was got, but nothing can be read from it. The message is fit for a model. */
+export class UnreadableError extends Error {
+  override readonly name = 'UnreadableError';
+}
 
 export interface ReadDocument {
   /** Empty where there is none. */

@@ -1,5 +1,4 @@
 import { Parser } from 'htmlparser2';
-import { absoluteLink } from './absolute-link.ts';
 
 /** Without these elements a page's layout is not computed: its DOM would take more time than a reader waits for it. */
 const DEPTH_MAX = 256;
@@ -103,4 +102,14 @@ class PlainReading {
 
 function squeeze(text: string): string {
   return text.replaceAll(/\s+/gu, ' ').trim();
+}
+
+const LINK_MAX_CHARACTERS = 2000;
+
+/** Where a link leads, ready for Markdown; undefined for what is no place on the web, such as `javascript:`. */
+export function absoluteLink(href: string | null | undefined, base: string): string | undefined {
+  if (href === undefined || href === null || href.trim() === '' || href.startsWith('#')) return undefined;
+  const url = URL.parse(href, base);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.href.length > LINK_MAX_CHARACTERS) return undefined;
+  return url.href.replaceAll('(', '%28').replaceAll(')', '%29');
 }

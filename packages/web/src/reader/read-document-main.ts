@@ -1,4 +1,3 @@
-import { decodeDocument, documentKind } from './document-kind.ts';
 import { plainPage } from './plain-page.ts';
 import { ReadFacts, type ReadMessage } from './read-message.ts';
 
@@ -12,6 +11,13 @@ import { ReadFacts, type ReadMessage } from './read-message.ts';
 /** The pages of a PDF so far are emitted again after this time. */
 const SAY_EVERY_MS = 1000;
 const NEWLINE = 0x0a;
+const META_BYTES = 1024;
+const metaElement = /<meta\s([^<>]*)>/giu;
+const charsetName = /charset\s*=\s*(?:["']\s*)?([\w:.-]+)/iu;
+const textTypes = /^(?:text\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|ld\+json|x-ndjson|toml|sql)$)/u;
+const namelessTypes: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'unknown/unknown']);
+
+type DocumentKind = 'html' | 'pdf' | 'text' | 'binary';
 
 class DocumentReading {
   readonly #facts: ReadFacts;
@@ -51,7 +57,6 @@ class DocumentReading {
   }
 
   async #readPdf(): Promise<void> {
-    const { pdfPages } = await import('./pdf-pages.ts');
     let text = '';
     let saidAtMs = Date.now();
     for await (const page of pdfPages(this.#bytes)) {
@@ -84,6 +89,89 @@ async function write(message: ReadMessage): Promise<void> {
     resolve();
   });
   await promise;
+}
+
+/** Decides how to read a body: by the server's content type, and by the bytes where there is none. */
+function documentKind(contentType: string, bytes: Uint8Array): DocumentKind {
+  const type = contentType.split(';', 1).join('').trim().toLowerCase();
+  const start = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
+  if (type === 'application/pdf' || start.startsWith('%PDF-')) return 'pdf';
+  if (type === 'text/html' || type === 'application/xhtml+xml') return 'html';
+  if (textTypes.test(type)) return isBinary(start) ? 'binary' : 'text';
+  return namelessTypes.has(type) ? sniffed(start) : 'binary';
+}
+
+function sniffed(start: string): DocumentKind {
+  if (isBinary(start)) return 'binary';
+  return /^\s*<(?:!doctype html|html|head|body)\b/iu.test(start) ? 'html' : 'text';
+}
+
+/** UTF-16 has zeros, too, but begins with a byte order mark. */
+function isBinary(start: string): boolean {
+  return start.includes('\u0000') && !start.startsWith('\u00ff\u00fe') && !start.startsWith('\u00fe\u00ff');
+}
+
+/**
+ * A body's text. What counts, in this order: a byte order mark, the header's charset, the page's own; UTF-8, and where
+ * the bytes are none, the charset of old pages that declare none.
+ */
+function decodeDocument(contentType: string, bytes: Uint8Array): string {
+  const header = charsetName.exec(contentType)?.[1];
+  const head = Buffer.from(bytes.subarray(0, META_BYTES)).toString('latin1');
+  const meta = head
+    .matchAll(metaElement)
+    .map(([, attributes = '']) => charsetName.exec(attributes)?.[1])
+    .find((name) => name !== undefined);
+  const decoder = byteOrderMark(bytes) ?? readDecoder(header) ?? readDecoder(meta);
+  if (decoder !== undefined) return decoder.decode(bytes);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
+function byteOrderMark(bytes: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
+  const [first, second, third] = bytes;
+  if (first === 0xef && second === 0xbb && third === 0xbf) return new TextDecoder('utf-8');
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le');
+  return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined;
+}
+
+/** undefined for an unknown charset. */
+function readDecoder(charset: string | undefined): InstanceType<typeof TextDecoder> | undefined {
+  if (charset === undefined) return undefined;
+  try {
+    return new TextDecoder(charset);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The text of each page, one page in memory at a time. A page that cannot be read is left out.
+ * @throws what PDF.js throws of a document that it cannot open
+ */
+async function* pdfPages(bytes: Uint8Array): AsyncGenerator<string, void, undefined> {
+  const { getDocumentProxy } = await import('unpdf');
+  const pdf = await getDocumentProxy(bytes);
+  for (let number = 1; number <= pdf.numPages; number += 1) {
+    const page = await pdf.getPage(number).catch(() => undefined);
+    if (page === undefined) continue;
+    const content = await page.getTextContent().catch(() => undefined);
+    page.cleanup();
+    if (content !== undefined)
+      yield squeeze(content.items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join(''));
+  }
+}
+
+/** One space between words, and at most one blank line. */
+function squeeze(text: string): string {
+  return text
+    .replaceAll(/[^\S\n]+/gu, ' ')
+    .replaceAll(/ ?\n ?/gu, '\n')
+    .replaceAll(/\n{3,}/gu, '\n\n')
+    .trim();
 }
 
 const parts: Buffer[] = [];

@@ -2,7 +2,7 @@ import { tables } from '@joplin/turndown-plugin-gfm';
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
-import { absoluteLink } from './absolute-link.ts';
+import { absoluteLink } from './plain-page.ts';
 
 /** Less than this of a longer page is a teaser or a cookie notice that was taken for the article. */
 const ARTICLE_MIN_SHARE = 0.1;
@@ -15,20 +15,20 @@ export function readablePage(html: string, url: string): { title: string; markdo
   // It reads what is no whole document as the root element alone.
   const { document } = parseHTML(/<html[\s>]/iu.test(html) ? html : `<!doctype html><html><body>${html}</body></html>`);
   const ownBase: string | null | undefined = document.querySelector('base[href]')?.getAttribute('href');
-  const toMarkdown = markdownOf(URL.parse(ownBase ?? '', url)?.href ?? url);
+  const toMarkdown = createConverter(URL.parse(ownBase ?? '', url)?.href ?? url);
   const page = toMarkdown(html);
-  const { title, content } = articleOf(document);
+  const { title, content } = findArticle(document);
   const article = toMarkdown(content);
   return { title, markdown: article.length >= page.length * ARTICLE_MIN_SHARE ? article : page };
 }
 
-function articleOf(document: ReturnType<typeof parseHTML>['document']): { title: string; content: string } {
+function findArticle(document: ReturnType<typeof parseHTML>['document']): { title: string; content: string } {
   const article = new Readability(document).parse();
   const title: string = article?.title ?? '';
   return { title: title.replaceAll(/\s+/gu, ' ').trim(), content: article?.content ?? '' };
 }
 
-function markdownOf(base: string): (html: string) => string {
+function createConverter(base: string): (html: string) => string {
   const service = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', emDelimiter: '*' });
   service.use(tables);
   service.remove(['title', 'script', 'style', 'noscript', 'iframe', 'object', 'template', 'form', 'button']);

@@ -2,8 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Outbound, OutboundPolicy } from '../outbound/outbound.ts';
 import { OutboundError } from '../outbound/outbound-error.ts';
 import { readOutboundUrl } from '../outbound/outbound-url.ts';
-import type { DocumentReader, ReadDocument } from './document-reader.ts';
-import { UnreadableError } from './unreadable-error.ts';
+import { UnreadableError, type DocumentReader, type ReadDocument } from './document-reader.ts';
 
 const TEXT_MAX_CHARACTERS = 1_000_000;
 const CACHE_TTL_MS = 5 * 60_000;
@@ -43,7 +42,7 @@ export class WebPages {
   /** @throws OutboundError, UnreadableError, or the signal's reason */
   async open({ url: text, tenantId, reader, policy, signal }: OpenPage): Promise<WebDocument> {
     const url = readOutboundUrl(text).href;
-    const known = this.#keptOf(reader).get(url);
+    const known = this.#findKept(reader).get(url);
     if (known !== undefined) return known;
     const got = await this.#outbound.get(url, { ...policy, headers: { accept: ACCEPT }, signal });
     if (got.status >= 400) throw new OutboundError('bad_answer', `The server answers with status ${String(got.status)}.`);
@@ -51,11 +50,11 @@ export class WebPages {
     if (got.bytes.byteLength === 0) throw new UnreadableError('The answer is empty.');
     const task = { bytes: got.bytes, contentType, url: got.url, maxCharacters: TEXT_MAX_CHARACTERS };
     const document = { ...(await this.#documents.read(task, { tenantId, signal })), url: got.url };
-    this.#keptOf(reader).set(url, document);
+    this.#findKept(reader).set(url, document);
     return document;
   }
 
-  #keptOf(reader: string): LRUCache<string, WebDocument> {
+  #findKept(reader: string): LRUCache<string, WebDocument> {
     const kept = this.#kept.get(reader) ?? keptDocuments();
     this.#kept.set(reader, kept);
     return kept;
@@ -67,4 +66,33 @@ const ACCEPT =
 
 function keptDocuments(): LRUCache<string, WebDocument> {
   return new LRUCache({ maxSize: CACHED_CHARACTERS_MAX, sizeCalculation: ({ text }) => text.length + 1000, ttl: CACHE_TTL_MS });
+}
+
+/** How far back from a page's end a paragraph or a line may end it. */
+const BREAK_SHARE = 0.8;
+
+/**
+ * The text in pages of at most `maxCharacters`, cut at the end of a paragraph or a line where there is one; together
+ * the whole.
+ */
+export function splitPages(text: string, maxCharacters: number): string[] {
+  const pages: string[] = [];
+  for (let start = 0; start < text.length;) {
+    const end = pageEnd(text, start, maxCharacters);
+    pages.push(text.slice(start, end));
+    start = end;
+  }
+  return pages.length === 0 ? [''] : pages;
+}
+
+function pageEnd(text: string, start: number, maxCharacters: number): number {
+  const most = start + maxCharacters;
+  if (most >= text.length) return text.length;
+  const least = start + Math.floor(maxCharacters * BREAK_SHARE);
+  for (const separator of ['\n\n', '\n', ' ']) {
+    const at = text.lastIndexOf(separator, most - separator.length);
+    if (at >= least) return at + separator.length;
+  }
+  // Never between the halves of a character.
+  return /[\uD800-\uDBFF]/u.test(text.charAt(most - 1)) ? most - 1 : most;
 }

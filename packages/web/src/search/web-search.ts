@@ -1,8 +1,7 @@
 import { withoutEnding } from '@concierge/contract';
 import { Outbound, type OutboundFetch } from '../outbound/outbound.ts';
-import { placeOf } from '../outbound/outbound-url.ts';
-import { engines } from './engines.ts';
-import type { SearchEngine, SearchFailure, SearchHit, SearchQuery } from './search-engine.ts';
+import { toHostPort } from '../outbound/outbound-url.ts';
+import { engines, type SearchEngine, type SearchFailure, type SearchHit, type SearchQuery } from './engines.ts';
 
 const TIMEOUT_MS = 15_000;
 const ANSWER_MAX_BYTES = 2 * 1024 * 1024;
@@ -54,9 +53,9 @@ export class WebSearch {
     this.#base = withoutEnding(base, '/');
     this.#key = key ?? '';
     // Redirects to other hosts are refused: the key goes with the request.
-    const place = new URL(this.#base);
-    const outbound = new Outbound({ allow: [placeOf(place)] });
-    this.#fetch = outbound.fetcher({ hosts: [place.hostname], maxBytes: ANSWER_MAX_BYTES, timeoutMs: TIMEOUT_MS });
+    const service = new URL(this.#base);
+    const outbound = new Outbound({ allow: [toHostPort(service)] });
+    this.#fetch = outbound.fetcher({ hosts: [service.hostname], maxBytes: ANSWER_MAX_BYTES, timeoutMs: TIMEOUT_MS });
   }
 
   /** At most `count` results, best first. @throws SearchError, or the signal's reason */

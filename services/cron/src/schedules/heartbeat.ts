@@ -2,7 +2,7 @@ import {
   MINUTE_MS,
   channelSynonyms,
   durationMs,
-  recipientOf,
+  readRecipient,
   ScheduleId,
   type Schedule,
   type ScheduleRun,
@@ -67,7 +67,7 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
 function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];
-  return { channel, to: recipientOf(channel, asked.to) ?? asked.to };
+  return { channel, to: readRecipient(channel, asked.to) ?? asked.to };
 }
 
 /** Whether the agent only answered that nothing is to be done. */

@@ -1,6 +1,6 @@
 import {
   AppError,
-  appNameOf,
+  toAppName,
   durationMs,
   type MessagingChannel,
   type RunDelivery,
@@ -118,7 +118,7 @@ async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { tur
   const binding = await scope.channels.find(channel);
   if (binding?.state !== 'enabled') {
     const why = binding === undefined ? 'is not connected' : `is ${binding.state}`;
-    return { status: 'failed', messageId: null, eventId: null, reason: `${appNameOf(channel)} ${why}.` };
+    return { status: 'failed', messageId: null, eventId: null, reason: `${toAppName(channel)} ${why}.` };
   }
   const sessionId = deriveSessionId(contactsAgent, channel, await scope.contacts.findCanonicalSender(channel, to));
   try {

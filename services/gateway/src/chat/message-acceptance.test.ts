@@ -1,8 +1,8 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, describe } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt } from '@concierge/turn';
 import { GatewayMetrics } from '../metrics.ts';
-import { MessageAcceptance, type UserMessage } from './message-acceptance.ts';
+import { MessageAcceptance, type UserMessage, requestHash, type AskedFor } from './message-acceptance.ts';
 
 // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
 const source = { scope: {} as TenantScope, keyId: null, dedupeId: null };
@@ -12,7 +12,7 @@ const message: UserMessage = {
   channel: 'web',
   sender: null,
   contactId: null,
-  message: 'hello',
+  text: 'hello',
   attachments: [],
   busy: 'queue',
 };
@@ -39,4 +39,29 @@ it('refuses messages beyond its room, and has room again when one is through, we
   await expect(Promise.allSettled(running)).resolves.toMatchObject([{ value: receipt }, { status: 'rejected' }]);
   disks[2]?.resolve(receipt);
   expect(await acceptance.accept(source, message)).toEqual(receipt);
+});
+
+const asked: AskedFor = { agent: 'cs', message: 'hello', contactId: null, sender: 'ada', channel: 'web', attachmentKeys: ['u_1', 'u_2'] };
+
+describe('requestHash', () => {
+  it('is the same for the same request', () => {
+    expect(requestHash({ ...asked })).toBe(requestHash(asked));
+    expect(requestHash(asked)).toMatch(/^[0-9a-f]{64}$/u);
+  });
+
+  it.each([
+    { agent: 'admin' },
+    { message: 'hello ' },
+    { contactId: 'a'.repeat(32) },
+    { sender: null },
+    { channel: 'channel_a' },
+    { attachmentKeys: ['u_2', 'u_1'] },
+    { attachmentKeys: [] },
+  ])('changes with %p', (difference) => {
+    expect(requestHash({ ...asked, ...difference })).not.toBe(requestHash(asked));
+  });
+
+  it('does not take one field for another', () => {
+    expect(requestHash({ ...asked, sender: 'a', contactId: null })).not.toBe(requestHash({ ...asked, sender: null, contactId: 'a' }));
+  });
 });

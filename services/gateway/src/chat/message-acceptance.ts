@@ -1,11 +1,10 @@
-import { AppError, builtInAgent, type Authority, type BusyPolicy, type ChannelName } from '@concierge/contract';
-import { Slots } from '@concierge/runtime';
+import { AppError, builtInAgent, type BusyPolicy, type TurnInput } from '@concierge/contract';
+import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt, Turns } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import { resolveAttachments, type GivenAttachment } from './attachments.ts';
-import { requestHash } from './request-hash.ts';
 import type { StreamQuota } from './stream-quota.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
@@ -18,22 +17,15 @@ export interface MessageAcceptanceOptions {
   readonly atOnce?: number;
 }
 
+/** What an endpoint says of a turn, as it is. */
+type TurnFields = Pick<TurnInput, 'agent' | 'authority' | 'channel' | 'sender' | 'contactId' | 'text' | 'preface'>;
+
 /** A message of an agent user, through any endpoint. */
-export interface UserMessage {
-  readonly agent: string;
-  readonly authority: Authority;
-  readonly channel: ChannelName;
-  readonly sender: string | null;
-  readonly contactId: string | null;
-  readonly message: string;
-  /** Text that the calling application puts before the message. */
-  readonly preface?: string;
-  readonly attachments: readonly GivenAttachment[];
-  /** What makes the attachments of two requests the same; default: their ids. */
-  readonly attachmentKeys?: readonly string[];
-  /** The values that make two requests the same where these are not `message` and `contactId` themselves. */
-  readonly hashed?: { readonly message: string; readonly contactId: string | null };
+export interface UserMessage extends Readonly<TurnFields> {
   readonly busy: BusyPolicy;
+  readonly attachments: readonly GivenAttachment[];
+  /** What makes two requests the same where it is not `text`, `contactId` and the ids of the attachments themselves. */
+  readonly identity?: Pick<AskedFor, 'message' | 'contactId' | 'attachmentKeys'>;
 }
 
 /** Under whose name a message is accepted. */
@@ -63,31 +55,35 @@ export class MessageAcceptance {
    * down only gets slower for all.
    * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `invalid_request` (attachments)
    */
-  async accept({ scope, keyId, dedupeId }: MessageSource, asked: UserMessage): Promise<TurnReceipt> {
+  async accept({ scope, keyId, dedupeId }: MessageSource, { attachments: given, identity, ...asked }: UserMessage): Promise<TurnReceipt> {
     const { turns, streamQuota, metrics } = this.#options;
     await streamQuota.refuseWhenFull(scope);
     using slot = this.#slots.tryTake();
     if (slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
     const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
-    const attachments = await resolveAttachments(scope, asked.attachments);
-    const { agent, authority, channel, sender, contactId, message, preface, busy } = asked;
-    const attachmentKeys = asked.attachmentKeys ?? attachments.map(({ id }) => id);
-    const receipt = await turns.accept(scope, {
-      origin: 'api',
-      agent,
-      authority,
-      channel,
-      sender,
-      contactId,
-      text: message,
-      ...(preface !== undefined && { preface }),
-      attachments,
-      busy,
-      dedupeId,
-      requestHash: requestHash({ agent, message, contactId, sender, channel, attachmentKeys, ...asked.hashed }),
-      keyId,
-    });
+    const attachments = await resolveAttachments(scope, given);
+    const { text: message, contactId } = asked;
+    const hashed = { ...asked, ...(identity ?? { message, contactId, attachmentKeys: attachments.map(({ id }) => id) }) };
+    const receipt = await turns.accept(scope, { origin: 'api', ...asked, attachments, dedupeId, requestHash: requestHash(hashed), keyId });
     stop();
     return receipt;
   }
+}
+
+/** What a chat request asks for: two with one Idempotency-Key must agree in all of it. */
+export interface AskedFor {
+  readonly agent: string;
+  readonly message: string;
+  readonly contactId: string | null;
+  readonly sender: string | null;
+  readonly channel: string;
+  readonly attachmentKeys: readonly string[];
+}
+
+/**
+ * SHA-256 (hex) over one canonical spelling, so that neither the order of the fields nor white space nor a channel's
+ * synonym matters.
+ */
+export function requestHash({ agent, message, contactId, sender, channel, attachmentKeys }: AskedFor): string {
+  return hashParts([agent, message, contactId, sender, channel, attachmentKeys], { separator: 'json' });
 }

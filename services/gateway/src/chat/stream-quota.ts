@@ -2,7 +2,8 @@ import { AppError, limits } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { StreamBytes } from '@concierge/turn';
 
-const RETRY_AFTER_SECONDS = 600;
+/** The quota is counted by the hour: asking again sooner is of no use. */
+const QUOTA_RETRY_SECONDS = 600;
 
 /**
  * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
@@ -22,9 +23,7 @@ export class StreamQuota {
     throw new AppError(
       'rate_limited',
       `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,
-      {
-        retryAfterSeconds: RETRY_AFTER_SECONDS,
-      },
+      { retryAfterSeconds: QUOTA_RETRY_SECONDS },
     );
   }
 }

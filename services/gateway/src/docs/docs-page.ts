@@ -10,7 +10,7 @@ export const docsScriptPath = `${routes.docs.path}/scalar.js`;
 const scriptFile = new URL('browser/standalone.js', import.meta.resolve('@scalar/api-reference'));
 
 /** Strict but for styles, which the page's script makes as it runs. */
-function policyOf(nonce: string): string {
+function buildPolicy(nonce: string): string {
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
@@ -27,7 +27,7 @@ function policyOf(nonce: string): string {
 /** Answers with the documentation page: Scalar over /openapi.json. */
 export function sendDocsPage(response: Response): void {
   const nonce = randomBytes(16).toString('base64');
-  response.setHeader('Content-Security-Policy', policyOf(nonce));
+  response.setHeader('Content-Security-Policy', buildPolicy(nonce));
   const answer = apiReference({
     cdn: docsScriptPath,
     nonce,

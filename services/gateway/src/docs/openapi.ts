@@ -3,8 +3,8 @@ import {
   Problem,
   channelDefinitions,
   errorCodes,
-  errorShapeOf,
-  errorsOf,
+  chooseErrorShape,
+  listErrors,
   limits,
   routes,
   turnEventData,
@@ -78,7 +78,7 @@ export function openApiDocument(): OpenApiDocument {
 function makeDocument(): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of Object.values<Route>(routes)) {
-    paths[route.path] = { ...paths[route.path], [route.method]: operationOf(route) };
+    paths[route.path] = { ...paths[route.path], [route.method]: toOperation(route) };
   }
   return createDocument({
     openapi: '3.1.1',
@@ -121,7 +121,7 @@ function makeDocument(): OpenApiDocument {
   });
 }
 
-function operationOf(route: Route): ZodOpenApiOperationObject {
+function toOperation(route: Route): ZodOpenApiOperationObject {
   const { description } = route;
   const scopes = route.scopes.length === 0 ? [] : [`Scopes: ${route.scopes.map((scope) => `\`${scope}\``).join(', ')}.`];
   const texts = [...(description === undefined ? [] : [description]), ...scopes];
@@ -130,14 +130,14 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     tags: [route.tag],
     summary: route.summary,
     ...(texts.length === 0 ? {} : { description: texts.join('\n\n') }),
-    security: securityOf(route),
-    requestParams: parametersOf(route),
-    ...(route.body === undefined ? {} : { requestBody: requestBodyOf(route.body) }),
-    responses: responsesOf(route),
+    security: toSecurity(route),
+    requestParams: toParameters(route),
+    ...(route.body === undefined ? {} : { requestBody: toRequestBody(route.body) }),
+    responses: toResponses(route),
   };
 }
 
-function securityOf(route: Route): Record<string, string[]>[] {
+function toSecurity(route: Route): Record<string, string[]>[] {
   if (route.auth === 'key') return [{ apiKey: [] }, { bearer: [] }];
   if (route.auth === 'widget') return [{ publishableKey: [] }];
   if (route.auth === 'visitor')
@@ -148,7 +148,7 @@ function securityOf(route: Route): Record<string, string[]>[] {
   return route.auth === 'operator' ? [{ operator: [] }, {}] : [];
 }
 
-function parametersOf({ params, query, headers }: Route): ZodOpenApiParameters {
+function toParameters({ params, query, headers }: Route): ZodOpenApiParameters {
   return {
     ...(params === undefined ? {} : { path: params }),
     ...(query === undefined ? {} : { query }),
@@ -156,7 +156,7 @@ function parametersOf({ params, query, headers }: Route): ZodOpenApiParameters {
   };
 }
 
-function requestBodyOf(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyObject {
+function toRequestBody(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyObject {
   switch (body.kind) {
     case 'json': {
       const content = (body.types ?? ['application/json']).map((type) => [type, { schema: body.schema }] as const);
@@ -179,10 +179,10 @@ const errorContents = {
   openai: { 'application/json': { schema: OpenAiError } },
 } as const;
 
-function responsesOf(route: Route): ZodOpenApiResponsesObject {
+function toResponses(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponseObject> = {};
-  for (const [status, answer] of Object.entries(route.answers)) responses[status] = responseOf(answer);
-  const codesByStatus = Map.groupBy(errorsOf(route), (code) => errorCodes[code].status);
+  for (const [status, answer] of Object.entries(route.answers)) responses[status] = toResponse(answer);
+  const codesByStatus = Map.groupBy(listErrors(route), (code) => errorCodes[code].status);
   for (const [status, codes] of codesByStatus) {
     const known = responses[String(status)];
     const description = codes.map((code) => `\`${code}\`: ${errorCodes[code].title}.`).join(' ');
@@ -190,23 +190,23 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
       description: known === undefined ? description : `${known.description} Or: ${description}`,
       headers:
         known?.headers ??
-        headersOf({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
-      content: { ...known?.content, ...errorContents[errorShapeOf(route.path)] },
+        toHeaders({ description: '', ...(status === 429 || status === 503 ? { headers: { 'Retry-After': 'Seconds to wait.' } } : {}) }),
+      content: { ...known?.content, ...errorContents[chooseErrorShape(route.path)] },
     };
   }
   return Object.fromEntries(Object.entries(responses).map(([status, response]) => [status as `${1 | 2 | 3 | 4 | 5}${string}`, response])); // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of `answers` and statuses of error codes
 }
 
-function responseOf(answer: RouteAnswer): ZodOpenApiResponseObject {
+function toResponse(answer: RouteAnswer): ZodOpenApiResponseObject {
   const content = {
     ...(answer.events === true ? { 'text/event-stream': { schema: { type: 'string' as const, description: eventsDescription } } } : {}),
     ...(answer.json === undefined ? {} : { 'application/json': { schema: answer.json } }),
     ...(answer.text === undefined ? {} : { [answer.text.split(';')[0] ?? answer.text]: { schema: { type: 'string' as const } } }),
   };
-  return { description: answer.description, headers: headersOf(answer), ...(Object.keys(content).length === 0 ? {} : { content }) };
+  return { description: answer.description, headers: toHeaders(answer), ...(Object.keys(content).length === 0 ? {} : { content }) };
 }
 
-function headersOf(answer: RouteAnswer): NonNullable<ZodOpenApiResponseObject['headers']> {
+function toHeaders(answer: RouteAnswer): NonNullable<ZodOpenApiResponseObject['headers']> {
   const all = { 'X-Request-Id': 'Names this request in the logs.', ...answer.headers };
   const described = Object.entries(all).map(([name, description]) => [name, { description, schema: { type: 'string' as const } }] as const);
   return Object.fromEntries(described);

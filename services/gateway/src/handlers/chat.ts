@@ -1,11 +1,10 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
-import { awaitReply, type Replies } from '../chat/await-reply.ts';
-import { callableAgent } from '../chat/callable-agent.ts';
-import type { GivenAttachment } from '../chat/attachments.ts';
+import { awaitReply, type Replies, replyFormat } from '../chat/replies.ts';
+import { callableAgent } from '../chat/key-permissions.ts';
 import { sourceOfCaller, type MessageAcceptance, type UserMessage } from '../chat/message-acceptance.ts';
-import { replyFormat } from '../chat/reply-format.ts';
+import type { GivenAttachment } from '../chat/attachments.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/exchange.ts';
+import { readRequestContext } from '../http/request-context.ts';
 
 export interface ChatOptions {
   readonly acceptance: MessageAcceptance;
@@ -31,23 +30,23 @@ interface ChatCall extends Pick<Call, 'request' | 'response'> {
 /** Accepts a turn and answers with it: as events, or folded into one JSON object. */
 export function chatHandlers(options: ChatOptions): Pick<Handlers, 'chatWithAdmin' | 'chatWithCs' | 'chatWithAgent'> {
   return {
-    chatWithAdmin: async (call) => chat(options, call, messageOf(call, { agent: 'admin', authority: 'admin' })),
-    chatWithCs: async (call) => chat(options, call, messageOf(call, { agent: 'cs', authority: 'cs' })),
+    chatWithAdmin: async (call) => chat(options, call, toUserMessage(call, { agent: 'admin', authority: 'admin' })),
+    chatWithCs: async (call) => chat(options, call, toUserMessage(call, { agent: 'cs', authority: 'cs' })),
     chatWithAgent: async (call) => {
       const { access } = await callableAgent(call.caller, call.params.agent);
       if (call.params.agent === 'admin') refuseContacts(call.body);
-      return chat(options, call, messageOf(call, { agent: call.params.agent, authority: access }));
+      return chat(options, call, toUserMessage(call, { agent: call.params.agent, authority: access }));
     },
   };
 }
 
-function messageOf({ query, body }: ChatCall, whom: Pick<UserMessage, 'agent' | 'authority'>): UserMessage {
+function toUserMessage({ query, body }: ChatCall, whom: Pick<UserMessage, 'agent' | 'authority'>): UserMessage {
   return {
     ...whom,
     channel: body.channel ?? 'web',
     sender: body.sender ?? null,
     contactId: body.contact_id ?? null,
-    message: body.message,
+    text: body.message,
     attachments: body.attachments ?? [],
     busy: query.busy,
   };

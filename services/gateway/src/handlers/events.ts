@@ -1,8 +1,7 @@
 import { routes } from '@concierge/contract';
 import { testMessage, type EventSender, type WebhookEvents, type SentEvent } from '@concierge/turn';
-import type { Handlers } from '../http/call.ts';
-import { goneSignal } from '../http/gone-signal.ts';
-import { pageLink } from './page-link.ts';
+import { pageLink, type Handlers } from '../http/call.ts';
+import { goneSignal } from '../http/request-context.ts';
 
 type EventHandlers = Pick<
   Handlers,

@@ -14,7 +14,7 @@ export function fileHandlers({
     listFiles: async ({ caller, query }) => {
       const { path = '', recursive, limit } = query;
       const entries = await caller.scope.files.list(path, { recursive, limit });
-      return { kind: 'answer', status: 200, json: entries.map((entry) => itemOf(entry)) };
+      return { kind: 'answer', status: 200, json: entries.map((entry) => toFileItem(entry)) };
     },
     getFile: async ({ caller, params, headers }) => {
       const { bytes, etag } = await caller.scope.files.readBytes(params.path);
@@ -30,8 +30,8 @@ export function fileHandlers({
     putFile: async ({ caller, params, headers, body }) => {
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
       const { etag, created } = await caller.scope.files.writeText(params.path, body, conditions);
-      const problem = await problemOf(caller.scope, params.path);
-      const warnings = await warningsOf(caller.scope, modelNames, params.path);
+      const problem = await findProblem(caller.scope, params.path);
+      const warnings = await listWarnings(caller.scope, modelNames, params.path);
       const json = { problem, ...(warnings.length > 0 && { warnings }) };
       const answer = { kind: 'answer', headers: { ETag: etag } } as const;
       if (created) return { ...answer, status: 201, json };
@@ -47,19 +47,19 @@ export function fileHandlers({
 }
 
 /** Why the agent or skill that this file defines cannot be used. */
-async function problemOf({ agents, skills }: TenantScope, path: string): Promise<string | null> {
-  const invalid = agentOf(path) === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
+async function findProblem({ agents, skills }: TenantScope, path: string): Promise<string | null> {
+  const invalid = readAgentName(path) === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
   return invalid.find((file) => file.path === path)?.reason ?? null;
 }
 
 /** Warnings for an agent that can be used. */
-async function warningsOf(scope: TenantScope, modelNames: ModelNames, path: string): Promise<string[]> {
-  const name = agentOf(path);
+async function listWarnings(scope: TenantScope, modelNames: ModelNames, path: string): Promise<string[]> {
+  const name = readAgentName(path);
   const found = name === undefined ? undefined : (await scope.agents.scan()).valid.find((agent) => agent.name === name);
   return found === undefined ? [] : modelNames.smallWindows([found], await scope.settings());
 }
 
-function agentOf(path: string): string | undefined {
+function readAgentName(path: string): string | undefined {
   return /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
 }
 
@@ -67,7 +67,7 @@ function isSkill(path: string): boolean {
   return /^skills\/[^/]+\/SKILL\.md$/u.test(path);
 }
 
-function itemOf({ path, kind, size, mtimeMs }: FileEntry): FileItem {
+function toFileItem({ path, kind, size, mtimeMs }: FileEntry): FileItem {
   return { path, kind, size, updatedAt: new Date(mtimeMs).toISOString() };
 }
 

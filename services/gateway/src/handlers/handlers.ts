@@ -3,39 +3,37 @@ import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { TenantSlots, type Log } from '@concierge/runtime';
 import { HistoryCursors, type TurnStreams } from '@concierge/turn';
-import type { Replies } from '../chat/await-reply.ts';
+import type { Replies } from '../chat/replies.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import { AgentTools } from '../mcp/agent-tools.ts';
+import { AgentTools, mcpHandlers } from '../mcp/mcp-handlers.ts';
 import { GivenFiles } from '../openai/given-files.ts';
 import { KnownHistories } from '../openai/known-histories.ts';
-import { agentHandlers } from './agents.ts';
-import { channelHandlers } from './channels.ts';
+import {
+  agentHandlers,
+  tenantHandlers,
+  type TenantHandlersOptions,
+  skillHandlers,
+  keyHandlers,
+  cronHandlers,
+  mcpServerHandlers,
+  widgetSettingsHandlers,
+  usageHandlers,
+} from './tenant.ts';
+import { channelHandlers, deliveryHandlers, handoffHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
-import { cronHandlers } from './cron.ts';
-import { deliveryHandlers } from './deliveries.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
-import { handoffHandlers } from './handoffs.ts';
-import { keyHandlers } from './keys.ts';
-import { mcpHandlers } from '../mcp/mcp-handlers.ts';
-import { mcpServerHandlers } from '../mcp/mcp-servers.ts';
 import { memoryHandlers } from './memory.ts';
-import { modelHandlers } from '../openai/models-handlers.ts';
+import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
-import { sessionHandlers } from './sessions.ts';
-import { skillHandlers } from './skills.ts';
-import { tenantHandlers, type TenantHandlersOptions } from './tenant.ts';
-import { turnHandlers } from './turns.ts';
-import { uploadHandlers } from './uploads.ts';
-import { usageHandlers } from './usage.ts';
+import { sessionHandlers, turnHandlers } from './turns.ts';
+import { uploadHandlers } from '../upload/uploads.ts';
 import { webhookHandlers } from './webhooks.ts';
-import { widgetSettingsHandlers } from '../widget/widget-settings.ts';
-import { widgetHandlers } from '../widget/widget-handlers.ts';
-import type { WidgetLimits } from '../widget/widget-limits.ts';
+import { widgetHandlers, type WidgetLimits } from '../widget/widget-handlers.ts';
 import type { WidgetScript } from '../widget/widget-script.ts';
 
 /** Requests whose files are in memory, for all tenants together and for one tenant; further requests wait. */

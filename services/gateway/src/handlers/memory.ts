@@ -1,7 +1,6 @@
 import { AppError, routes, type MemoryNote, type NotedContact } from '@concierge/contract';
 import { toContactFolder, toNotesOwner, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
-import type { Handlers } from '../http/call.ts';
-import { pageLink } from './page-link.ts';
+import { pageLink, type Handlers } from '../http/call.ts';
 
 /** A page waits this long; the next search reads what was not read by then. */
 const SEARCH_TIMEOUT_MS = 30_000;
@@ -17,7 +16,7 @@ export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHa
       const { memory, memorySearch } = caller.scope;
       if (query.q === undefined) {
         const notes = (await memory.list()).toSorted((one, other) => other.mtimeMs - one.mtimeMs);
-        return { kind: 'answer', status: 200, json: { notes: notes.map((entry) => noteOf(entry)) } };
+        return { kind: 'answer', status: 200, json: { notes: notes.map((entry) => toMemoryNote(entry)) } };
       }
       const signal = AbortSignal.timeout(SEARCH_TIMEOUT_MS);
       try {
@@ -45,17 +44,17 @@ function contactNoteHandlers(): ContactNoteHandlers {
       const named = sender === undefined && sessionId === undefined ? undefined : await idsNamed(caller.scope, { sender, sessionId });
       if (named !== undefined) {
         const found = await Promise.all(named.map(async (id) => contactNotes.find(id)));
-        const json = found.filter((contact) => contact !== undefined).map((contact) => notedContactOf(contact));
+        const json = found.filter((contact) => contact !== undefined).map((contact) => toNotedContact(contact));
         return { kind: 'answer', status: 200, json };
       }
       const { contacts, nextCursor } = await contactNotes.list({ limit, cursor });
-      const json = contacts.map((contact) => notedContactOf(contact));
+      const json = contacts.map((contact) => toNotedContact(contact));
       return { kind: 'answer', status: 200, json, headers: pageLink(routes.listNotedContacts.path, { limit }, nextCursor) };
     },
     getNotedContact: async ({ caller, params }) => {
       const found = await caller.scope.contactNotes.find(params.id);
       if (found === undefined) throw nothingNoted();
-      return { kind: 'answer', status: 200, json: notedContactOf(found) };
+      return { kind: 'answer', status: 200, json: toNotedContact(found) };
     },
     forgetContact: async ({ caller, params }) => {
       if (!(await caller.scope.contactNotes.forgetAll(params.id))) throw nothingNoted();
@@ -86,14 +85,14 @@ async function idsNamed(
   return first === undefined || others.some((id) => id !== first) ? [] : [first];
 }
 
-function notedContactOf({ id, sender, displayName, notes }: NotesAboutContact): NotedContact {
-  return { id, sender, displayName, notes: notes.map((entry) => noteOf(entry)) };
+function toNotedContact({ id, sender, displayName, notes }: NotesAboutContact): NotedContact {
+  return { id, sender, displayName, notes: notes.map((entry) => toMemoryNote(entry)) };
 }
 
 function nothingNoted(): AppError {
   return new AppError('not_found', 'Nothing is noted about such a contact.');
 }
 
-function noteOf({ path, size, mtimeMs }: FileEntry): MemoryNote {
+function toMemoryNote({ path, size, mtimeMs }: FileEntry): MemoryNote {
   return { ref: path, size, updatedAt: new Date(mtimeMs).toISOString() };
 }

@@ -1,9 +1,9 @@
 import { channelAdapters, type WebhookQuery, type WebhookRequest } from '@concierge/channel';
-import { AppError, type MessagingChannel } from '@concierge/contract';
-import type { Tenants } from '@concierge/tenant';
+import { AppError, Channel, isMessagingChannel, type ChannelSettings, type MessagingChannel } from '@concierge/contract';
+import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/exchange.ts';
-import { toMessagingChannel, openSettings, type BoundChannel } from '../inbound/bound-channel.ts';
+import { readRequestContext } from '../http/request-context.ts';
+import type { BoundChannel } from '../inbound/inbound-turns.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
@@ -23,8 +23,8 @@ export interface WebhookOptions {
 export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verifyWebhook' | 'receiveWebhook'> {
   return {
     verifyWebhook: async ({ request, params }) => {
-      const door = { channel: channelOrRefuse(params.channel), tenantId: params.tenantId };
-      return { kind: 'answer', status: 200, text: await greet(options, door, request.query) };
+      const endpoint = { channel: channelOrRefuse(params.channel), tenantId: params.tenantId };
+      return { kind: 'answer', status: 200, text: await greet(options, endpoint, request.query) };
     },
     receiveWebhook: async ({ request, response, params, body }) => {
       const channel = channelOrRefuse(params.channel);
@@ -41,14 +41,14 @@ export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verify
   };
 }
 
-interface Door<Of extends MessagingChannel> {
+interface Endpoint<Of extends MessagingChannel> {
   readonly channel: Of;
   readonly tenantId: string;
 }
 
 async function greet<Of extends MessagingChannel>(
   { tenants }: WebhookOptions,
-  { channel, tenantId }: Door<Of>,
+  { channel, tenantId }: Endpoint<Of>,
   query: WebhookQuery,
 ): Promise<string> {
   const settings = await openSettings(await tenants.find(tenantId), channel);
@@ -58,7 +58,7 @@ async function greet<Of extends MessagingChannel>(
 /** The answer: nothing, or the challenge of a provider that makes its handshake by POST. */
 async function receive<Of extends MessagingChannel>(
   { tenants, inbound }: WebhookOptions,
-  { channel, tenantId }: Door<Of>,
+  { channel, tenantId }: Endpoint<Of>,
   request: WebhookRequest,
 ): Promise<{ readonly from: BoundChannel; readonly text: string }> {
   const adapter = channelAdapters[channel];
@@ -83,6 +83,22 @@ async function receive<Of extends MessagingChannel>(
 }
 
 /**
+ * undefined when the channel is not connected, is disabled, or cannot be read: all of them are the same from outside.
+ */
+async function openSettings<Of extends MessagingChannel>(
+  scope: TenantScope | undefined,
+  channel: Of,
+): Promise<ChannelSettings[Of] | undefined> {
+  try {
+    return await scope?.channels.open(channel);
+  } catch (error) {
+    // Its owner sees that it is broken; the file's damage has been logged when it was read.
+    if (error instanceof AppError && error.code === 'internal_error') return undefined;
+    throw error;
+  }
+}
+
+/**
  * A proxy may have taken off the path of PUBLIC_URL and changed the host: the address that the provider called begins
  * with PUBLIC_URL all the same.
  */
@@ -90,8 +106,10 @@ function calledUrl({ publicUrl }: WebhookOptions, pathAndQuery: string): string 
   return publicUrl === undefined ? undefined : `${publicUrl}${pathAndQuery}`;
 }
 
+/** Accepts any of a channel's names. */
 function channelOrRefuse(name: string): MessagingChannel {
-  return toMessagingChannel(name) ?? refuse();
+  const channel = Channel.safeParse(name).data;
+  return channel !== undefined && isMessagingChannel(channel) ? channel : refuse();
 }
 
 function refuse(): never {

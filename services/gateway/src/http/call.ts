@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import type { Route, RouteAnswer, RouteId, Routes } from '@concierge/contract';
 import type { KeyRecord, TenantScope } from '@concierge/tenant';
 import type { z } from 'zod';
-import type { VisitorCaller, WidgetCaller } from '../widget/visitor.ts';
+import type { VisitorCaller, WidgetCaller } from '../widget/widget-caller.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
@@ -69,3 +69,16 @@ export type Handler<Definition extends Route> = (call: Call<Definition>) => Answ
 
 /** One handler for every route: a route without one does not compile. */
 export type Handlers = { readonly [Id in RouteId]: Handler<Routes[Id]> };
+
+/** The `Link` header of a list (RFC 8288): the same query, for the next page. Empty on the last page. */
+export function pageLink(
+  path: string,
+  query: Readonly<Record<string, string | number | undefined>>,
+  nextCursor: string | null,
+): Record<string, string> {
+  if (nextCursor === null) return {};
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...query, cursor: nextCursor }))
+    if (value !== undefined) parameters.set(name, String(value));
+  return { Link: `<${path}?${parameters.toString()}>; rel="next"` };
+}

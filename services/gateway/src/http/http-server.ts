@@ -5,9 +5,8 @@ import type { Duplex } from 'node:stream';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import type { EventStreams } from '../sse/event-streams.ts';
 import type { Drain } from './drain.ts';
-import { answerBroken } from './last-answer.ts';
-import { problemType, toProblem } from './problem.ts';
-import { requestIdOf } from './request-id.ts';
+import { answerBroken, problemType, toProblem } from './handle-error.ts';
+import { toRequestId } from './request-context.ts';
 
 export interface HttpServerOptions {
   readonly app: RequestListener;
@@ -68,7 +67,7 @@ function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
     socket.destroy();
     return;
   }
-  const requestId = requestIdOf(undefined);
+  const requestId = toRequestId(undefined);
   const error = new AppError(codeOfParser[failure.code ?? ''] ?? 'invalid_request');
   const body = JSON.stringify(toProblem(error, requestId));
   const head = [

@@ -1,19 +1,16 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { AppError, limits, type KeyScope, type Route } from '@concierge/contract';
+import { AppError, limits, type KeyScope, type Route, invalidFields, type ErrorCode } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
 import type { KeyRecord, Tenants, TenantScope } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
+import type { z } from 'zod';
 import type { GatewayMetrics } from '../metrics.ts';
-import { apiKeyOf } from './api-key.ts';
-import { admitOrigin, widgetKeyOf } from '../widget/cross-origin.ts';
-import { visitorOf, type WidgetCaller } from '../widget/visitor.ts';
-import { BodyBudget, type BodyRoom } from './body-budget.ts';
+import { readApiKey, guardOperator } from './credentials.ts';
+import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
+import { BodyBudget, type BodyRoom, bytesToExpect, readBody } from './request-body.ts';
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './drain.ts';
-import { readRequestContext } from './exchange.ts';
-import { guardOperator } from './guard-operator.ts';
-import { bytesToExpect, readBody } from './read-body.ts';
-import { validate } from './validate.ts';
+import { readRequestContext } from './request-context.ts';
 
 export interface ServeOptions {
   readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget'>;
@@ -112,7 +109,7 @@ export class RouteServer {
         return undefined;
       }
       case 'key': {
-        const caller = await this.#options.tenants.authenticate(apiKeyOf(request.headers));
+        const caller = await this.#options.tenants.authenticate(readApiKey(request.headers));
         readRequestContext(response).tenantId = caller.scope.tenantId;
         await this.#countRequest(caller.scope, response);
         requireScope(route, caller.key);
@@ -121,14 +118,14 @@ export class RouteServer {
       case 'widget':
       case 'visitor': {
         const caller = await this.#admitPage(request, response);
-        return route.auth === 'visitor' ? visitorOf(request.headers, caller, Date.now()) : caller;
+        return route.auth === 'visitor' ? identifyVisitor(request.headers, caller, Date.now()) : caller;
       }
     }
   }
 
   /** Checks the origin before all that follows, so that a page that may ask can read why it is refused. */
   async #admitPage(request: Request, response: Response): Promise<WidgetCaller> {
-    const caller = await this.#options.tenants.openWidget(widgetKeyOf(request));
+    const caller = await this.#options.tenants.openWidget(readWidgetKey(request));
     readRequestContext(response).tenantId = caller.scope.tenantId;
     admitOrigin(request, response, caller.widget);
     if ((await caller.scope.settings()).suspended === true) throw new AppError('tenant_suspended');
@@ -156,12 +153,12 @@ export class RouteServer {
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
-  async #take(window: string, limit: number, tell?: (state: RateLimitState) => void): Promise<void> {
+  async #take(window: string, limit: number, report?: (state: RateLimitState) => void): Promise<void> {
     const state = await this.#options.rateLimits.take(window, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
       // A limit that cannot be counted is enforced as an error, not dropped.
       throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
     });
-    tell?.(state);
+    report?.(state);
     if (state.allowed) return;
     throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, {
       retryAfterSeconds: state.resetSeconds,
@@ -228,4 +225,12 @@ function send(route: Route, response: Response, answer: UntypedAnswer): void {
   } else {
     response.end();
   }
+}
+
+/** @throws AppError with the first problems and their places; `invalid_request` unless another code is given */
+function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, code: ErrorCode = 'invalid_request'): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  if (code !== 'invalid_request') throw new AppError(code, undefined, { cause: parsed.error });
+  throw new AppError(code, undefined, { errors: invalidFields(parsed.error) });
 }

@@ -2,7 +2,7 @@ import { limits, type MessagingChannel } from '@concierge/contract';
 import { background, Slots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
-import type { BoundChannel } from './bound-channel.ts';
+import type { BoundChannel } from './inbound-turns.ts';
 
 /** Owners see whole seconds, so not every message writes a file. */
 const NOTE_EVERY_MS = 1000;
@@ -12,7 +12,7 @@ const namesMax = 50_000;
 const NAMES_AT_ONCE = 2;
 const NAMES_WAITING_MAX = 5000;
 
-type Place = Pick<BoundChannel, 'scope' | 'channel'>;
+type TenantChannel = Pick<BoundChannel, 'scope' | 'channel'>;
 
 /** Stores what owners see beside conversations. No message waits for it, and none fails for it. */
 export class ChannelActivity {
@@ -27,20 +27,20 @@ export class ChannelActivity {
   }
 
   /** A message has come in. */
-  inbound({ scope, channel }: Place): void {
+  inbound({ scope, channel }: TenantChannel): void {
     if (this.#isLately(scope, channel, 'inbound')) return;
     background(scope.channels.note(channel, 'inbound'), this.#log);
   }
 
   /** A conversation, or the tenant, takes no more for now. */
-  overflow({ scope, channel }: Place): void {
+  overflow({ scope, channel }: TenantChannel): void {
     if (this.#isLately(scope, channel, 'overflow')) return;
     const message = 'Too many messages wait to be answered, in one conversation or in all of them; what came beyond them was dropped.';
     background(scope.channels.noteError(channel, { code: 'too_many_waiting', message }), this.#log);
   }
 
   /** Notes a sender's display name. A name that finds no room is noted with the sender's next message. */
-  displayName({ scope, channel }: Place, sender: string, given: string | null): void {
+  displayName({ scope, channel }: TenantChannel, sender: string, given: string | null): void {
     if (given === null || this.#waiting >= NAMES_WAITING_MAX) return;
     // No file keeps more characters of a name.
     const displayName = given.slice(0, limits.contactNameMaxCharacters);

@@ -6,17 +6,14 @@ import {
   type InboundRevocation,
   type ProviderUrls,
 } from '@concierge/channel';
-import { AppError, appNameOf } from '@concierge/contract';
+import { AppError, toAppName } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
 import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import type { BoundChannel } from './bound-channel.ts';
-import { busyRuleOf } from './busy-rule.ts';
+import { chooseBusyRule, toChannelMessage, toTurnInput, type KnownMessage, takeBack, type BoundChannel } from './inbound-turns.ts';
 import { ChannelActivity } from './channel-activity.ts';
 import { SenderIdentity } from './sender-identity.ts';
-import { takeBack } from './take-back.ts';
-import { toChannelMessage, turnOfMessage, type KnownMessage } from './turn-of-message.ts';
 
 /** Messages of one sender that are stored together. */
 const TOGETHER_MAX = 256;
@@ -89,9 +86,9 @@ export class Inbound {
             continue;
           }
           const ids = JSON.stringify([message.sender.id, ...message.sender.aliases]);
-          const sender = senders.get(ids) ?? (await this.#senders.senderOf(from, message));
+          const sender = senders.get(ids) ?? (await this.#senders.findSender(from, message));
           senders.set(ids, sender);
-          known.push({ message, chatApp, sender, rule: busyRuleOf(settings, from.channel, message) });
+          known.push({ message, chatApp, sender, rule: chooseBusyRule(settings, from.channel, message) });
         }
         // Several ids of one sender are one conversation unless they conflict.
         for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one);
@@ -103,7 +100,7 @@ export class Inbound {
   async #accept(from: BoundChannel, known: readonly KnownMessage[]): Promise<void> {
     const { scope } = from;
     await this.#options.streamQuota.refuseWhenFull(scope);
-    const inputs = known.map((one) => turnOfMessage(from, one));
+    const inputs = known.map((one) => toTurnInput(from, one));
     const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
       const outcome = outcomes[index];
@@ -111,7 +108,7 @@ export class Inbound {
         this.#notes.inbound(from);
         this.#notes.displayName(from, sender, message.sender.displayName);
       } else if (outcome.code === 'too_many_waiting') this.#notes.overflow(from);
-      this.#count(from, 'message', fateOf(outcome));
+      this.#count(from, 'message', toOutcome(outcome));
     }
     if (failure !== undefined) throw failure;
   }
@@ -155,7 +152,7 @@ export class Inbound {
   /** Nothing is sent or received under a revoked token any more. */
   async #revoke({ scope, channel }: BoundChannel, { reason }: InboundRevocation): Promise<void> {
     const { log } = this.#options;
-    const message = `${appNameOf(channel)} has revoked the access (${reason}); connect it again.`;
+    const message = `${toAppName(channel)} has revoked the access (${reason}); connect it again.`;
     await scope.channels.setDisabled(channel, message);
     await scope.channels.noteError(channel, { code: 'revoked', message });
     log.warn({ tenantId: scope.tenantId, channel, reason }, 'a channel was disabled: its access was revoked');
@@ -173,7 +170,7 @@ export class Inbound {
   }
 }
 
-function fateOf(outcome: TurnReceipt | AppError | undefined): Outcome {
+function toOutcome(outcome: TurnReceipt | AppError | undefined): Outcome {
   if (outcome instanceof AppError) return outcome.code === 'session_busy' ? 'busy' : 'overflow';
   return outcome?.replayed === true ? 'duplicate' : 'accepted';
 }

@@ -3,13 +3,12 @@ import type { InboundAlias, InboundMessage } from '@concierge/channel';
 import { AppError, type MessagingChannel } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
-import type { BoundChannel } from './bound-channel.ts';
-import { isSenderId } from './turn-of-message.ts';
+import { isSenderId, type BoundChannel } from './inbound-turns.ts';
 
 /** Senders whose other ids this process has settled. */
 const settledMax = 50_000;
 
-type Place = Pick<BoundChannel, 'scope' | 'channel'>;
+type TenantChannel = Pick<BoundChannel, 'scope' | 'channel'>;
 
 /**
  * Finds the conversation that a message belongs to. A sender may write under one id today and under another tomorrow;
@@ -19,13 +18,16 @@ export class SenderIdentity {
   readonly #settled = new LRUCache<string, true>({ max: settledMax });
 
   /** Returns when the choice is on disk, if one had to be made. */
-  async senderOf(place: Place, { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>): Promise<string> {
-    const { scope, channel } = place;
+  async findSender(
+    tenantChannel: TenantChannel,
+    { sender, conversation }: Pick<InboundMessage, 'sender' | 'conversation'>,
+  ): Promise<string> {
+    const { scope, channel } = tenantChannel;
     if (conversation.isGroup) {
       // A sender's group messages are mixed neither with private ones nor with another group's.
       return `${await scope.contacts.findCanonicalSender(channel, conversation.id)}:${sender.id}`;
     }
-    if (sender.aliases.length > 0) await this.#settleOnce(place, sender.id, sender.aliases);
+    if (sender.aliases.length > 0) await this.#settleOnce(tenantChannel, sender.id, sender.aliases);
     return scope.contacts.findCanonicalSender(channel, sender.id);
   }
 
@@ -33,32 +35,32 @@ export class SenderIdentity {
    * Notes that a sender or a conversation has another id from now on. False when that id already belongs to another
    * one, or is none.
    */
-  async note(place: Place, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
+  async note(tenantChannel: TenantChannel, { of, from, to }: Pick<InboundAlias, 'of' | 'from' | 'to'>): Promise<boolean> {
     if (!isSenderId(from) || !isSenderId(to)) return false;
-    if (of === 'sender') return this.#settle(place, to, [from]);
-    return addAlias(place, { alias: to, sender: from });
+    if (of === 'sender') return this.#settle(tenantChannel, to, [from]);
+    return addAlias(tenantChannel, { alias: to, sender: from });
   }
 
-  async #settleOnce(place: Place, id: string, others: readonly string[]): Promise<void> {
-    const key = hash('sha256', JSON.stringify([place.scope.tenantId, place.channel, id, ...others]), 'base64url');
+  async #settleOnce(tenantChannel: TenantChannel, id: string, others: readonly string[]): Promise<void> {
+    const key = hash('sha256', JSON.stringify([tenantChannel.scope.tenantId, tenantChannel.channel, id, ...others]), 'base64url');
     if (this.#settled.has(key)) return;
-    await this.#settle(place, id, others);
+    await this.#settle(tenantChannel, id, others);
     this.#settled.set(key, true);
   }
 
   /** An id that leads somewhere decides; else the one that has a conversation; else the newer one is the main one. */
-  async #settle(place: Place, id: string, others: readonly string[]): Promise<boolean> {
-    const { scope, channel } = place;
+  async #settle(tenantChannel: TenantChannel, id: string, others: readonly string[]): Promise<boolean> {
+    const { scope, channel } = tenantChannel;
     if ((await scope.contacts.findCanonicalSender(channel, id)) !== id) return true;
     for (const other of others) {
       const main = await scope.contacts.findCanonicalSender(channel, other);
-      if (main !== other && main !== id) return addAlias(place, { alias: id, sender: main });
+      if (main !== other && main !== id) return addAlias(tenantChannel, { alias: id, sender: main });
     }
     for (const other of others) {
-      if (await hasConversation(scope, channel, other)) return addAlias(place, { alias: id, sender: other });
+      if (await hasConversation(scope, channel, other)) return addAlias(tenantChannel, { alias: id, sender: other });
     }
     for (const other of others) {
-      if (!(await addAlias(place, { alias: other, sender: id }))) return false;
+      if (!(await addAlias(tenantChannel, { alias: other, sender: id }))) return false;
     }
     return true;
   }
@@ -69,7 +71,7 @@ async function hasConversation(scope: TenantScope, channel: MessagingChannel, se
 }
 
 /** False when the contacts already link the ids differently: each id keeps its own conversation then. */
-async function addAlias({ scope, channel }: Place, pair: { readonly alias: string; readonly sender: string }): Promise<boolean> {
+async function addAlias({ scope, channel }: TenantChannel, pair: { readonly alias: string; readonly sender: string }): Promise<boolean> {
   try {
     await scope.contacts.addAlias({ channel, ...pair });
     return true;

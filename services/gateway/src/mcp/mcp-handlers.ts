@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import type { Response as HttpResponse } from 'express';
-import { AppError } from '@concierge/contract';
-import { createMcpHandler } from '@modelcontextprotocol/server';
+import { AppError, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
+import { createMcpHandler, McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
 import type { Log } from '@concierge/runtime';
-import { streamed, type Handlers } from '../http/call.ts';
+import { z } from 'zod';
+import { streamed, type Handlers, type Caller } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
-import { goneSignal } from '../http/gone-signal.ts';
-import { parseJson } from '../http/parse-json.ts';
-import type { AgentTools } from './agent-tools.ts';
+import { goneSignal } from '../http/request-context.ts';
+import { parseJson } from '../http/request-body.ts';
+import type { Replies } from '../chat/replies.ts';
+import { callableAgents } from '../chat/key-permissions.ts';
+import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 
 export interface McpOptions {
   readonly agentTools: AgentTools;
@@ -22,7 +25,7 @@ export interface McpOptions {
 export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handlers, 'serveMcp'> {
   return {
     serveMcp: async ({ caller, request, response, body }) => {
-      const excess = excessOf(body);
+      const excess = findExcess(body);
       if (excess !== undefined) return { kind: 'answer', status: 400, json: { jsonrpc: '2.0', id: null, error: excess } };
       const signal = AbortSignal.any([goneSignal(response), drain.ended]);
       const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
@@ -42,7 +45,7 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
  * Invalid Request (JSON-RPC 2.0, 5.1), for a body that is deeper or wider than the library should read; the library
  * itself refuses what is no JSON.
  */
-function excessOf(body: Buffer): { readonly code: number; readonly message: string } | undefined {
+function findExcess(body: Buffer): { readonly code: number; readonly message: string } | undefined {
   try {
     parseJson(body);
     return undefined;
@@ -59,4 +62,116 @@ async function send(answer: Response, response: HttpResponse): Promise<void> {
     if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
   }
   response.end();
+}
+
+interface AgentToolsOptions {
+  readonly acceptance: MessageAcceptance;
+  readonly replies: Pick<Replies, 'turnStreams'>;
+}
+
+/** Sent while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
+const PROGRESS_EVERY_MS = 10_000;
+
+const Outcome = ChatReply.pick({ contact_id: true, turnId: true, reply: true, finishReason: true });
+
+const ownerInput = z.strictObject({
+  message: MessageText.describe('What to say to the agent.'),
+  contact_id: ContactId.optional().describe('Continues the conversation of an earlier answer; without it a new one begins.'),
+});
+const contactInput = ownerInput.extend({
+  sender: z
+    .string()
+    .min(1)
+    .max(limits.senderMaxCharacters)
+    .optional()
+    .describe('Stable identifier of the person who asks: keeps conversation and memory of each person apart.'),
+});
+
+/** The agents that a key may talk to, each as one tool `ask_<agent>`. A call is a turn like any other. */
+export class AgentTools {
+  readonly #options: AgentToolsOptions;
+
+  constructor(options: AgentToolsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * For one request: the protocol is stateless, and the caller decides which tools there are. `ended`: the client no
+   * longer waits for answers.
+   */
+  async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
+    const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
+    for (const agent of await callableAgents(caller)) {
+      const config = { description: agent.description, outputSchema: Outcome };
+      const ask = async (input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> =>
+        this.#ask({ caller, agent, ended }, input, context);
+      if (agent.access === 'admin') server.registerTool(toToolName(agent), { ...config, inputSchema: ownerInput }, ask);
+      else server.registerTool(toToolName(agent), { ...config, inputSchema: contactInput }, ask);
+    }
+    return server;
+  }
+
+  async #ask(whom: Whom, input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> {
+    const progress = new Progress(context);
+    try {
+      const outcome = await this.#turn(whom, input, context.mcpReq.signal);
+      return { content: [{ type: 'text', text: outcome.reply }], structuredContent: { ...outcome } };
+    } catch (error) {
+      if (!(error instanceof AppError) || error.status >= 500) throw error;
+      return { content: [{ type: 'text', text: `${error.message} (${error.code})` }], isError: true };
+    } finally {
+      progress.stop();
+    }
+  }
+
+  async #turn({ caller, agent, ended }: Whom, input: z.output<typeof contactInput>, gone: AbortSignal): Promise<z.output<typeof Outcome>> {
+    const { acceptance, replies } = this.#options;
+    const { turnId } = await acceptance.accept(sourceOfCaller(caller, undefined), {
+      agent: agent.name,
+      authority: agent.access,
+      channel: 'web',
+      sender: input.sender ?? null,
+      contactId: input.contact_id ?? null,
+      text: input.message,
+      attachments: [],
+      busy: 'queue',
+    });
+    const folded = await replies.turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone, ended]));
+    if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
+    const { contact_id, reply, finishReason } = folded.reply;
+    return { contact_id, turnId, reply, finishReason };
+  }
+}
+
+interface Whom {
+  readonly caller: Caller;
+  readonly agent: AgentDefinition;
+  readonly ended: AbortSignal;
+}
+
+const INSTRUCTIONS =
+  'Each tool talks to one agent of this workspace. It answers in its own time, which may be minutes; keep its contact_id to go on with a conversation.';
+
+function toToolName({ name }: AgentDefinition): string {
+  return `ask_${name}`;
+}
+
+/** Reports progress of a running call to a client that gave a token for it. */
+class Progress {
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor({ mcpReq }: ServerContext) {
+    const token = mcpReq._meta?.progressToken;
+    if (token === undefined) return;
+    let progress = 0;
+    this.#timer = setInterval(() => {
+      progress += 1;
+      const params = { progressToken: token, progress, message: 'The agent is still working.' };
+      mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+    }, PROGRESS_EVERY_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 }

@@ -2,19 +2,17 @@ import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionB
 import type { Log } from '@concierge/runtime';
 import type { HistoryCursor } from '@concierge/turn';
 import type { Response } from 'express';
-import type { Replies } from '../chat/await-reply.ts';
-import { callableAgent } from '../chat/callable-agent.ts';
+import type { Replies } from '../chat/replies.ts';
+import { callableAgent } from '../chat/key-permissions.ts';
 import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Caller } from '../http/call.ts';
-import { goneSignal } from '../http/gone-signal.ts';
-import { readRequestContext } from '../http/exchange.ts';
+import { goneSignal, readRequestContext } from '../http/request-context.ts';
 import { composeMessage } from './compose-message.ts';
 import type { GivenFiles } from './given-files.ts';
-import type { HistoryOwner, KnownHistories } from './known-histories.ts';
-import { noModel } from './no-model.ts';
-import type { ReplyFacts } from './reply-facts.ts';
+import { hashMessages, readGivenHistory, type HistoryOwner, type KnownHistories } from './known-histories.ts';
+import { noModel } from './models.ts';
+import type { ReplyFacts } from './reply-encoder.ts';
 import type { ReceivedMessage } from './openai-messages.ts';
-import { hashMessages, readGivenHistory } from './split-messages.ts';
 
 export interface AcceptOpenAiOptions {
   readonly acceptance: MessageAcceptance;
@@ -54,14 +52,14 @@ export async function acceptOpenAi(
   { said, param, contactId }: OpenAiQuestion,
 ): Promise<ReplyFacts> {
   const { response, caller, headers, body } = call;
-  const agent = await agentOf(caller, body.model);
-  const sender = senderOf(body);
+  const agent = await findModelAgent(caller, body.model);
+  const sender = toSender(body);
   const isKept = contactId !== null || sender !== null;
-  const told = composeMessage(said, { param, continues: isKept });
+  const composed = composeMessage(said, { param, continues: isKept });
   options.replies.eventStreams.refuseWhenFull(caller.key.id);
   const owner = { scope: caller.scope, keyId: caller.key.id, agent: agent.name };
-  const found = isKept ? null : await findTold(options, owner, said);
-  const { text, preface, files } = found === null ? told : composeMessage(said, { param, continues: true });
+  const found = isKept ? null : await findHistory(options, owner, said);
+  const { text, preface, files } = found === null ? composed : composeMessage(said, { param, continues: true });
   const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
   const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
   const { turnId, sessionId, replayed } = await options.acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), {
@@ -70,15 +68,18 @@ export async function acceptOpenAi(
     channel: 'web',
     sender,
     contactId: found?.sessionId ?? contactId,
-    message: text,
+    text,
     ...(preface !== undefined && { preface }),
     attachments: refs,
-    attachmentKeys: told.newFiles === 0 ? [] : keys.slice(-told.newFiles),
     // A repeated request finds its conversation further on.
-    hashed: { message: [told.preface ?? '', told.text].join('\n\n'), contactId },
+    identity: {
+      message: [composed.preface ?? '', composed.text].join('\n\n'),
+      contactId,
+      attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
+    },
     busy: 'queue',
   });
-  if (!isKept) await rememberTold(options, owner, { said, mark: { sessionId, turnId } });
+  if (!isKept) await rememberHistory(options, owner, { said, cursor: { sessionId, turnId } });
   readRequestContext(response).turnId = turnId;
   response.setHeader('X-Concierge-Turn-Id', turnId);
   response.setHeader('X-Concierge-Contact-Id', sessionId);
@@ -87,7 +88,7 @@ export async function acceptOpenAi(
 }
 
 /** Without Redis a conversation is not recognised; its history goes to the agent as text instead. */
-async function findTold(
+async function findHistory(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
   said: readonly ReceivedMessage[],
@@ -100,17 +101,17 @@ async function findTold(
   });
 }
 
-async function rememberTold(
+async function rememberHistory(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
-  { said, mark }: { readonly said: readonly ReceivedMessage[]; readonly mark: HistoryCursor },
+  { said, cursor }: { readonly said: readonly ReceivedMessage[]; readonly cursor: HistoryCursor },
 ): Promise<void> {
-  await knownHistories.remember(owner, hashMessages(said), mark).catch((error: unknown) => {
-    log.warn({ err: error, turnId: mark.turnId }, 'the conversation of a history will not be recognised');
+  await knownHistories.remember(owner, hashMessages(said), cursor).catch((error: unknown) => {
+    log.warn({ err: error, turnId: cursor.turnId }, 'the conversation of a history will not be recognised');
   });
 }
 
-async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
+async function findModelAgent(caller: Caller, name: string): Promise<AgentDefinition> {
   if (!AgentName.safeParse(name).success) throw noModel(name);
   return callableAgent(caller, name).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
@@ -119,7 +120,7 @@ async function agentOf(caller: Caller, name: string): Promise<AgentDefinition> {
 }
 
 /** Each user is one sender, with every agent. */
-function senderOf({ user, safety_identifier: newer }: OpenAiCall['body']): string | null {
+function toSender({ user, safety_identifier: newer }: OpenAiCall['body']): string | null {
   const name = user ?? newer ?? '';
   if (name === '') return null;
   const sender = SENDER_PREFIX + name;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ChatCompletion, type ChatReply, type FinishReason, type TurnEvent } from '@concierge/contract';
-import { ChatCompletionChunks, chatCompletionOf } from './chat-completion.ts';
+import { ChatCompletionChunks, buildChatCompletion } from './chat-completion.ts';
 
 const facts = { turnId: 't_1', contactId: 'c'.repeat(32), model: 'cs', createdAt: 1_700_000_000 };
 const head = { id: 'chatcmpl-t_1', created: 1_700_000_000, model: 'cs', conversation: { id: facts.contactId } };
@@ -55,7 +55,7 @@ describe('ChatCompletionChunks', () => {
     ['content_filter', 'content_filter'],
   ] as const)('say %s as %s', (ours, theirs) => {
     expect(chunks([session, done(ours)]).at(-2)).toEqual(chunk({}, theirs));
-    const whole = chatCompletionOf(facts, { ...reply, finishReason: ours });
+    const whole = buildChatCompletion(facts, { ...reply, finishReason: ours });
     expect(whole.choices[0]?.finish_reason).toBe(theirs);
   });
 
@@ -85,9 +85,9 @@ const reply: ChatReply = {
   finishReason: 'stop',
 };
 
-describe('chatCompletionOf', () => {
+describe('buildChatCompletion', () => {
   it('is the whole reply, without a word of the tools', () => {
-    const whole = chatCompletionOf(facts, reply);
+    const whole = buildChatCompletion(facts, reply);
     expect(ChatCompletion.parse(whole)).toEqual(whole);
     expect(whole).toMatchObject({ ...head, object: 'chat.completion', usage: { total_tokens: 8 } });
     expect(whole.choices[0]?.message).toEqual({ role: 'assistant', content: 'ab', refusal: null });

@@ -6,10 +6,8 @@ import {
   type FinishReason,
   type TurnEvent,
 } from '@concierge/contract';
-import { AppendOnlyText } from './append-only-text.ts';
+import { AppendOnlyText, type Frame, type ReplyEncoder, type ReplyFacts } from './reply-encoder.ts';
 import { toOpenAiError } from './openai-error.ts';
-import type { Frame, ReplyEncoder } from './reply-encoder.ts';
-import type { ReplyFacts } from './reply-facts.ts';
 
 type CompletionFinishReason = ChatCompletion['choices'][number]['finish_reason'];
 type Usage = ChatReply['usage'];
@@ -31,22 +29,22 @@ const finishReasons: Readonly<Record<FinishReason, CompletionFinishReason>> = {
   cancelled: 'length',
 };
 
-function usageOf({ inputTokens, outputTokens }: Usage): CompletionUsage {
+function toCompletionUsage({ inputTokens, outputTokens }: Usage): CompletionUsage {
   return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }
 
-function headOf({ turnId, contactId, model, createdAt }: ReplyFacts): Pick<ChatCompletion, 'id' | 'created' | 'model' | 'conversation'> {
+function buildHead({ turnId, contactId, model, createdAt }: ReplyFacts): Pick<ChatCompletion, 'id' | 'created' | 'model' | 'conversation'> {
   return { id: `chatcmpl-${turnId}`, created: createdAt, model, conversation: { id: contactId } };
 }
 
 /** The whole reply. The agent's tool calls were answered by the service: none is left for the client. */
-export function chatCompletionOf(facts: ReplyFacts, { reply, usage, finishReason }: ChatReply): ChatCompletion {
+export function buildChatCompletion(facts: ReplyFacts, { reply, usage, finishReason }: ChatReply): ChatCompletion {
   const message = { role: 'assistant', content: reply, refusal: null } as const;
   return {
-    ...headOf(facts),
+    ...buildHead(facts),
     object: 'chat.completion',
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasons[finishReason] }],
-    usage: usageOf(usage),
+    usage: toCompletionUsage(usage),
   };
 }
 
@@ -99,10 +97,10 @@ export class ChatCompletionChunks implements ReplyEncoder {
   }
 
   #usage(usage: Usage): Frame[] {
-    return this.#withUsage ? [this.#frame({ choices: [], usage: usageOf(usage) })] : [];
+    return this.#withUsage ? [this.#frame({ choices: [], usage: toCompletionUsage(usage) })] : [];
   }
 
   #frame(rest: { readonly choices: readonly object[]; readonly usage?: CompletionUsage | null }): Frame {
-    return { data: { ...headOf(this.#facts), object: 'chat.completion.chunk', ...rest } };
+    return { data: { ...buildHead(this.#facts), object: 'chat.completion.chunk', ...rest } };
   }
 }

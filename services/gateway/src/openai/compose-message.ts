@@ -1,6 +1,5 @@
 import { AppError, codePoints, limits } from '@concierge/contract';
-import { splitMessages, type Line } from './split-messages.ts';
-import type { GivenFile, Piece, ReceivedMessage } from './openai-messages.ts';
+import { toLines, type GivenFile, type Line, type Piece, type ReceivedMessage } from './openai-messages.ts';
 
 export interface NamedFile {
   readonly file: GivenFile;
@@ -34,14 +33,14 @@ const speakers = { user: 'User', assistant: 'Assistant', tool: 'Tool' } as const
  */
 export function composeMessage(said: readonly ReceivedMessage[], { continues, param }: ComposeOptions): ComposedMessage {
   const { before, question } = splitMessages(said, param);
-  const told = continues ? [] : before;
+  const earlier = continues ? [] : before;
   const newFiles = question.filter((piece) => typeof piece !== 'string').length;
   if (newFiles > limits.attachmentsMax)
     throw refused(param, `has more than ${String(limits.attachmentsMax)} images and files in its new message`);
-  const files = new FileNames([...told.flatMap(({ pieces }) => pieces), ...question]);
+  const files = new FileNames([...earlier.flatMap(({ pieces }) => pieces), ...question]);
   const sections = [
-    section('Instructions of the application that asks', textsOf(said.filter(({ role }) => role === 'instructions'))),
-    section('The conversation so far, as the application tells it', linesOf(told, files)),
+    section('Instructions of the application that asks', joinTexts(said.filter(({ role }) => role === 'instructions'))),
+    section('The conversation so far, as the application tells it', joinLines(earlier, files)),
   ].filter((part) => part !== null);
   const text = questionText(question, files);
   if (text === '') throw refused(param, 'must end with a message of the user that is not empty');
@@ -49,17 +48,35 @@ export function composeMessage(said: readonly ReceivedMessage[], { continues, pa
   return { text, ...(sections.length > 0 && { preface: sections.join('\n\n') }), files: files.kept, newFiles };
 }
 
+interface SplitMessages {
+  readonly before: readonly Line[];
+  readonly question: readonly Piece[];
+}
+
+/**
+ * The new message is all that the user wrote after the last answer.
+ * @throws AppError `invalid_request` when there is none
+ */
+function splitMessages(said: readonly ReceivedMessage[], param: string): SplitMessages {
+  const lines = toLines(said);
+  const last = lines.findLastIndex(({ role }) => role !== 'user');
+  const question = lines.slice(last + 1).map(({ pieces }) => pieces);
+  if (question.length > 0) return { before: lines.slice(0, last + 1), question: question.flat() };
+  const hint = lines.at(-1)?.role === 'tool' ? ': agents answer their own tool calls' : '';
+  throw new AppError('invalid_request', undefined, { errors: [{ path: param, message: `must end with a message of the user${hint}` }] });
+}
+
 function questionText(question: readonly Piece[], files: FileNames): string {
   const texts = question.filter((piece) => typeof piece === 'string').filter((text) => text !== '');
   return (texts.length > 0 ? texts : question.map((piece) => files.show(piece))).join('\n');
 }
 
-function textsOf(said: readonly ReceivedMessage[]): string {
+function joinTexts(said: readonly ReceivedMessage[]): string {
   const texts = said.flatMap(({ pieces }) => pieces).filter((piece) => typeof piece === 'string');
   return texts.filter((text) => text !== '').join('\n\n');
 }
 
-function linesOf(lines: readonly Line[], files: FileNames): string {
+function joinLines(lines: readonly Line[], files: FileNames): string {
   return lines
     .map(({ role, pieces }) => ({ speaker: speakers[role], text: pieces.map((piece) => files.show(piece)).join('\n') }))
     .filter(({ text }) => text !== '')
@@ -85,17 +102,17 @@ class FileNames {
   constructor(pieces: readonly Piece[]) {
     const files = pieces.filter((piece) => typeof piece !== 'string');
     for (const [index, file] of files.entries()) this.#names.set(file, file.name ?? `${file.kind}-${String(index + 1)}`);
-    this.kept = files.slice(-limits.attachmentsMax).map((file) => ({ file, name: this.#nameOf(file) }));
+    this.kept = files.slice(-limits.attachmentsMax).map((file) => ({ file, name: this.#findName(file) }));
   }
 
   /** A piece as a transcript shows it. */
   show(piece: Piece): string {
     if (typeof piece === 'string') return piece;
     const isKept = this.kept.some(({ file }) => file === piece);
-    return isKept ? `[${this.#nameOf(piece)}]` : `[${this.#nameOf(piece)}, no longer attached]`;
+    return isKept ? `[${this.#findName(piece)}]` : `[${this.#findName(piece)}, no longer attached]`;
   }
 
-  #nameOf(file: GivenFile): string {
+  #findName(file: GivenFile): string {
     return this.#names.get(file) ?? file.kind;
   }
 }

@@ -4,7 +4,7 @@ import { Slots, type TenantSlots } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType, type LookedAtFile } from '@concierge/upload';
 import { OutboundError, type Outbound } from '@concierge/web';
-import { storeCounted, type StoreOptions } from '../upload/store-counted.ts';
+import { storeCounted, type StoreOptions } from '../upload/uploads.ts';
 import type { NamedFile } from './compose-message.ts';
 
 export interface GivenFilesOptions extends StoreOptions {
@@ -85,7 +85,7 @@ export class GivenFiles {
         present.push({ at, name, id: file.id });
       } else if ('data' in file) {
         const bytes = decode(file.data, at);
-        present.push({ at, name, bytes, key: digestOf(bytes, name) });
+        present.push({ at, name, bytes, key: hashFile(bytes, name) });
       } else {
         const maxBytes = Math.min(limits.uploadMaxBytes, left);
         const bytes = await this.#fetch(file, { ...terms, maxBytes, timeoutMs: Math.max(1, untilMs - Date.now()) });
@@ -133,7 +133,7 @@ function decode(data: string, at: string): Buffer {
   return bytes;
 }
 
-function digestOf(bytes: Buffer, name: string): string {
+function hashFile(bytes: Buffer, name: string): string {
   return createHash('sha256').update(bytes).update(name).digest('hex');
 }
 

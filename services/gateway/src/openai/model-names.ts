@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import {
   agentRules,
   AppError,
-  limitTokensOf,
+  countLimitTokens,
   overheadShareMax,
   ProvidersFile,
   toolsOfAgent,
@@ -56,7 +56,7 @@ export class ModelNames {
       const facts = file.providers[provider]?.models[model];
       const count = toolsOfAgent(agent.access, allow).length;
       const tokens = toolTokens(agent.access, count);
-      if (facts === undefined || tokens <= limitTokensOf(facts) * overheadShareMax) return [];
+      if (facts === undefined || tokens <= countLimitTokens(facts) * overheadShareMax) return [];
       const sizes = `The ${String(count)} tools of the agent ${agent.name} take about ${String(tokens)} tokens, and ${ref} has a window of ${String(facts.contextWindow)}`;
       return [`${sizes}: conversations are shortened all the time. Give the agent fewer tools or a model with a larger window.`];
     });

@@ -14,23 +14,23 @@ const knownAs: Partial<Record<ErrorCode, string>> = {
 /** An error as OpenAI's API shows it. It names the first of several problems with a request. */
 export function toOpenAiError(error: AppError): OpenAiError {
   const [first] = error.errors ?? [];
-  const param = first === undefined || first.path === '' ? null : paramOf(first.path);
+  const param = first === undefined || first.path === '' ? null : toParam(first.path);
   const message = first === undefined ? error.message : [param, first.message].filter((part) => part !== null).join(': ');
-  return { error: { message, type: typeOf(error.status), param, code: codeOf(error.code, param) } };
+  return { error: { message, type: toErrorType(error.status), param, code: toOpenAiCode(error.code, param) } };
 }
 
-function codeOf(code: ErrorCode, param: string | null): string {
+function toOpenAiCode(code: ErrorCode, param: string | null): string {
   if (code === 'not_found' && param === 'model') return 'model_not_found';
   return knownAs[code] ?? code;
 }
 
-function typeOf(status: number): ErrorType {
+function toErrorType(status: number): ErrorType {
   if (status === 429) return 'rate_limit_error';
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
 /** `messages.0.content` as `messages[0].content`. */
-function paramOf(path: string): string {
+function toParam(path: string): string {
   return path.replaceAll(/\.(?<index>\d+)(?=\.|$)/gu, '[$<index>]');
 }
 

@@ -24,6 +24,13 @@ export interface ReceivedMessage {
   readonly pieces: readonly Piece[];
 }
 
+/** A message of the conversation; instructions of the application are none. */
+export type Line = ReceivedMessage & { readonly role: 'user' | 'assistant' | 'tool' };
+
+export function toLines(said: readonly ReceivedMessage[]): Line[] {
+  return said.filter((entry): entry is Line => entry.role !== 'instructions');
+}
+
 const roles = {
   system: 'instructions',
   developer: 'instructions',
@@ -37,7 +44,7 @@ const roles = {
 export function readChatMessages({ messages }: Pick<ChatCompletionBody, 'messages'>): ReceivedMessage[] {
   return messages.map(({ role, content }, index) => {
     if (typeof content === 'string') return { role: roles[role], pieces: [content] };
-    const pieces = (content ?? []).map((part, place) => pieceOfPart(part, `messages.${String(index)}.content.${String(place)}`));
+    const pieces = (content ?? []).map((part, position) => readPart(part, `messages.${String(index)}.content.${String(position)}`));
     return { role: roles[role], pieces };
   });
 }
@@ -56,7 +63,7 @@ function readInputItem(item: InputItem, at: string): ReceivedMessage[] {
   if (isMessage(item)) {
     const { role, content } = item;
     if (typeof content === 'string') return [{ role: roles[role], pieces: [content] }];
-    return [{ role: roles[role], pieces: content.map((part, place) => pieceOfInput(part, `${at}.content.${String(place)}`)) }];
+    return [{ role: roles[role], pieces: content.map((part, position) => readInputPart(part, `${at}.content.${String(position)}`)) }];
   }
   // A client may send back what it received, including reasoning of other models.
   if (item.type === 'reasoning') return [];
@@ -67,7 +74,7 @@ function isMessage(item: InputItem): item is InputMessage {
   return 'role' in item && 'content' in item;
 }
 
-function pieceOfPart(part: ChatPart, at: string): Piece {
+function readPart(part: ChatPart, at: string): Piece {
   switch (part.type) {
     case 'text': {
       return part.text;
@@ -76,16 +83,16 @@ function pieceOfPart(part: ChatPart, at: string): Piece {
       return part.refusal;
     }
     case 'image_url': {
-      return { kind: 'image', name: null, ...sourceOf({ url: part.image_url.url }, `${at}.image_url.url`) };
+      return { kind: 'image', name: null, ...readSource({ url: part.image_url.url }, `${at}.image_url.url`) };
     }
     case 'file': {
       const { file_data: data, file_id: id, filename } = part.file;
-      return { kind: 'file', name: filename ?? null, ...sourceOf({ data, id }, `${at}.file.file_data`) };
+      return { kind: 'file', name: filename ?? null, ...readSource({ data, id }, `${at}.file.file_data`) };
     }
   }
 }
 
-function pieceOfInput(part: InputPart, at: string): Piece {
+function readInputPart(part: InputPart, at: string): Piece {
   switch (part.type) {
     case 'input_text':
     case 'output_text':
@@ -96,11 +103,11 @@ function pieceOfInput(part: InputPart, at: string): Piece {
       return part.refusal;
     }
     case 'input_image': {
-      return { kind: 'image', name: null, ...sourceOf({ url: part.image_url, id: part.file_id }, `${at}.image_url`) };
+      return { kind: 'image', name: null, ...readSource({ url: part.image_url, id: part.file_id }, `${at}.image_url`) };
     }
     case 'input_file': {
       const { file_data: data, file_id: id, file_url: url, filename } = part;
-      return { kind: 'file', name: filename ?? null, ...sourceOf({ data, id, url }, `${at}.${url == null ? 'file_data' : 'file_url'}`) };
+      return { kind: 'file', name: filename ?? null, ...readSource({ data, id, url }, `${at}.${url == null ? 'file_data' : 'file_url'}`) };
     }
   }
 }
@@ -112,7 +119,7 @@ interface Source {
   readonly id?: string | null | undefined;
 }
 
-function sourceOf({ data, url, id }: Source, at: string): FileSource & { readonly at: string } {
+function readSource({ data, url, id }: Source, at: string): FileSource & { readonly at: string } {
   if (id != null) return { id, at };
   if (data != null) return { data, at };
   if (url?.slice(0, 5).toLowerCase() === 'data:') return { data: url, at };

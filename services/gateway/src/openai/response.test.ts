@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ResponseObject, type ChatReply, type FinishReason, type TurnEvent } from '@concierge/contract';
 import { z } from 'zod';
-import { ResponseEvents, responseOf } from './response.ts';
+import { ResponseEvents, buildResponse } from './response.ts';
 
 const facts = {
   turnId: 't_1',
@@ -56,7 +56,7 @@ describe('ResponseEvents', () => {
     expect(all[6]).toMatchObject({ ...place, text: 'ab' });
     expect(all[8]).toMatchObject({ output_index: 0, item: { status: 'completed', content: [{ type: 'output_text', text: 'ab' }] } });
     expect(all[0]?.response).toMatchObject({ id: 'resp_t_1', status: 'in_progress', output: [], usage: null });
-    expect(all[9]?.response).toEqual(responseOf(facts, { ...reply, reply: 'ab' }));
+    expect(all[9]?.response).toEqual(buildResponse(facts, { ...reply, reply: 'ab' }));
   });
 
   it('have a message even where there is no text', () => {
@@ -106,9 +106,9 @@ const reply: ChatReply = {
   finishReason: 'stop',
 };
 
-describe('responseOf', () => {
+describe('buildResponse', () => {
   it('is the whole reply with the fields of the request', () => {
-    const whole = responseOf(facts, reply);
+    const whole = buildResponse(facts, reply);
     expect(ResponseObject.parse(whole)).toEqual(whole);
     expect(whole).toMatchObject({
       id: 'resp_t_1',

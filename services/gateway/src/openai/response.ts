@@ -7,10 +7,8 @@ import {
   type ResponseObject,
   type TurnEvent,
 } from '@concierge/contract';
-import { AppendOnlyText } from './append-only-text.ts';
+import { AppendOnlyText, type Frame, type ReplyEncoder, type ReplyFacts } from './reply-encoder.ts';
 import { toOpenAiError } from './openai-error.ts';
-import type { Frame, ReplyEncoder } from './reply-encoder.ts';
-import type { ReplyFacts } from './reply-facts.ts';
 
 /** What a response repeats of its request. */
 export interface ResponseFacts extends ReplyFacts {
@@ -66,7 +64,7 @@ function outputMessage({ turnId }: ReplyFacts, status: OutputMessage['status'], 
   return { id: `msg_${turnId}`, type: 'message', status, role: 'assistant', content };
 }
 
-function usageOf({ inputTokens, outputTokens }: Usage): NonNullable<ResponseObject['usage']> {
+function toResponseUsage({ inputTokens, outputTokens }: Usage): NonNullable<ResponseObject['usage']> {
   return {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: 0 },
@@ -80,11 +78,11 @@ function ended(facts: ReplyFacts, { reply, usage, finishReason }: Pick<ChatReply
   const reason = incompleteReasons[finishReason];
   const status = reason === null ? 'completed' : 'incomplete';
   const output = [outputMessage(facts, status, [outputText(reply)])];
-  return { status, output, error: null, incomplete_details: reason === null ? null : { reason }, usage: usageOf(usage) };
+  return { status, output, error: null, incomplete_details: reason === null ? null : { reason }, usage: toResponseUsage(usage) };
 }
 
 /** The whole reply. The agent's tool calls were answered by the service and are not among its items. */
-export function responseOf(facts: ResponseFacts, reply: ChatReply): ResponseObject {
+export function buildResponse(facts: ResponseFacts, reply: ChatReply): ResponseObject {
   return responseObject(facts, ended(facts, reply));
 }
 
@@ -96,14 +94,14 @@ export function responseOf(facts: ResponseFacts, reply: ChatReply): ResponseObje
 export class ResponseEvents implements ReplyEncoder {
   readonly #facts: ResponseFacts;
   readonly #text = new AppendOnlyText();
-  readonly #place: { readonly item_id: string; readonly output_index: 0; readonly content_index: 0 };
+  readonly #position: { readonly item_id: string; readonly output_index: 0; readonly content_index: 0 };
   #said = '';
   #state: 'silent' | 'speaking' | 'ended' = 'silent';
   #next = 0;
 
   constructor(facts: ResponseFacts) {
     this.#facts = facts;
-    this.#place = { item_id: outputMessage(facts, 'in_progress', []).id, output_index: 0, content_index: 0 };
+    this.#position = { item_id: outputMessage(facts, 'in_progress', []).id, output_index: 0, content_index: 0 };
   }
 
   encode(event: TurnEvent): Frame[] {
@@ -138,7 +136,7 @@ export class ResponseEvents implements ReplyEncoder {
     if (delta === '') return [];
     const opening = this.#begin();
     this.#said += delta;
-    return [...opening, this.#frame('response.output_text.delta', { ...this.#place, delta, logprobs: [] })];
+    return [...opening, this.#frame('response.output_text.delta', { ...this.#position, delta, logprobs: [] })];
   }
 
   #begin(): Frame[] {
@@ -147,7 +145,7 @@ export class ResponseEvents implements ReplyEncoder {
     const item = outputMessage(this.#facts, 'in_progress', []);
     return [
       this.#frame('response.output_item.added', { output_index: 0, item }),
-      this.#frame('response.content_part.added', { ...this.#place, part: outputText('') }),
+      this.#frame('response.content_part.added', { ...this.#position, part: outputText('') }),
     ];
   }
 
@@ -158,8 +156,8 @@ export class ResponseEvents implements ReplyEncoder {
     const outcome = ended(this.#facts, { reply: text, usage, finishReason });
     return [
       ...opening,
-      this.#frame('response.output_text.done', { ...this.#place, text, logprobs: [] }),
-      this.#frame('response.content_part.done', { ...this.#place, part: outputText(text) }),
+      this.#frame('response.output_text.done', { ...this.#position, text, logprobs: [] }),
+      this.#frame('response.content_part.done', { ...this.#position, part: outputText(text) }),
       this.#frame('response.output_item.done', { output_index: 0, item: outcome.output[0] }),
       this.#frame(`response.${outcome.status}`, { response: responseObject(this.#facts, outcome) }),
     ];

@@ -3,7 +3,7 @@ import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/drain.ts';
-import type { QueueDashboard } from '../ops/queue-dashboard.ts';
+import type { QueueDashboard } from './queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
 export interface OperationOptions {

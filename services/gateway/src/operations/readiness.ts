@@ -1,4 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { rm, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Readiness } from '@concierge/contract';
+import type { IndexStore } from '@concierge/index';
+import { eventLoopStallMs, type connectRedis } from '@concierge/runtime';
+import { keyOf } from '@concierge/turn';
+import { z } from 'zod';
 
 /** Named checks; each rejects when its dependency cannot be used. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<unknown>>>;
@@ -24,4 +31,105 @@ async function runCheck(check: () => Promise<unknown>): Promise<Readiness['check
   );
   clearTimeout(timer);
   return { ok, ms: Math.round((performance.now() - startedMs) * 10) / 10 };
+}
+
+/** Less free space than this counts as full: a message with its files needs more. */
+const FREE_MIN_BYTES = 4 * 1024 * 1024;
+/** Anyone may ask whether the service is ready, as often as they like; the disk is checked at most this often. */
+const ASK_AGAIN_MS = 1000;
+
+/** The folder that holds all data, and whether it can be written to. */
+export class DataFolder {
+  readonly #path: string;
+  readonly #probe = `.ready-${randomUUID()}`;
+  #asked: Promise<void> | undefined;
+  #askedAtMs = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Writes a file and removes it: permissions alone do not show a disk that is full or broken.
+   * @throws the disk's error
+   */
+  async assertWritable(): Promise<void> {
+    if (this.#asked === undefined || performance.now() - this.#askedAtMs > ASK_AGAIN_MS) {
+      this.#askedAtMs = performance.now();
+      this.#asked = this.#write();
+    }
+    await this.#asked;
+  }
+
+  async #write(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#path);
+    if (bavail * bsize < FREE_MIN_BYTES) throw new Error('the disk is full');
+    const file = join(this.#path, this.#probe);
+    try {
+      await writeFile(file, 'x'.repeat(4096), { flush: true });
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+}
+
+interface ReadinessOptions {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly index: Pick<IndexStore, 'check'>;
+  readonly dataDir: string;
+}
+
+/** The dependencies that this service needs, by the names under which /readyz shows it. */
+export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): ReadinessChecks {
+  const data = new DataFolder(dataDir);
+  return {
+    redis: async () => redis.ping(),
+    index: async () => {
+      await index.check();
+    },
+    data: async () => {
+      await data.assertWritable();
+    },
+    loop: async () => {
+      const stallMs = eventLoopStallMs();
+      if (stallMs >= STALL_LIMIT_MS) throw new Error(`the event loop stood still for ${String(stallMs)} ms`);
+      return Promise.resolve();
+    },
+    workers: async () => {
+      await assertWorkersAlive(redis);
+    },
+  };
+}
+
+/** Workers report every two seconds; one that has missed two reports counts as dead. */
+const SILENCE_MS = 5000;
+/** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
+const STALL_LIMIT_MS = 5000;
+
+/** The part of a worker's report that readiness uses. */
+const WorkerReport = z.object({ draining: z.boolean(), stallMs: z.number() });
+
+/** @throws Error when no worker can take a turn: each is silent, draining, or has an event loop that stalls */
+async function assertWorkersAlive(redis: Pick<ReturnType<typeof connectRedis>, 'time' | 'zrangebyscore' | 'hmget'>): Promise<void> {
+  // Redis' own clock: it is the one that the workers' reports are dated with.
+  const [seconds] = await redis.time();
+  const heard = await redis.zrangebyscore(keyOf.workers, Number(seconds) * 1000 - SILENCE_MS, '+inf');
+  const reports = heard.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...heard);
+  if (!reports.some((report) => report !== null && canWork(report))) throw new Error('no worker can take a turn');
+}
+
+function canWork(text: string): boolean {
+  const { draining, stallMs } = WorkerReport.parse(JSON.parse(text));
+  return !draining && stallMs < STALL_LIMIT_MS;
+}
+
+const WorkerFacts = z.object({ isDemo: z.boolean() });
+
+/**
+ * Whether a worker reports that the built-in demo model answers. False, too, where Redis cannot be asked: nothing
+ * depends on it.
+ */
+export async function isDemoModel(redis: Pick<ReturnType<typeof connectRedis>, 'hvals'>): Promise<boolean> {
+  const all = await redis.hvals(keyOf.workerFacts).catch(() => []);
+  return all.some((facts) => WorkerFacts.safeParse(JSON.parse(facts)).data?.isDemo === true);
 }

@@ -4,8 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/drain.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import { EventStream, eventStreamHeaders, type StreamEncoding } from './event-stream.ts';
-import { HeartbeatWheel } from './heartbeat-wheel.ts';
+import { EventStream, eventStreamHeaders, HeartbeatWheel, type StreamEncoding } from './event-stream.ts';
 
 export interface EventStreamsOptions {
   readonly turns: Pick<TurnStreams, 'follow' | 'isReadToEnd'>;

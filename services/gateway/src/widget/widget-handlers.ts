@@ -1,14 +1,11 @@
-import { AppError, type WidgetReply } from '@concierge/contract';
-import type { TurnReceipt, Turns } from '@concierge/turn';
-import { awaitReply, type Replies } from '../chat/await-reply.ts';
+import { AppError, type WidgetReply, limits } from '@concierge/contract';
+import type { TurnReceipt, Turns, RateLimits } from '@concierge/turn';
+import { awaitReply, type Replies, replyFormat } from '../chat/replies.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
-import { replyFormat } from '../chat/reply-format.ts';
 import { streamed, type Call, type Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/exchange.ts';
-import { tellConversation } from './widget-conversation.ts';
-import { visitorEncoding } from './visitor-events.ts';
-import type { VisitorCaller } from './visitor.ts';
-import type { WidgetLimits } from './widget-limits.ts';
+import { readRequestContext } from '../http/request-context.ts';
+import { viewConversation, visitorEncoding } from './visitor-views.ts';
+import type { VisitorCaller } from './widget-caller.ts';
 import type { WidgetScript } from './widget-script.ts';
 
 export interface WidgetOptions {
@@ -41,7 +38,7 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       const { turnId, replayed } = await accept(options, call.caller, { message: call.body.message, key: call.headers['idempotency-key'] });
       readRequestContext(call.response).turnId = turnId;
       if (replayed) call.response.setHeader('Idempotency-Replayed', 'true');
-      if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await replyOf(options, call, turnId) };
+      if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitWidgetReply(options, call, turnId) };
       return follow(options, call, { turnId, after: null });
     },
     followWidgetTurn: async (call) => {
@@ -51,9 +48,9 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       refuseWhenFull(options, call.caller);
       readRequestContext(call.response).turnId = turnId;
       const given = call.headers['last-event-id'] ?? '';
-      const place = { turnId, after: given === '' ? null : given };
-      if (await options.replies.eventStreams.isOver({ scope: call.caller.scope, ...place })) return { kind: 'answer', status: 204 };
-      return follow(options, call, place);
+      const position = { turnId, after: given === '' ? null : given };
+      if (await options.replies.eventStreams.isOver({ scope: call.caller.scope, ...position })) return { kind: 'answer', status: 204 };
+      return follow(options, call, position);
     },
     cancelWidgetTurn: async ({ caller, params }) => {
       await widget.limits.takeRead(caller);
@@ -63,7 +60,7 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
     },
     widgetConversation: async ({ caller, headers }) => {
       await widget.limits.takeRead(caller);
-      const { tag, conversation } = await tellConversation(caller, headers['if-none-match']);
+      const { tag, conversation } = await viewConversation(caller, headers['if-none-match']);
       if (conversation === null) return { kind: 'answer', status: 304, headers: { ETag: tag } };
       return { kind: 'answer', status: 200, json: conversation, headers: { ETag: tag } };
     },
@@ -87,7 +84,7 @@ async function accept(
       channel: 'web',
       sender,
       contactId: null,
-      message,
+      text: message,
       attachments: [],
       busy: 'queue',
     },
@@ -100,12 +97,12 @@ async function assertOwn(turns: Pick<Turns, 'find'>, { scope, sessionId }: Visit
   if (turn?.contact_id !== sessionId) throw new AppError('not_found', 'There is no such turn.');
 }
 
-function streamKeyOf({ scope, sessionId }: VisitorCaller): string {
+function buildStreamKey({ scope, sessionId }: VisitorCaller): string {
   return `widget:${scope.tenantId}:${sessionId}`;
 }
 
 function refuseWhenFull({ replies: { eventStreams } }: WidgetOptions, caller: VisitorCaller): void {
-  eventStreams.refuseWhenFull(streamKeyOf(caller), 'visitor');
+  eventStreams.refuseWhenFull(buildStreamKey(caller), 'visitor');
 }
 
 function follow(
@@ -113,11 +110,47 @@ function follow(
   { response, caller }: VisitorCall,
   { turnId, after }: { readonly turnId: string; readonly after: string | null },
 ): typeof streamed {
-  eventStreams.serve(response, { scope: caller.scope, turnId, keyId: streamKeyOf(caller), after, encoding: visitorEncoding });
+  eventStreams.serve(response, { scope: caller.scope, turnId, keyId: buildStreamKey(caller), after, encoding: visitorEncoding });
   return streamed;
 }
 
-async function replyOf({ replies }: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
+async function awaitWidgetReply({ replies }: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
   const { reply, finishReason } = await awaitReply(replies, call, turnId);
   return { turnId, reply, finishReason };
+}
+
+const WINDOW_SECONDS = 60;
+
+/**
+ * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not
+ * use up the quota of all visitors together.
+ */
+export class WidgetLimits {
+  readonly #rateLimits: RateLimits;
+
+  constructor(rateLimits: RateLimits) {
+    this.#rateLimits = rateLimits;
+  }
+
+  /** @throws AppError `rate_limited`, `overloaded` */
+  async takeMessage({ scope, sessionId }: VisitorCaller): Promise<void> {
+    await this.#take(`${scope.tenantId}:widget:${sessionId}`, limits.widgetMessagesPerVisitorMinute);
+    await this.#take(`${scope.tenantId}:widget`, limits.widgetMessagesPerMinute);
+  }
+
+  /** @throws AppError `rate_limited`, `overloaded` */
+  async takeRead({ scope, sessionId }: VisitorCaller): Promise<void> {
+    await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
+  }
+
+  /** No tenant id has a colon: these windows are never a tenant's window of requests. */
+  async #take(window: string, limit: number): Promise<void> {
+    const state = await this.#rateLimits.take(window, { limit, windowSeconds: WINDOW_SECONDS }).catch((error: unknown) => {
+      throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
+    });
+    if (state.allowed) return;
+    throw new AppError('rate_limited', `At most ${String(limit)} of these requests are allowed in a minute.`, {
+      retryAfterSeconds: state.resetSeconds,
+    });
+  }
 }

@@ -1,5 +1,5 @@
 import { channelAdapters, type OpenBinding, type SendingRules } from '@concierge/channel';
-import { appNameOf, type ChannelView, type DeliveryProblem } from '@concierge/contract';
+import { toAppName, type ChannelView, type DeliveryProblem } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Delivery, TenantScope } from '@concierge/tenant';
 import { openBinding } from '../channels/open-binding.ts';
@@ -33,7 +33,7 @@ export async function stopSending(
   const { channel } = view;
   const { tenantId } = scope;
   log.error({ tenantId, channel, code: problem.code }, 'a channel refuses the credentials of a binding: it receives, and sends nothing');
-  const reason = `${appNameOf(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
+  const reason = `${toAppName(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
   await scope.channels.stopSending(view, { reason, nowMs });
 }
 

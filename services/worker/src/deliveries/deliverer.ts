@@ -8,7 +8,7 @@ import {
   type SendOutcome,
   type SendingRules,
 } from '@concierge/channel';
-import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { toAppName, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { readLaneId, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
@@ -363,7 +363,7 @@ const withheldForStaff: Refusal = {
 };
 
 function windowClosed(channel: MessagingChannel): Refusal {
-  const message = `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.`;
+  const message = `${toAppName(channel)} takes free text only within 24 hours after the contact has written.`;
   return { state: 'withheld', problem: { code: 'window_closed', message } };
 }
 

@@ -1,5 +1,5 @@
 import { allTools, timestamp, ToolRegistry, usedTokens, type ContextBudget, type Conversation, type TurnStatus } from '@concierge/agent';
-import { limitTokensOf, overheadShareMax, type AcceptedTurn, type ModelFacts } from '@concierge/contract';
+import { countLimitTokens, overheadShareMax, type AcceptedTurn, type ModelFacts } from '@concierge/contract';
 import { estimateTokens, findModel, type Providers } from '@concierge/model';
 
 /** JSON schemas and English descriptions, at the dense end. */
@@ -12,7 +12,7 @@ const SCHEMA_CHARACTERS_PER_TOKEN = 4;
 export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolRegistry, 'characters'>): ContextBudget {
   let systemTokens: number | undefined;
   return {
-    limitTokens: limitTokensOf(facts),
+    limitTokens: countLimitTokens(facts),
     overheadCharacters: () => system.length + tools.characters,
     overheadTokens: () => (systemTokens ??= estimateTokens(system)) + Math.ceil(tools.characters / SCHEMA_CHARACTERS_PER_TOKEN),
     estimateTokens,

@@ -1,12 +1,12 @@
 import {
   AppError,
-  appNameOf,
+  toAppName,
   channelSynonyms,
   clip,
   codePoints,
   isMessagingChannel,
   limits,
-  recipientOf,
+  readRecipient,
   type AcceptedTurn,
   type ChannelName,
   type WaitingHandoff,
@@ -86,7 +86,7 @@ async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const notify = (await scope.settings()).handoff?.notify;
   if (notify === undefined || turn.origin !== 'webhook' || turn.chatApp?.isGroup === true) return false;
   const channel = channelSynonyms[notify.channel];
-  const to = recipientOf(channel, notify.to);
+  const to = readRecipient(channel, notify.to);
   if (turn.channel !== channel || to === undefined) return false;
   return turn.sender === (await scope.contacts.findCanonicalSender(channel, to));
 }
@@ -121,7 +121,7 @@ function listOf(items: Waiting, channel: ChannelName): string {
 }
 
 function titleOf({ title, channel, sessionId }: WaitingHandoff): string {
-  const place = channel === null ? '' : ` on ${isMessagingChannel(channel) ? appNameOf(channel) : channel}`;
+  const place = channel === null ? '' : ` on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
   return `"${title ?? sessionId}"${place}`;
 }
 

@@ -1,6 +1,6 @@
 import {
   AgentName,
-  appNameOf,
+  toAppName,
   appNames,
   limits,
   MissedPolicy,
@@ -126,7 +126,7 @@ async function describe(schedule: Schedule, { schedules, messaging }: ToolContex
   const channel = schedule.deliver !== null && 'channel' in schedule.deliver ? schedule.deliver.channel : undefined;
   if (channel === undefined || (await messaging.channels()).some((view) => view.channel === channel && view.state === 'enabled'))
     return words;
-  return `${words}\nIts reply cannot be delivered: ${appNameOf(channel)} is not connected. ${howToConnect(appNameOf(channel))}`;
+  return `${words}\nIts reply cannot be delivered: ${toAppName(channel)} is not connected. ${howToConnect(toAppName(channel))}`;
 }
 
 async function update(input: Asked, context: ToolContext): Promise<string> {

@@ -1,5 +1,5 @@
 import {
-  appNameOf,
+  toAppName,
   type RunDelivery,
   type Schedule,
   type ScheduleDelivery,
@@ -7,7 +7,7 @@ import {
   type ScheduleTiming,
   channelSynonyms,
   HttpUrl,
-  recipientOf,
+  readRecipient,
   channelDefinitions,
   TimeZone,
   type AppName,
@@ -50,7 +50,7 @@ function listRuns(schedule: Schedule, tenantZone: string): string[] {
 
 function deliveryWords(deliver: ScheduleDelivery | null): string {
   if (deliver === null) return 'nowhere, it stays in its conversation';
-  return 'webhook' in deliver ? `to ${deliver.webhook}` : `to ${deliver.to} on ${appNameOf(deliver.channel)}`;
+  return 'webhook' in deliver ? `to ${deliver.webhook}` : `to ${deliver.to} on ${toAppName(deliver.channel)}`;
 }
 
 function timingWords(timing: ScheduleTiming): string {
@@ -156,7 +156,7 @@ export function readDelivery({ deliver_channel: app, deliver_to: to }: AskedDeli
       throw new ToolError(`"${to}" is no address of a webhook: give a URL that begins with https:// and has no password in it.`);
     return { webhook: url.data };
   }
-  const recipient = recipientOf(channelSynonyms[app], to);
+  const recipient = readRecipient(channelSynonyms[app], to);
   if (recipient === undefined)
     throw new ToolError(`"${to}" is nobody on ${app}: give ${channelDefinitions[channelSynonyms[app]].recipient.words}.`);
   return { channel: channelSynonyms[app], to: recipient };

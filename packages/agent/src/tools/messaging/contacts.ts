@@ -1,4 +1,4 @@
-import { appNameOf, isMessagingChannel, type ContactView } from '@concierge/contract';
+import { toAppName, isMessagingChannel, type ContactView } from '@concierge/contract';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { ToolContext } from '../tool-context.ts';
@@ -86,7 +86,7 @@ function describe(contact: ContactView): string {
     `Name: ${contact.displayName === null ? 'unknown' : `"${contact.displayName}"`}`,
     ...(contact.aliases.length === 0
       ? []
-      : [`Also known as: ${contact.aliases.map(({ channel, alias }) => `${alias} (${appNameOf(channel)})`).join(', ')}`]),
+      : [`Also known as: ${contact.aliases.map(({ channel, alias }) => `${alias} (${toAppName(channel)})`).join(', ')}`]),
     `First seen: ${contact.firstSeenAt ?? 'unknown'}; last seen: ${contact.lastSeenAt ?? 'never'}`,
     ...contact.conversations.map(
       ({ sessionId, agent, channel, title, updatedAt }) =>
@@ -96,5 +96,5 @@ function describe(contact: ContactView): string {
 }
 
 function placeName(channel: ContactView['conversations'][number]['channel']): string {
-  return isMessagingChannel(channel) ? appNameOf(channel) : channel;
+  return isMessagingChannel(channel) ? toAppName(channel) : channel;
 }

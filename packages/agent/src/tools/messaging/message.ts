@@ -1,6 +1,6 @@
 import {
   messagingChannels,
-  appNameOf,
+  toAppName,
   AppName,
   appNames,
   appNamesWithTemplates,
@@ -32,7 +32,7 @@ export const message = defineTool({
       .min(1)
       .max(256)
       .describe(
-        `Who: ${messagingChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${appNameOf(channel)})`).join(', ')}.`,
+        `Who: ${messagingChannels.map((channel) => `${channelDefinitions[channel].recipient.brief} (${toAppName(channel)})`).join(', ')}.`,
       ),
     text: MessageText.describe(
       'What to say, in Markdown. Long texts are sent in several parts. With template: what the template says, for the record.',
@@ -62,7 +62,7 @@ export const reply = defineTool({
   sideEffect: 'writes',
   run: async ({ text }, { messaging, callId }) => {
     const kept = await messaging.reply(text, callId);
-    return describeKept(kept, appNameOf(kept.message.channel));
+    return describeKept(kept, toAppName(kept.message.channel));
   },
 });
 
@@ -77,7 +77,7 @@ export const channels = defineTool({
     const known = new Map((await messaging.channels()).map((view) => [view.channel, view]));
     const parts = messagingChannels.map((channel) => {
       const view = known.get(channel);
-      const app = appNameOf(channel);
+      const app = toAppName(channel);
       return view === undefined ? `${app}: not connected. ${howToConnect(app)}` : describeChannel(view);
     });
     return ['web: always there; people use it through the chat page and the API.', ...parts].join('\n\n');

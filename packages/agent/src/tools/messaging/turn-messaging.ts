@@ -1,11 +1,11 @@
 import type { ReplyWindow } from '@concierge/channel';
 import {
-  appNameOf,
+  toAppName,
   appNamesWithTemplates,
   channelDefinitions,
   channelSynonyms,
   isMessagingChannel,
-  recipientOf,
+  readRecipient,
   type AcceptedTurn,
   type Actor,
   type MessagingChannel,
@@ -84,7 +84,7 @@ export class TurnMessaging {
     this.#assertAdmin();
     const channel = channelSynonyms[app];
     await this.#assertConnected(channel);
-    const recipient = recipientOf(channel, to);
+    const recipient = readRecipient(channel, to);
     if (recipient === undefined)
       throw new ToolError(
         `"${to}" is nobody on ${app}: give ${channelDefinitions[channel].recipient.words}. See contacts for who has written.`,
@@ -186,7 +186,7 @@ export class TurnMessaging {
 
   async #assertConnected(channel: ChannelView['channel']): Promise<void> {
     const binding = await this.#source.scope.channels.find(channel);
-    const app = appNameOf(channel);
+    const app = toAppName(channel);
     if (binding === undefined) throw new ToolError(`${app} is not connected, so nothing can be sent there. ${howToConnect(app)}`);
     if (binding.state !== 'enabled')
       throw new ToolError(`${app} is connected but ${binding.state}: ${binding.reason ?? 'no reason was given'}. Nothing can be sent.`);
@@ -221,7 +221,7 @@ function windowClosed(channel: MessagingChannel, sinceMs: number | undefined): T
     ? `Give template, with the name and language of one that ${label} has approved for the owner, or wait until they write.`
     : 'Nothing can be sent until they write; tell the owner.';
   return new ToolError(
-    `NOT SENT. ${appNameOf(channel)} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`,
+    `NOT SENT. ${toAppName(channel)} takes free text only within 24 hours after the contact’s last message. ${since} ${instead}`,
   );
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../limits.ts';
-import { flagParameter, integerParameter } from '../parameter.ts';
-import { defineRoute } from '../route.ts';
+import { flagParameter, integerParameter, defineRoute } from '../route.ts';
 
 const FILES_LIST_MAX = 10_000;
 

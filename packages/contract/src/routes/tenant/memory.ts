@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { ContactId } from '../../turns/chat.ts';
 import { limits } from '../../limits.ts';
-import { cursorParameter, integerParameter, limitParameter, pageHeaders } from '../parameter.ts';
-import { defineRoute } from '../route.ts';
+import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from '../route.ts';
 
 const HITS_MAX = 50;
 

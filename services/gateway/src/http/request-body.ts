@@ -1,0 +1,212 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { AppError, limits, type RouteBody } from '@concierge/contract';
+import type { Request } from 'express';
+import getRawBody from 'raw-body';
+
+/** Room for one body. Disposing it returns the room. */
+export interface BodyRoom extends Disposable {
+  /** The body is read and has so many bytes. */
+  shrinkTo(bytes: number): void;
+}
+
+interface Pool {
+  held: number;
+  readonly ofPeers: Map<string, number>;
+}
+
+/**
+ * Limits the memory for request bodies, in total and for each peer. A body that does not fit is refused before it is
+ * read. Bodies larger than any JSON request of ours have a separate pool, so that they never take the place of a chat
+ * message.
+ */
+export class BodyBudget {
+  readonly #small: Pool = { held: 0, ofPeers: new Map() };
+  readonly #large: Pool = { held: 0, ofPeers: new Map() };
+
+  /** @throws AppError `overloaded` */
+  reserve(peer: string, bytes: number): BodyRoom {
+    const pool = bytes > limits.jsonBodyMaxBytes ? this.#large : this.#small;
+    const ofPeer = pool.ofPeers.get(peer) ?? 0;
+    if (pool.held + bytes > limits.bodiesMaxBytes || ofPeer + bytes > limits.bodiesOfPeerMaxBytes)
+      throw new AppError('overloaded', 'Too many large requests are being answered.', {
+        retryAfterSeconds: 2,
+        headers: { Connection: 'close' },
+      });
+    let held = 0;
+    const hold = (next: number): void => {
+      const change = next - held;
+      held = next;
+      pool.held += change;
+      const rest = (pool.ofPeers.get(peer) ?? 0) + change;
+      if (rest === 0) pool.ofPeers.delete(peer);
+      else pool.ofPeers.set(peer, rest);
+    };
+    hold(bytes);
+    return {
+      shrinkTo: (read) => {
+        hold(Math.min(held, read));
+      },
+      [Symbol.dispose]: () => {
+        hold(0);
+      },
+    };
+  }
+}
+
+type ReadableBody = Exclude<RouteBody, { readonly kind: 'files' }>;
+
+/** Text files may come without a type, as `curl -T` sends them. */
+const textTypes = /^(?:text\/[\w.+-]+|application\/(?:json|yaml|octet-stream))$/u;
+
+/** Headers and boundaries of a multipart body, beside its files. */
+const MULTIPART_MAX_BYTES = 64 * 1024;
+
+function declaredBytes({ 'content-length': declared, 'transfer-encoding': encoding }: IncomingHttpHeaders): number | undefined {
+  if (encoding !== undefined) return undefined;
+  return Number(declared ?? 0);
+}
+
+/** Whether the rest of a request is worth closing its connection, rather than reading it to its end for nothing. */
+export function mayBeLong({ headers }: Pick<Request, 'headers'>): boolean {
+  return (declaredBytes(headers) ?? Infinity) > limits.jsonBodyMaxBytes;
+}
+
+function findMaxBytes(body: RouteBody): number {
+  switch (body.kind) {
+    case 'json': {
+      return body.maxBytes ?? limits.jsonBodyMaxBytes;
+    }
+    case 'text':
+    case 'raw': {
+      return body.maxBytes;
+    }
+    case 'files': {
+      return limits.uploadFilesMax * limits.uploadMaxBytes + MULTIPART_MAX_BYTES;
+    }
+  }
+}
+
+/**
+ * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files
+ * are not kept in memory.
+ * @throws AppError `too_large` for a body that states a larger length: none of it is read
+ */
+export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Request, 'headers'>): number {
+  if (body === undefined) return 0;
+  const maxBytes = findMaxBytes(body);
+  const declared = declaredBytes(headers);
+  if (declared !== undefined && declared > maxBytes) throw new AppError('too_large');
+  return body.kind === 'files' ? 0 : (declared ?? maxBytes);
+}
+
+/**
+ * Reads no further than `maxBytes`. Compressed bodies are refused.
+ * @throws AppError `unsupported_media_type`; what raw-body throws
+ */
+async function readBytes(request: Request, maxBytes: number): Promise<Buffer> {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') throw new AppError('unsupported_media_type', 'The content encoding is not supported.');
+  return getRawBody(request, { limit: maxBytes, length: request.headers['content-length'] ?? null });
+}
+
+function requireType(request: Request, allowed: (essence: string) => boolean, hint: string): void {
+  const given = request.headers['content-type'];
+  const essence = given === undefined ? '' : readMediaType(given);
+  if (essence === null || !allowed(essence)) throw new AppError('unsupported_media_type', `The Content-Type must be ${hint}.`);
+}
+
+/**
+ * Reads the body as its route declares it: a parsed JSON value, a string, or bytes. Nothing is validated yet.
+ * @throws AppError `unsupported_media_type`, `too_large`, `invalid_json`, `invalid_request`
+ */
+export async function readBody(request: Request, body: ReadableBody, room: BodyRoom): Promise<unknown> {
+  const read = async (): Promise<Buffer> => {
+    const bytes = await readBytes(request, findMaxBytes(body));
+    room.shrinkTo(bytes.length);
+    return bytes;
+  };
+  switch (body.kind) {
+    case 'json': {
+      const types = body.types ?? ['application/json'];
+      requireType(request, (essence) => types.includes(essence), types.join(' or '));
+      return parseJson(await read());
+    }
+    case 'text': {
+      requireType(request, (essence) => essence === '' || textTypes.test(essence), 'text/*, or absent');
+      return decodeText(await read(), 'invalid_request');
+    }
+    case 'raw': {
+      return read();
+    }
+  }
+}
+
+/**
+ * The essence of a Content-Type (`application/json`), lower case.
+ * @returns null when its charset is another than UTF-8: nothing else is read here
+ */
+function readMediaType(contentType: string): string | null {
+  const [essence = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters
+    .find((parameter) => parameter.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii' ? essence : null;
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Strict UTF-8, the byte order mark kept. @throws AppError of `code` */
+function decodeText(bytes: Uint8Array, code: 'invalid_json' | 'invalid_request'): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (error) {
+    throw new AppError(code, 'The body is not valid UTF-8.', { cause: error });
+  }
+}
+
+/**
+ * JSON as a client may send it: strict UTF-8, at most limits.jsonMaxDepth deep and of limits.jsonMaxValues values,
+ * every string well-formed (a lone surrogate would be another string once it is written as UTF-8).
+ * @throws AppError `invalid_json`
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  const text = decodeText(bytes, 'invalid_json');
+  const value = parse(text);
+  new Walk().visit(value, limits.jsonMaxDepth);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new AppError('invalid_json', undefined, { cause: error });
+  }
+}
+
+/**
+ * A walk over a value that counts: schemas make an issue for each value that is wrong, so there may be only so many.
+ */
+class Walk {
+  #left: number = limits.jsonMaxValues;
+
+  visit(value: unknown, levels: number): void {
+    this.#left -= 1;
+    if (this.#left < 0) throw new AppError('invalid_json', `The body has more than ${String(limits.jsonMaxValues)} values.`);
+    if (typeof value === 'string') {
+      if (!value.isWellFormed()) throw new AppError('invalid_json', 'A string has half of a surrogate pair.');
+      return;
+    }
+    if (typeof value !== 'object' || value === null) return;
+    if (levels === 0) throw new AppError('invalid_json', `The body is nested deeper than ${String(limits.jsonMaxDepth)} levels.`);
+    if (Array.isArray(value)) {
+      for (const item of value) this.visit(item, levels - 1);
+      return;
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if (!key.isWellFormed()) throw new AppError('invalid_json', 'A name has half of a surrogate pair.');
+      this.visit(item, levels - 1);
+    }
+  }
+}
