@@ -30,7 +30,6 @@ const tolerated = {
     'packages/web': 5,
     'services/gateway': 16,
     'services/ui': 3,
-    'services/worker': 2,
   },
   folders: {},
 };

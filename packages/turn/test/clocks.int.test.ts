@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
-import { takeTask } from '../src/lanes/take-task.ts';
+import { takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, log, parse, Rig } from './rig.ts';
 

@@ -4,7 +4,7 @@ import { armFailpoints } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
-import { takeTask } from '../src/lanes/take-task.ts';
+import { takeTask } from '../src/due/reconciler.ts';
 import { input, Rig } from './rig.ts';
 
 // Redis goes and comes back; a frozen one is given up after a second and a half.

@@ -23,9 +23,8 @@ import {
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader, WebPages, WebSearch } from '@concierge/web';
 import { WorkerRunDirectories } from './capabilities/runtime/worker-run-directories.ts';
-import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
+import { SandboxReaper, WorkerLiveness } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
-import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
 import { createSubagents } from './capabilities/subagents.ts';
 import { createWeb } from './capabilities/web.ts';
@@ -34,13 +33,12 @@ import { McpTools } from './capabilities/mcp-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
-import { crowdedModels } from './prompt/context-report.ts';
+import { crowdedModels } from './prompt/prompt-context.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
-import { DeliveryMetrics, EventMetrics } from './outbound-metrics.ts';
+import { DeliveryMetrics, EventMetrics, TurnMetrics } from './metrics.ts';
 import { answerFollowUp, failureFollowUp, deliverStaffMessage, emitTurnEnd } from './follow-ups.ts';
-import { TurnMetrics } from './turn/turn-metrics.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 

@@ -16,7 +16,7 @@ import {
 } from '@concierge/turn';
 import { Registry } from 'prom-client';
 import { Deliverer } from '../src/deliveries/deliverer.ts';
-import { DeliveryMetrics } from '../src/outbound-metrics.ts';
+import { DeliveryMetrics } from '../src/metrics.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };

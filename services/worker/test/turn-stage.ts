@@ -11,7 +11,7 @@ import { UploadTexts } from '@concierge/upload';
 import { DocumentReader } from '@concierge/web';
 import type { CapabilityFactories } from '../src/capabilities/turn-capabilities.ts';
 import { unconnected } from '../src/fixtures/unconnected.ts';
-import { TurnMetrics } from '../src/turn/turn-metrics.ts';
+import { TurnMetrics } from '../src/metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn/turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });

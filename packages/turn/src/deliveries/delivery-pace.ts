@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { takeTask } from '../lanes/take-task.ts';
+import { takeTask } from '../due/reconciler.ts';
 
 const scripts = {
   pace: new RedisScript(new URL('./pace.lua', import.meta.url)),

@@ -3,9 +3,15 @@ import { failpoint, type Log } from '@concierge/runtime';
 import type { WakeOutbox, OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { DueQueue, type DueClaim, type DueKey } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
+import { Reconciler } from '../due/reconciler.ts';
+import { keyOf } from '../keys.ts';
 
 /** The wait after a failure of the disk or of Redis. */
 const AFTER_FAILURE_MS = 10_000;
+const EVERY_MS = 2000;
+const SCAN_EVERY_MS = 5000;
+/** Records that are kept for days are removed once a day. */
+const RETENTION_EVERY_MS = 24 * 3600_000;
 
 /** Conversations with messages to send in their outbox, named after their lanes. */
 export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
@@ -89,5 +95,46 @@ export class DeliveryWorker {
         return Math.max(0, step.untilMs - now());
       }
     }
+  }
+}
+
+interface DeliveryReconcilerOptions {
+  readonly redis: Redis;
+  readonly queue: DueQueue;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'outboxLanes'>;
+  readonly log: Log;
+}
+
+/** Finds messages to be sent that Redis does not know: a wake-up was lost, a worker died, Redis came back empty. */
+export class DeliveryReconciler extends Reconciler {
+  readonly name = 'delivery reconciler';
+  readonly #options: DeliveryReconcilerOptions;
+
+  constructor(options: DeliveryReconcilerOptions) {
+    super({ everyMs: EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis, queue, tenants } = this.#options;
+    await queue.wakeLate();
+    await this.share(redis, { task: keyOf.deliveryScanLock, everyMs: SCAN_EVERY_MS }, async () => {
+      await this.ofEach(tenants, async (tenantId) => this.#addMissing(tenantId));
+    });
+    await this.share(redis, { task: keyOf.deliveryRetentionLock, everyMs: RETENTION_EVERY_MS }, async () => {
+      await this.ofEach(tenants, async (tenantId) => this.#clearAway(tenantId));
+    });
+  }
+
+  async #addMissing(tenantId: string): Promise<void> {
+    const { tenants, queue } = this.#options;
+    const found = (await tenants.outboxLanes(tenantId)).map((name) => ({ tenantId, name }));
+    await queue.add((await queue.unknown(found)).map((key) => ({ ...key, delayMs: 0 })));
+  }
+
+  async #clearAway(tenantId: string): Promise<void> {
+    const { outbox } = await this.#options.tenants.open(tenantId);
+    await outbox.sweep();
+    await outbox.forget();
   }
 }

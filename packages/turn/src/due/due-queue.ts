@@ -2,7 +2,7 @@ import type { JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log, type ScriptReply } from '@concierge/runtime';
-import { wakeupOptions, keptForDashboards, openWakeupQueue } from '../lanes/wakeup-jobs.ts';
+import { wakeupOptions, keptForDashboards, openWakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 
 const scripts = {

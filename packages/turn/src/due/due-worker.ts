@@ -1,7 +1,7 @@
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { background, duringActivity, type Log } from '@concierge/runtime';
-import { keptForDashboards, openWakeupWorker } from '../lanes/wakeup-jobs.ts';
+import { keptForDashboards, openWakeupWorker } from '../lanes/wakeup-queue.ts';
 import { DueJob, type DueClaim, type DueKey, type DueQueue } from './due-queue.ts';
 
 const KEEP_EVERY_MS = 3000;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { background, type Log } from '@concierge/runtime';
+import { background, type Log, RedisScript } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import { takeTask } from '../lanes/take-task.ts';
+import { queuePrefix } from '../keys.ts';
 
 /** A scan of all tenants costs at most a twentieth of one process's time. */
 const LOAD = 20;
@@ -89,4 +89,14 @@ export abstract class Reconciler {
     });
     background(this.#round, this.#log);
   }
+}
+
+const script = new RedisScript(new URL('../lua/take.lua', import.meta.url));
+
+/**
+ * Claims a task for a time, so that one of many processes does it; false when another has it. `keeps`: the caller has
+ * it and prolongs the claim.
+ */
+export async function takeTask(redis: Redis, task: string, { forMs, keeps = false }: { forMs: number; keeps?: boolean }): Promise<boolean> {
+  return (await script.run(redis, [queuePrefix, task], [forMs, keeps ? '1' : '0'])) === 1;
 }

@@ -5,8 +5,7 @@ import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/te
 import type { DueClaim } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
 import type { EventQueue } from './event-queue.ts';
-import { retryDelayMs } from './event-retries.ts';
-import type { EventSender, SentEvent } from './event-sender.ts';
+import { retryDelayMs, type EventSender, type SentEvent } from './event-sender.ts';
 
 /** Endpoints that one worker sends to at once; each mostly waits for responses. */
 const ENDPOINTS_AT_ONCE = 100;

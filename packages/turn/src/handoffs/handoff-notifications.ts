@@ -13,8 +13,11 @@ import {
   type TenantSettings,
 } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { sessionIdOf, type TenantScope, type Tenants } from '@concierge/tenant';
 import type { Turns } from '../turns.ts';
+import type { Redis } from 'ioredis';
+import { Reconciler } from '../due/reconciler.ts';
+import { keyOf } from '../keys.ts';
 
 /** A call that this process has seen for this long without its handoff has none: its writer died in between. */
 const UNWRITTEN_MS = 60_000;
@@ -36,6 +39,7 @@ const preparingTools = [
   'load_skill',
 ];
 
+const WATCH_EVERY_MS = 5000;
 export interface HandoffNotificationsOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly log: Log;
@@ -208,4 +212,34 @@ function quoted(text: string): string {
     .map((line) => `> ${line}`)
     .join('\n')
     .slice(0, limits.messageMaxCharacters);
+}
+
+interface HandoffReconcilerOptions {
+  readonly redis: Redis;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'pendingHandoffs'>;
+  readonly calls: Pick<HandoffNotifications, 'tell'>;
+  readonly log: Log;
+}
+
+/**
+ * Writes missing notifications of handoffs whose requester died or failed before all were written. A notification that
+ * two processes write is sent once.
+ */
+export class HandoffReconciler extends Reconciler {
+  readonly name = 'handoff watch';
+  readonly #options: HandoffReconcilerOptions;
+
+  constructor(options: HandoffReconcilerOptions) {
+    super({ everyMs: WATCH_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis, tenants, calls } = this.#options;
+    await this.share(redis, { task: keyOf.handoffScanLock, everyMs: WATCH_EVERY_MS }, async () => {
+      await this.ofEach(tenants, async (tenantId) => {
+        if ((await tenants.pendingHandoffs(tenantId)).length > 0) await calls.tell(await tenants.open(tenantId));
+      });
+    });
+  }
 }

@@ -3,15 +3,13 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
-import { endOf } from '../streams/replay-turn.ts';
-import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
+import { endOf, eventsOf, isShown, replaySteps, streamLost } from '../streams/replay-turn.ts';
+import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
 import type { Lanes, Lease } from '../lanes/lanes.ts';
-import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
-import { eventsOf, isShown, replaySteps, streamLost } from '../streams/replay-steps.ts';
+import { LeaseLost, TurnCancelled, WorkerDraining, type TurnEnd, type TurnHandlers, type TurnRun } from './turn-run.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry } from '../streams/stream-entry.ts';
 import type { StreamBytes } from '../streams/stream-bytes.ts';
-import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
 import { TurnWriter } from '../streams/turn-writer.ts';
 
 /** What an attempt needs of its worker. */

@@ -4,8 +4,8 @@ import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
 import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from '../lanes/lanes.ts';
-import { replaySteps } from './replay-steps.ts';
-import { LeaseLost, WorkerDraining } from '../runs/stop-reasons.ts';
+import { replaySteps } from './replay-turn.ts';
+import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */

@@ -6,7 +6,7 @@ import { scheduleMissed, type WebhookEvents, type Turns } from '@concierge/turn'
 import { decideDue } from './due-runs.ts';
 import { heartbeatBlockedReason, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
 import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
-import type { ScheduleMetrics } from './schedule-metrics.ts';
+import { Counter, type Registry } from 'prom-client';
 
 /** How soon a waiting or running run is checked again. */
 const OPEN_RUN_MS = 1000;
@@ -208,4 +208,33 @@ function inputOf({ id, agent, authority, message, tools }: Schedule, run: Schedu
     keyId: null,
     ...(tools === null ? {} : { tools }),
   };
+}
+
+/** Metrics of schedules; labels name no tenant and no schedule. */
+export class ScheduleMetrics {
+  readonly #runs: Counter<'outcome'>;
+  readonly #failing: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#runs = new Counter({
+      name: 'concierge_schedule_runs_total',
+      help: 'Runs by what became of them: missed, skipped, or how their turn ended',
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.#failing = new Counter({
+      name: 'concierge_schedule_failing_total',
+      help: 'Runs that failed when those before them had, too: schedules that keep failing',
+      registers,
+    });
+  }
+
+  ended(outcome: string): void {
+    this.#runs.inc({ outcome });
+  }
+
+  keepsFailing(): void {
+    this.#failing.inc();
+  }
 }

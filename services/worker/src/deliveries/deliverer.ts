@@ -12,8 +12,8 @@ import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, t
 import { failpoint, type Log } from '@concierge/runtime';
 import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
-import { connectionOf, stopSending, type Connection } from './connection.ts';
-import type { DeliveryMetrics } from '../outbound-metrics.ts';
+import { connectionOf, stopSending, type Connection } from '../channels/channel-senders.ts';
+import type { DeliveryMetrics } from '../metrics.ts';
 
 /** The time for one answer; a later one counts as lost. A part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;

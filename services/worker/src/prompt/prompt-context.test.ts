@@ -1,19 +1,21 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ModelFacts, type AcceptedTurn } from '@concierge/contract';
+import { ModelFacts, type AcceptedTurn, ProvidersFile, toolsOfAgent, toolTokens } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
-import type { ModelRequest } from '@concierge/model';
+import { resolveProviders, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import type { TurnEnd } from '@concierge/turn';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from '../turn/turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from '../turn/prepare-turn.ts';
 import { TurnRunner } from '../turn/turn-runner.ts';
 import type { ReportedWarning } from '../turn/turn-warnings.ts';
+import { allTools, ToolRegistry } from '@concierge/agent';
+import { contextBudget, crowdedModels } from './prompt-context.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const MEGABYTE = 1_000_000;
@@ -168,5 +170,29 @@ describe('a window that tools and prompt nearly fill', () => {
     ]);
     await play(new Script(say('Hello.')));
     expect(warnings).toHaveLength(1);
+  });
+});
+
+describe('what tools take of a prompt', () => {
+  it.each(['admin', 'cs'] as const)('is known to the gateway, about, for agents of %s', (access) => {
+    const tools = new ToolRegistry(allTools, access, undefined);
+    const tokens = contextBudget(ModelFacts.parse({}), '', tools).overheadTokens();
+    const about = toolTokens(access, toolsOfAgent(access, undefined).length);
+    expect(Math.abs(about - tokens) / tokens).toBeLessThan(0.15);
+  });
+});
+
+describe('models whose window the tools nearly fill', () => {
+  it('are named at the start, and none that has room', () => {
+    const models = { small: { contextWindow: 8000 }, large: { contextWindow: 128_000 } };
+    const file = ProvidersFile.parse({
+      default: 'p/small',
+      fallbacks: ['p/large'],
+      providers: { p: { baseUrl: 'http://127.0.0.1/v1', models } },
+    });
+    const [found, ...others] = crowdedModels(resolveProviders(file, () => undefined));
+    expect(found).toMatchObject({ model: 'p/small', contextWindow: 8000 });
+    expect(found?.toolTokens).toBeGreaterThan(3000);
+    expect(others).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { TurnCancelled, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { call, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });

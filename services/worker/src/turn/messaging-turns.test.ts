@@ -9,7 +9,7 @@ import { sessionIdOf, Tenants, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 

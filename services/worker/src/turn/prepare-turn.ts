@@ -18,13 +18,12 @@ import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import { createCapabilities, type CapabilityFactories, type OpenedCapabilities } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
-import { contextBudget, turnStatus } from '../prompt/context-report.ts';
-import { promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
+import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
 import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
-import { whyItFailed } from './turn-outcome.ts';
+import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 
 /** A model as the runner needs it: what it is, and how much it takes. */

@@ -6,7 +6,7 @@ import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
-import type { TurnMetrics } from './turn-metrics.ts';
+import type { TurnMetrics } from '../metrics.ts';
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
 

@@ -9,7 +9,7 @@ import { TurnCancelled, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, nextSessionId, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 

@@ -2,12 +2,11 @@ import { closeOpenCalls, Conversation, runAgentLoop } from '@concierge/agent';
 import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
-import { newSession, type TurnOutcome } from './ended-session.ts';
+import { newSession, type TurnOutcome, noteFor, outcomeOf, whyItFailed } from './ended-session.ts';
 import { logFacts, promptStep, TurnPreparation, type TurnPreparationOptions } from './prepare-turn.ts';
 import { TurnPublication, type TurnPublicationOptions } from './publish-turn.ts';
 import { withoutWordsOf } from './taken-back.ts';
 import { agentDefinition } from './turn-agent.ts';
-import { noteFor, outcomeOf, whyItFailed } from './turn-outcome.ts';
 
 export type TurnRunnerOptions = TurnPreparationOptions & TurnPublicationOptions;
 
