@@ -3,7 +3,7 @@ export { WakeupQueue } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';
 export { Reconciler } from './due/reconciler.ts';
-export { endOf } from './streams/replay-turn.ts';
+export { toEndEvent } from './streams/replay-turn.ts';
 export { EventQueue, EventReconciler } from './events/event-queue.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
 export { EventWorker } from './events/event-worker.ts';
@@ -25,8 +25,8 @@ export { TurnFold, type FoldedTurn, foldStream, type FoldedStream } from './stre
 export { forgetTenant, RemovalReconciler, removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
 export {
   CODE_MIN_CHARACTERS,
-  codeOf,
-  commandMark,
+  buildHandoffCode,
+  findCommandPrefix,
   HandoffNotifications,
   type HandoffNotificationsOptions,
   HandoffReconciler,
@@ -50,7 +50,7 @@ export { DeliveryReceipts, type DeliveryReceipt, type DeliveryReported } from '.
 export {
   DeliveryReconciler,
   DeliveryWorker,
-  dueKeyOf,
+  toDueKey,
   openDeliveryQueue,
   wakeOutboxBy,
   type DeliverNext,

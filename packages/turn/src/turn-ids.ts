@@ -10,7 +10,7 @@ function hash32(parts: readonly string[]): string {
  * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
  * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
  */
-export function turnIdOf(identity: string, dedupeId: string): string {
+export function deriveTurnId(identity: string, dedupeId: string): string {
   return `t_${hash32(['turn', identity, dedupeId])}`;
 }
 
@@ -22,7 +22,7 @@ export function newTurnId(): string {
  * The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one
  * session.
  */
-export function freshSenderOf(turnId: string): string {
+export function deriveFreshSender(turnId: string): string {
   return hash32(['sender', turnId]);
 }
 

@@ -4,7 +4,7 @@ import { limits } from '@concierge/contract';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
-import { turnIdOf } from '../src/turn-ids.ts';
+import { deriveTurnId } from '../src/turn-ids.ts';
 import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
@@ -147,7 +147,7 @@ describe('a worker', () => {
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
     const dedupeId = `suspect:${sender}`;
     const lane = { tenantId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
-    await redis.hset(keyOf.held(lane), { turn: turnIdOf(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
+    await redis.hset(keyOf.held(lane), { turn: deriveTurnId(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 

@@ -99,7 +99,7 @@ export class CronRig implements AsyncDisposable {
   }
 
   /** Runs of a schedule, the oldest first, as `01:00 ran done`. */
-  async runsOf({ id }: Pick<Schedule, 'id'>): Promise<string[]> {
+  async listRuns({ id }: Pick<Schedule, 'id'>): Promise<string[]> {
     const runs = await (await this.scope()).schedules.runs.list(id, 200);
     return runs
       .toReversed()

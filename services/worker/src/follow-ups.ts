@@ -56,13 +56,13 @@ export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowU
   return async ({ scope, turn }, session, record) => {
     // A retraction asks nothing and gets no answer.
     if (turn.origin === 'retraction') return;
-    const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
+    const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(joinReply(session, turn.turnId)));
     if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);
   };
 }
 
 /** The whole text of the agent in the turn, as a client that does not stream gets it. */
-function replyOf(session: Session, turnId: string): string {
+function joinReply(session: Session, turnId: string): string {
   return session.messages.flatMap((message) => (message.role === 'assistant' && message.turnId === turnId ? [message.text] : [])).join('');
 }
 
@@ -80,11 +80,11 @@ export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff'
     if (onFailure.action === 'handoff') {
       await handOver(run, record, requestStaff);
       // The handoff sends its own notice.
-      if (handoff.notice === undefined) await tell(run, 'notice', onFailure);
+      if (handoff.notice === undefined) await notifyContact(run, 'notice', onFailure);
       return;
     }
     // Staff has the conversation: they write what the agent could not.
-    if (!(await scope.handoffs.isPaused(turn.sessionId))) await tell(run, 'answer', onFailure);
+    if (!(await scope.handoffs.isPaused(turn.sessionId))) await notifyContact(run, 'answer', onFailure);
   };
 }
 
@@ -95,17 +95,17 @@ async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: Capab
 }
 
 /** An `answer` is withheld while staff has the conversation; a `notice` announces that a staff member was requested. */
-async function tell({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
-  const place = placeOf(turn);
-  if (place === undefined) return;
+async function notifyContact({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
+  const recipient = toRecipient(turn);
+  if (recipient === undefined) return;
   const { sessionId, agent, turnId, acceptedAtMs } = turn;
   const text = notice ?? (kind === 'notice' ? SORRY_HANDED_OVER : SORRY);
   const inboundAt = new Date(acceptedAtMs).toISOString();
-  await scope.outbox.accept({ kind, ...place, sessionId, text, agent, turnId, callId: 'failure', inboundAt });
+  await scope.outbox.accept({ kind, ...recipient, sessionId, text, agent, turnId, callId: 'failure', inboundAt });
 }
 
 /** Where an answer would have gone, as the answer to that message. */
-function placeOf({ channel, chatApp }: AcceptedTurn) {
+function toRecipient({ channel, chatApp }: AcceptedTurn) {
   if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
   const { address, isGroup, messageRef } = chatApp;
   return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };

@@ -85,12 +85,12 @@ export class TurnMetrics {
 
   #step({ kind, name, isError }: TurnStepView): void {
     // A name that the model made up must not become a label.
-    if (kind === 'tool') this.#toolCalls.inc({ tool: labelOf(name), outcome: isError ? 'error' : 'ok' });
+    if (kind === 'tool') this.#toolCalls.inc({ tool: toToolLabel(name), outcome: isError ? 'error' : 'ok' });
     if (kind === 'compaction') this.#compactions.inc({ kind: name });
   }
 }
 
-function labelOf(tool: string): string {
+function toToolLabel(tool: string): string {
   if (isToolName(tool)) return tool;
   return isMcpToolName(tool) ? 'attached' : 'unknown';
 }

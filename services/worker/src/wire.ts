@@ -76,7 +76,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.of(run) },
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.listTools(run) },
     capabilityFactories: {
       runtime: create,
       ...lendReading(outside, building),
@@ -144,10 +144,10 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
   const { redis, tenants, deliveries, events } = core;
   const { deliveryConcurrency: concurrency } = config;
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
-  const told = emitDeliveries(events.outgoing);
-  const receipts = new DeliveryReceipts({ redis, told });
+  const onReported = emitDeliveries(events.outgoing);
+  const receipts = new DeliveryReceipts({ redis, onReported });
   const pace = new DeliveryPace(redis);
-  const deliverer = new Deliverer({ providers: config, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverer = new Deliverer({ providers: config, pace, receipts, onReported, metrics: new DeliveryMetrics(registry), log });
   return new DeliveryWorker({
     redis,
     queue: deliveries,

@@ -63,7 +63,7 @@ function message(sender: string, text: string, facts: Partial<TurnInput> = {}): 
 
 const sentTo = (chat: string): unknown[] => fake.sent.filter((sent) => String(sent['chat_id']) === chat);
 
-async function deliveredOf(turnId: string): Promise<Delivery> {
+async function findDelivered(turnId: string): Promise<Delivery> {
   return eventually(
     async () => {
       const [delivery] = await scope.outbox.ofTurn(turnId);
@@ -79,7 +79,7 @@ describe('a message from a channel', () => {
   it('is answered there, and its turn records it', async () => {
     model.when('are you open', [say('Until **18:00**.')]);
     const { turnId } = await turns.accept(scope, message('4242', 'are you open'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4242')).toMatchObject([{ text: 'Until <b>18:00</b>.' }]);
     expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', deliveries: [{ kind: 'answer', state: 'sent', to: '4242' }] });
   });
@@ -88,7 +88,7 @@ describe('a message from a channel', () => {
     model.when('who is there', [say('I am.')]);
     const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
     const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
   });
 
@@ -103,7 +103,7 @@ describe('a message from a channel', () => {
   it('whose turn fails is not left without a word: it gets a sentence, which no stream has', async () => {
     model.when('the model is down', [status(400)]);
     const { turnId } = await turns.accept(scope, message('4301', 'the model is down'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4301')).toMatchObject([{ text: expect.stringContaining('Please try again') }]);
     const { sessionId } = (await scope.outbox.ofTurn(turnId))[0]?.message ?? {};
     const session = await scope.sessions.load(sessionId ?? '');
@@ -115,7 +115,7 @@ describe('a message from a channel', () => {
     await scope.updateSettings({ onFailure: { notice: 'Da ging etwas schief.' } });
     model.when('it is down again', [status(400)]);
     const { turnId } = await turns.accept(scope, message('4302', 'it is down again'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4302')).toMatchObject([{ text: 'Da ging etwas schief.' }]);
     await scope.updateSettings({ onFailure: null });
   });
@@ -124,7 +124,7 @@ describe('a message from a channel', () => {
     await scope.updateSettings({ onFailure: { action: 'handoff' } });
     model.when('help me please', [status(400)]);
     const { turnId, sessionId } = await turns.accept(scope, message('4303', 'help me please'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(await scope.handoffs.find(sessionId)).toMatchObject({
       state: 'paused',
       reason: expect.stringContaining('could not answer'),
@@ -175,7 +175,7 @@ describe('a message from a channel', () => {
       const { turnId } = await turns.accept(scope, message(sender, `hello ${failpoint}`));
       await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       worker?.start();
-      const { state } = await deliveredOf(turnId);
+      const { state } = await findDelivered(turnId);
       expect({ state, sends: sentTo(sender).length }).toEqual(expected);
     },
     2 * RECOVERY_MS,

@@ -123,8 +123,8 @@ describe('on WhatsApp', () => {
     expect(await redis.keys(`${keyOf.earlyReceipts('other')}/*`)).toHaveLength(1);
     const kept = await redis.keys(`${keyOf.earlyReceipts('acme')}/*`);
     expect(kept).toHaveLength(2000);
-    expect(await bytesOf(redis, kept[0])).toBeLessThan(1000);
-    expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
+    expect(await countBytes(redis, kept[0])).toBeLessThan(1000);
+    expect(await countBytes(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
   });
 
   it('a repeated receipt is reported again: its first worker may have died before that', async () => {
@@ -134,7 +134,7 @@ describe('on WhatsApp', () => {
     const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
     const died = new DeliveryReceipts({
       redis: stage.redis(),
-      told: async () => Promise.reject(new Error('it died')),
+      onReported: async () => Promise.reject(new Error('it died')),
       now: () => stage.nowMs,
     });
     const delivered = receipt({ messageId, state: 'delivered' });
@@ -215,7 +215,7 @@ describe('on Messenger', () => {
   });
 });
 
-async function bytesOf(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
+async function countBytes(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
   return redis.memory('USAGE', key);
 }
 

@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(async () => cleanUp.disposeAsync());
 
 /** The environment of a worker whose metrics port is taken: nearly all of it is open when it finds out. */
-async function environmentOf(redis: TestRedis): Promise<Record<string, string>> {
+async function buildEnvironment(redis: TestRedis): Promise<Record<string, string>> {
   const taken = cleanUp.adopt(createServer().listen(0, '127.0.0.1'), (server) => void server.close());
   await once(taken, 'listening');
   const address = taken.address();
@@ -57,7 +57,7 @@ async function connectionsTo({ url }: TestRedis): Promise<number> {
 describe('a worker that cannot start', () => {
   it('leaves no connection, server or timer behind', async () => {
     const redis = cleanUp.use(await TestRedis.start());
-    const config = readConfig(await environmentOf(redis));
+    const config = readConfig(await buildEnvironment(redis));
     const before = openResources();
     const stack = new ServiceStack();
     await expect(wire(config, { stack, log })).rejects.toMatchObject({ code: 'EADDRINUSE' });
@@ -73,7 +73,7 @@ describe('a worker that cannot start', () => {
 
   it('closes what it has opened and ends with 1', async () => {
     const redis = cleanUp.use(await TestRedis.start());
-    const child = spawn(process.execPath, [...flags, main], { env: await environmentOf(redis), stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [...flags, main], { env: await buildEnvironment(redis), stdio: ['ignore', 'pipe', 'inherit'] });
     cleanUp.defer(() => void child.kill('SIGKILL'));
     const ended = once(child, 'close');
     const output = await text(child.stdout);

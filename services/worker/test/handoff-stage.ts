@@ -54,7 +54,7 @@ export class HandoffStage implements AsyncDisposable {
     return this.#scope;
   }
 
-  sessionOf(sender: string): string {
+  toSessionId(sender: string): string {
     return sessionIdOf('cs', 'channel_c', sender);
   }
 
@@ -83,7 +83,7 @@ export class HandoffStage implements AsyncDisposable {
   async ended(sender: string, turnId: string): Promise<Session> {
     return await eventually(
       async () => {
-        const session = await this.scope.sessions.load(this.sessionOf(sender));
+        const session = await this.scope.sessions.load(this.toSessionId(sender));
         return session?.turns.some(({ id }) => id === turnId) === true ? session : undefined;
       },
       { timeoutMs: 40_000, everyMs: 50 },

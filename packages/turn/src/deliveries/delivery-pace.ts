@@ -51,7 +51,7 @@ export class DeliveryPace {
       .parse(
         await scripts.pace.run(
           this.#redis,
-          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix],
+          [keyOf.pace(toMember(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix],
           [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
         ),
       );
@@ -67,7 +67,7 @@ export class DeliveryPace {
    * before or that Redis has lost. Names that are not given are forgotten.
    */
   async ages(lane: OutboxLane, names: readonly string[]): Promise<readonly number[]> {
-    const keys = [keyOf.deliveriesSeen(memberOf(lane)), queuePrefix];
+    const keys = [keyOf.deliveriesSeen(toMember(lane)), queuePrefix];
     const reply = await scripts.firstSeen.run(this.#redis, keys, [JSON.stringify({ names, keepMs: SEEN_KEPT_MS })]);
     return z.array(z.number()).parse(reply);
   }
@@ -83,6 +83,6 @@ export class DeliveryPace {
   }
 }
 
-function memberOf({ tenantId, lane }: OutboxLane): string {
+function toMember({ tenantId, lane }: OutboxLane): string {
   return `${tenantId}/${lane}`;
 }

@@ -20,10 +20,10 @@ export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
 
 /** Wakes a worker for new messages in an outbox. */
 export function wakeOutboxBy(queue: DueQueue): WakeOutbox {
-  return async (lane) => queue.add([{ ...dueKeyOf(lane), delayMs: 0 }]);
+  return async (lane) => queue.add([{ ...toDueKey(lane), delayMs: 0 }]);
 }
 
-export function dueKeyOf({ tenantId, lane: name }: OutboxLane): DueKey {
+export function toDueKey({ tenantId, lane: name }: OutboxLane): DueKey {
   return { tenantId, name };
 }
 
@@ -119,10 +119,10 @@ export class DeliveryReconciler extends Reconciler {
     const { redis, queue, tenants } = this.#options;
     await queue.wakeLate();
     await this.share(redis, { task: keyOf.deliveryScanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.ofEach(tenants, async (tenantId) => this.#addMissing(tenantId));
+      await this.forEachTenant(tenants, async (tenantId) => this.#addMissing(tenantId));
     });
     await this.share(redis, { task: keyOf.deliveryRetentionLock, everyMs: RETENTION_EVERY_MS }, async () => {
-      await this.ofEach(tenants, async (tenantId) => this.#clearAway(tenantId));
+      await this.forEachTenant(tenants, async (tenantId) => this.#clearAway(tenantId));
     });
   }
 

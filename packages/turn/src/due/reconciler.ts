@@ -67,7 +67,7 @@ export abstract class Reconciler {
   }
 
   /** One look through all tenants; one that fails keeps no other from it. */
-  protected async ofEach(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
+  protected async forEachTenant(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
     for (const tenantId of await tenants.list()) {
       if (this.#isStopped) return;
       await look(tenantId).catch((error: unknown) => {

@@ -36,7 +36,7 @@ export class EventQueue {
   }
 
   /** The events of one endpoint. No worker is woken for them: the claimant of the endpoint polls. */
-  eventsOf({ tenantId, name }: DueKey): DueQueue {
+  openEndpoint({ tenantId, name }: DueKey): DueQueue {
     const kind = `events/${tenantId}/${name}`;
     return new DueQueue({ redis: this.#redis, kind, wakes: false, claimMs: EVENT_CLAIM_MS, log: this.#log });
   }
@@ -46,13 +46,13 @@ export class EventQueue {
     if (events.length === 0) return;
     const { tenantId } = endpoint;
     const members = events.map(({ id, delayMs }): DueMember => ({ tenantId, name: id, delayMs }));
-    await this.eventsOf(endpoint).add(members, { onlyNew: true });
+    await this.openEndpoint(endpoint).add(members, { onlyNew: true });
     await this.endpoints.add([{ ...endpoint, delayMs: Math.min(...events.map(({ delayMs }) => delayMs)) }]);
   }
 
   /** Finds the given events that are not planned. */
   async unknown(endpoint: DueKey, ids: readonly string[]): Promise<string[]> {
-    const queue = this.eventsOf(endpoint);
+    const queue = this.openEndpoint(endpoint);
     const unknown: string[] = [];
     for (let at = 0; at < ids.length; at += UNKNOWN_AT_ONCE) {
       const keys = ids.slice(at, at + UNKNOWN_AT_ONCE).map((name) => ({ tenantId: endpoint.tenantId, name }));
@@ -91,10 +91,10 @@ export class EventReconciler extends Reconciler {
     const { redis, queue, tenants } = this.#options;
     await queue.endpoints.wakeLate();
     await this.share(redis, { task: keyOf.eventScanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.ofEach(tenants, async (tenantId) => this.addMissing(tenantId));
+      await this.forEachTenant(tenants, async (tenantId) => this.addMissing(tenantId));
     });
     await this.share(redis, { task: keyOf.eventClearLock, everyMs: CLEAR_EVERY_MS }, async () => {
-      await this.ofEach(tenants, async (tenantId) => tenants.sweepEvents(tenantId));
+      await this.forEachTenant(tenants, async (tenantId) => tenants.sweepEvents(tenantId));
     });
   }
 
@@ -105,12 +105,12 @@ export class EventReconciler extends Reconciler {
     for (const [name, some] of Map.groupBy(ids, endpointIdOfEvent)) {
       const endpoint = { tenantId, name };
       const missing = await queue.unknown(endpoint, some);
-      if (missing.length > 0) await queue.add(endpoint, await this.#plansOf(tenantId, missing));
+      if (missing.length > 0) await queue.add(endpoint, await this.#readPlans(tenantId, missing));
       await queue.endpoints.add((await queue.endpoints.unknown([endpoint])).map((key) => ({ ...key, delayMs: 0 })));
     }
   }
 
-  async #plansOf(tenantId: string, ids: readonly string[]): Promise<PlannedEvent[]> {
+  async #readPlans(tenantId: string, ids: readonly string[]): Promise<PlannedEvent[]> {
     const { files } = (await this.#options.tenants.open(tenantId)).events;
     const events = await Promise.all(ids.map(async (id) => files.waiting(id)));
     const nowMs = (this.#options.now ?? Date.now)();

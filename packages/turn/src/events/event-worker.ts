@@ -58,14 +58,14 @@ export class EventWorker {
   /** @returns how long until the next try at this endpoint, null when nothing waits for it */
   async #sendDue(endpoint: DueClaim, signal: AbortSignal): Promise<number | null> {
     const { queue, tenants } = this.#options;
-    const events = queue.eventsOf(endpoint);
+    const events = queue.openEndpoint(endpoint);
     const scope = await tenants.find(endpoint.tenantId);
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
       const { claims } = await events.claim(limits.eventsAtOnce);
       if (claims.length === 0) break;
       const delays = await Promise.all(
         claims.map(async (claim) => {
-          const delayMs = await this.#attend(scope, claim.name, signal);
+          const delayMs = await this.#trySend(scope, claim.name, signal);
           await events.plan(claim, delayMs ?? null);
           return delayMs;
         }),
@@ -77,7 +77,7 @@ export class EventWorker {
   }
 
   /** How long until the event is tried again; undefined when it is not tried again. */
-  async #attend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
+  async #trySend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
     try {
       return scope === undefined ? undefined : await this.#send(scope, id, signal);
     } catch (error) {
@@ -120,7 +120,7 @@ export class EventWorker {
     if (delayMs === undefined)
       return this.#settle(scope, event, { outcome: 'dead', reason: `Every try has failed. The last one: ${error}` });
     await files.put({ ...event, nextTryAt: new Date(this.#nowMs() + delayMs).toISOString() });
-    this.#tell(scope, event, 'failed');
+    this.#report(scope, event, 'failed');
     return delayMs;
   }
 
@@ -131,7 +131,7 @@ export class EventWorker {
   ): Promise<undefined> {
     await this.#noteRun(scope, event, { outcome, reason });
     await scope.events.files.settle({ ...event, outcome, reason });
-    this.#tell(scope, event, outcome);
+    this.#report(scope, event, outcome);
   }
 
   /** Records in a schedule's history how the sending of its reply ended. */
@@ -146,7 +146,7 @@ export class EventWorker {
     await scope.schedules.runs.noteDelivery(scheduleId, runId, { eventId: id, status, reason: end.reason });
   }
 
-  #tell({ tenantId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
+  #report({ tenantId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
     this.#options.onTried?.(type, outcome);
     const last = log.at(-1);
     const facts = { tenantId, eventId, type, tries, status: last?.status, ms: last?.ms };

@@ -60,7 +60,7 @@ export class WebhookEvents {
 /** Emits an event for each message that has arrived or will not. @throws the error of the disk */
 export function emitDeliveries(outgoing: Pick<WebhookEvents, 'emit'>): DeliveryReported {
   return async (scope, delivery) => {
-    const end = endOf(delivery);
+    const end = toDeliveryEnd(delivery);
     if (end === undefined) return;
     const { id: messageId, kind, channel, sessionId } = delivery.message;
     // The handoff request writes its notices itself: they belong to no turn.
@@ -71,7 +71,7 @@ export function emitDeliveries(outgoing: Pick<WebhookEvents, 'emit'>): DeliveryR
   };
 }
 
-function endOf({ state, message }: Delivery): 'arrived' | 'lost' | undefined {
+function toDeliveryEnd({ state, message }: Delivery): 'arrived' | 'lost' | undefined {
   const states: Readonly<Record<DeliveryState, 'arrived' | 'lost' | undefined>> = {
     waiting: undefined,
     // A provider without receipts reports no more than this: as far as is known, the message has arrived.
@@ -92,7 +92,7 @@ function endOf({ state, message }: Delivery): 'arrived' | 'lost' | undefined {
  */
 function reachedAt(delivery: Delivery, end: 'arrived' | 'lost'): string {
   const { message, steps } = delivery;
-  const first = steps.findIndex((_step, index) => endOf(new Delivery(message, steps.slice(0, index + 1))) === end);
+  const first = steps.findIndex((_step, index) => toDeliveryEnd(new Delivery(message, steps.slice(0, index + 1))) === end);
   return steps[first]?.at ?? delivery.updatedAt;
 }
 

@@ -184,7 +184,7 @@ function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
 }
 
 /** A depth beyond the bound shares the slots of the deepest. */
-function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
+function readDepth({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
@@ -227,7 +227,7 @@ export class Lanes {
       requestHash,
       agent,
       keyId: turn.keyId ?? '',
-      depth: depthOf(turn),
+      depth: readDepth(turn),
       collects: turn.collects === true,
       cancelled,
       sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),

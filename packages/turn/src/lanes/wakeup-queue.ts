@@ -20,6 +20,28 @@ export function wakeupOptions(kept: KeptWakeups): JobsOptions {
   return { attempts: 1, sizeLimit: 1024, ...kept };
 }
 
+/** BullMQ's largest priority is 2^21; all wake-ups carry one, since a job without one would go before all others. */
+const MAX_PRIORITY = 1000;
+
+/** The larger a tenant's backlog, the lower its priority: a tenant with few jobs does not wait behind one with many. */
+export function toPriority(backlog: number): number {
+  return Math.min(Math.max(backlog, 1), MAX_PRIORITY);
+}
+
+/** A wake-up to be added to its queue. */
+interface Job<Payload> {
+  readonly name: string;
+  readonly data: Payload;
+  readonly opts: JobsOptions & { readonly jobId: string };
+}
+
+/** Nearly always there is one wake-up, which needs no transaction. */
+export async function addJobs<Payload>(queue: Queue, jobs: readonly Job<Payload>[]): Promise<void> {
+  const [first] = jobs;
+  if (jobs.length === 1 && first !== undefined) await queue.add(first.name, first.data, first.opts);
+  else await queue.addBulk([...jobs]);
+}
+
 interface WakeupQueueOptions {
   readonly redis: Redis;
   readonly kept: KeptWakeups;
@@ -86,26 +108,9 @@ const WakeupJob = z.object({ tenantId: z.string(), sessionId: z.string(), turnId
 
 const jobOptions = wakeupOptions(keptForDashboards);
 
-/** BullMQ's largest priority is 2^21; all wake-ups carry one, since a job without one would go before all others. */
-const MAX_PRIORITY = 1000;
-
-/** The larger a tenant's backlog, the lower its priority: a tenant with few jobs does not wait behind one with many. */
-export function priorityOf(backlog: number): number {
-  return Math.min(Math.max(backlog, 1), MAX_PRIORITY);
-}
-
-const jobName = 'turn';
-
-function dataOf({ tenantId, sessionId, turnId }: Wakeup): z.infer<typeof WakeupJob> {
-  return { tenantId, sessionId, turnId };
-}
-
-function optionsOf({ turnId, at, backlog }: Wakeup): JobsOptions & { readonly jobId: string } {
-  return { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: priorityOf(backlog) };
-}
-
-function toJob(wake: Wakeup): { name: string; data: z.infer<typeof WakeupJob>; opts: JobsOptions & { readonly jobId: string } } {
-  return { name: jobName, data: dataOf(wake), opts: optionsOf(wake) };
+function toJob({ tenantId, sessionId, turnId, at, backlog }: Wakeup): Job<z.infer<typeof WakeupJob>> {
+  const opts = { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: toPriority(backlog) };
+  return { name: 'turn', data: { tenantId, sessionId, turnId }, opts };
 }
 
 /** A queue for each depth at which a turn can stand. */
@@ -124,14 +129,10 @@ export class WakeupQueue {
    * answered.
    */
   async wake(wakeups: readonly Wakeup[]): Promise<void> {
-    const [first] = wakeups;
-    if (first === undefined) return;
-    // Nearly always there is one wake-up, which needs no transaction.
-    if (wakeups.length === 1) {
-      await this.queues[first.depth]?.add(jobName, dataOf(first), optionsOf(first));
-      return;
+    for (const [depth, some] of Map.groupBy(wakeups, (wakeup) => wakeup.depth)) {
+      const queue = this.queues[depth];
+      if (queue !== undefined) await addJobs(queue, some.map(toJob));
     }
-    for (const [depth, some] of Map.groupBy(wakeups, (wake) => wake.depth)) await this.queues[depth]?.addBulk(some.map(toJob));
   }
 
   async stop(): Promise<void> {

@@ -14,8 +14,8 @@ local member = account .. '/' .. session
 local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local now = now_ms(prefix)
 
-local place = {}
-for index = 5, #ARGV do place[ARGV[index]] = index end
+local position = {}
+for index = 5, #ARGV do position[ARGV[index]] = index end
 local turns = redis.call('LRANGE', lane, 0, -1)
 local head = turns[1]
 if not head then return { 0, {} } end
@@ -28,11 +28,11 @@ local keeps_head = is_leased and not is_callers
 if keeps_head then sorted[1] = head end
 for index, turn in ipairs(turns) do
   if not (keeps_head and index == 1) then
-    local into = place[turn] and numbered or sorted
+    local into = position[turn] and numbered or sorted
     into[#into + 1] = turn
   end
 end
-table.sort(numbered, function(left, right) return place[left] < place[right] end)
+table.sort(numbered, function(left, right) return position[left] < position[right] end)
 for _, turn in ipairs(numbered) do sorted[#sorted + 1] = turn end
 
 local is_same = true

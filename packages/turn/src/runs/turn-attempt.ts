@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
-import { endOf, eventsOf, isShown, replaySteps, streamLost } from '../streams/replay-turn.ts';
+import { toEndEvent, toTurnEvents, isShown, replaySteps, streamLost } from '../streams/replay-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
 import type { Lanes, Lease } from '../lanes/lanes.ts';
@@ -31,7 +31,7 @@ const SUSPENDED_WAIT_MS = 15_000;
 const INFRASTRUCTURE_WAIT_MS = 3000;
 const CRASH_WAIT_MS = 500;
 
-function stateOf(end: TurnEnd): TurnStatus {
+function toTurnStatus(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
 }
@@ -93,7 +93,7 @@ export class TurnAttempt {
     const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
     await failpoint('turn.after-save');
     if (end.isRepeated === true) await this.#replaySaved(run, writer);
-    const wakeups = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
+    const wakeups = await writer.finish(end.event, { state: toTurnStatus(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(this.#clear(scope, turn, isNumbered), this.#options.log);
     await this.#options.wakeupQueue.wake(wakeups);
@@ -163,7 +163,7 @@ export class TurnAttempt {
     const entries = await readEntries(this.#options.redis, turn.turnId, null);
     if (isShown(entries, messages)) return;
     writer.emit(streamLost);
-    for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
+    for (const event of messages.flatMap((message) => toTurnEvents(message))) writer.emit(event);
   }
 
   #writer(
@@ -214,9 +214,9 @@ export class TurnAttempt {
     const session = await scope.sessions.view(sessionId);
     writer.emit(streamLost);
     for (const message of session?.messages ?? []) {
-      if (message.turnId === turnId) for (const event of eventsOf(message)) writer.emit(event);
+      if (message.turnId === turnId) for (const event of toTurnEvents(message)) writer.emit(event);
     }
-    await this.#options.wakeupQueue.wake(await writer.finish(endOf(record), { state: record.status }));
+    await this.#options.wakeupQueue.wake(await writer.finish(toEndEvent(record), { state: record.status }));
   }
 
   async #giveBack(error: unknown): Promise<void> {

@@ -24,13 +24,13 @@ export function foldStream(entries: readonly StreamEntry[]): FoldedStream {
 export function withoutRepeats(journal: readonly TurnStep[]): TurnStep[] {
   const first = new Map<string, TurnStep>();
   for (const step of journal) {
-    const name = nameOf(step);
+    const name = toStepName(step);
     if (!first.has(name)) first.set(name, step);
   }
   return [...first.values()];
 }
 
-function nameOf(step: TurnStep): string {
+function toStepName(step: TurnStep): string {
   switch (step.kind) {
     case 'prompt':
     case 'assistant':

@@ -27,23 +27,23 @@ export async function replayTurn(scope: TenantScope, turnId: string, after: stri
   if (indexed === undefined) return null;
   const session = await scope.sessions.view(indexed.sessionId);
   const messages = session?.messages.filter((message) => message.turnId === turnId) ?? [];
-  const entryOf = (event: TurnEvent, seq: number): StreamEntry => ({
+  const toEntry = (event: TurnEvent, seq: number): StreamEntry => ({
     id: `${replayEpoch}-${String(seq)}`,
     type: event.type,
     json: JSON.stringify(event.data),
   });
-  const told = [...messages.flatMap((message) => eventsOf(message)), endOf(indexed.record)].map((event, index) =>
-    entryOf(event, index + 2),
+  const entries = [...messages.flatMap((message) => toTurnEvents(message)), toEndEvent(indexed.record)].map((event, index) =>
+    toEntry(event, index + 2),
   );
   if (after === null)
-    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
-  if (after === firstEntryId) return told;
-  if (after.startsWith(`${replayEpoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
-  return [entryOf(streamLost, 1), ...told];
+    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...entries];
+  if (after === firstEntryId) return entries;
+  if (after.startsWith(`${replayEpoch}-`)) return entries.filter(({ id }) => compareIds(id, after) > 0);
+  return [toEntry(streamLost, 1), ...entries];
 }
 
 /** The terminal event of a turn's record. */
-export function endOf(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
+export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
   if (record.error !== null) {
     const { code, message, retryable = errorCodes[code].retryable } = record.error;
     return { type: 'error', data: { code, message, retryable, turnId: record.id } };
@@ -54,16 +54,16 @@ export function endOf(record: TurnRecord): Extract<TurnEvent, { type: 'done' | '
 /** Emitted before a turn is replayed from its start: all that readers have of it, tool calls included, is void. */
 export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
 
-type Told = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
+type ShownMessage = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
 
 /** The events of a turn's message: the streamed content in one piece. */
-export function eventsOf(message: Told): TurnEvent[] {
+export function toTurnEvents(message: ShownMessage): TurnEvent[] {
   switch (message.role) {
     case 'user': {
       return [];
     }
     case 'assistant': {
-      return [...textOf(message), ...(message.toolCalls ?? []).map((call) => toolCallStart(call))];
+      return [...toTextEvents(message), ...(message.toolCalls ?? []).map((call) => toolCallStart(call))];
     }
     case 'tool': {
       return toolCallEnd(message, 0);
@@ -85,7 +85,7 @@ export function replaySteps(
   // Any other call is started by the attempt that continues.
   const hasStarted = (callId: string): boolean => finished.has(callId) || begun.has(callId);
   for (const step of steps) {
-    if (step.kind === 'assistant' || step.kind === 'said') for (const event of textOf(step.message)) output.emit(event);
+    if (step.kind === 'assistant' || step.kind === 'said') for (const event of toTextEvents(step.message)) output.emit(event);
     output.record(step);
     for (const event of eventsAfter(step, hasStarted)) output.emit(event);
   }
@@ -98,7 +98,7 @@ function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): T
 }
 
 /** Whether a reader of this stream sees what the session contains. Not so when another attempt's text was published. */
-export function isShown(entries: readonly StreamEntry[], messages: readonly Told[]): boolean {
+export function isShown(entries: readonly StreamEntry[], messages: readonly ShownMessage[]): boolean {
   const fold = new TurnFold();
   for (const entry of entries) {
     const event = toEvent(entry);
@@ -110,6 +110,6 @@ export function isShown(entries: readonly StreamEntry[], messages: readonly Told
   return fold.text === text && fold.endedCalls.join() === results.map(({ callId }) => callId).join();
 }
 
-function textOf({ text }: { readonly text: string }): TurnEvent[] {
+function toTextEvents({ text }: { readonly text: string }): TurnEvent[] {
   return text === '' ? [] : [{ type: 'text_delta', data: { delta: text } }];
 }

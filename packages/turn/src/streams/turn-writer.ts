@@ -96,7 +96,7 @@ export class TurnWriter {
       if (last?.delta != null) last.delta += event.data.delta;
       else this.#pending.push({ type: event.type, json: '', delta: event.data.delta });
     } else {
-      this.#pending.push(pendingOf(event));
+      this.#pending.push(toPending(event));
       if (event.type === 'text_reset') this.#openText = '';
       if (event.type === 'tool_call_start') this.#openCalls.add(event.data.id);
       if (event.type === 'tool_result') this.#openCalls.delete(event.data.id);
@@ -118,7 +118,7 @@ export class TurnWriter {
   /** Records a step that a crash may lose: it costs no write of its own but goes out with the next one. */
   record(step: TurnStep): void {
     this.#steps.push(step);
-    this.#pending.push(pendingStep(step));
+    this.#pending.push(toPendingStep(step));
     if (step.kind === 'assistant' || step.kind === 'said') this.#openText = '';
     if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
   }
@@ -165,10 +165,10 @@ export class TurnWriter {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#lost !== undefined) throw this.#lost;
     // Pending entries go out in the same write.
-    const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
-    const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
-    if (told.kind !== 'finished') throw this.#loseLease();
-    return [...told.wakeups];
+    const finished = await this.#finish([...this.#pending, toPending(event)], end);
+    const answer = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
+    if (answer.kind !== 'finished') throw this.#loseLease();
+    return [...answer.wakeups];
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
@@ -195,10 +195,10 @@ export class TurnWriter {
     this.#pending = [];
     this.#progress = false;
     const appended = await this.#append(pending, progress);
-    const told = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
+    const answer = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
     this.#lastWriteAt = performance.now();
-    if (told.kind !== 'written') throw this.#loseLease();
-    this.#entries = told.entries;
+    if (answer.kind !== 'written') throw this.#loseLease();
+    this.#entries = answer.entries;
     if (progress) this.#options.onProgress();
   }
 
@@ -241,8 +241,8 @@ export class TurnWriter {
   #wholeTurn(): Pending[] {
     const whole: Pending[] = [];
     const output = {
-      emit: (event: TurnEvent) => void whole.push(pendingOf(event)),
-      record: (step: TurnStep) => void whole.push(pendingStep(step)),
+      emit: (event: TurnEvent) => void whole.push(toPending(event)),
+      record: (step: TurnStep) => void whole.push(toPendingStep(step)),
     };
     replaySteps(output, this.#steps, this.#openCalls);
     if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
@@ -275,10 +275,10 @@ export class TurnWriter {
   }
 }
 
-function pendingOf(event: TurnEvent): Pending {
+function toPending(event: TurnEvent): Pending {
   return { type: event.type, json: JSON.stringify(event.data), delta: null };
 }
 
-function pendingStep(step: TurnStep): Pending {
+function toPendingStep(step: TurnStep): Pending {
   return { type: STEP, json: JSON.stringify(step), delta: null };
 }

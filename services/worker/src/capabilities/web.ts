@@ -144,7 +144,7 @@ export class UrlAllowlist {
   /** An address that a search answered with. */
   add(address: string): void {
     const url = URL.parse(address);
-    if (url !== null) this.#found.add(wordingOf(url));
+    if (url !== null) this.#found.add(toWording(url));
   }
 
   /** Who named it, the owner before others; undefined: no one. */
@@ -153,9 +153,9 @@ export class UrlAllowlist {
     if (url === null) return undefined;
     this.#hosts ??= this.#ownersHosts();
     if ((await this.#hosts).has(url.host)) return 'owner';
-    if (this.#found.has(wordingOf(url))) return 'search';
+    if (this.#found.has(toWording(url))) return 'search';
     this.#spoken ??= this.#spokenAddresses();
-    return (await this.#spoken).has(wordingOf(url)) ? 'customer' : undefined;
+    return (await this.#spoken).has(toWording(url)) ? 'customer' : undefined;
   }
 
   async #spokenAddresses(): Promise<ReadonlySet<string>> {
@@ -163,7 +163,7 @@ export class UrlAllowlist {
     const session = await scope.sessions.load(turn.sessionId);
     const earlier = (session?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
     return new Set(
-      [turn.text, turn.preface ?? '', ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(wordingOf),
+      [turn.text, turn.preface ?? '', ...earlier].flatMap((text) => [...addressesIn(text), ...bareAddressesIn(text)]).map(toWording),
     );
   }
 
@@ -193,7 +193,7 @@ export class UrlAllowlist {
 }
 
 /** The address as it counts: with whatever it carries, whichever scheme, slash or fragment it is written with. */
-function wordingOf(url: URL): string {
+function toWording(url: URL): string {
   return `${url.host}${url.pathname.replace(/\/$/u, '')}${url.search}`;
 }
 

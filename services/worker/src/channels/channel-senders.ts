@@ -28,7 +28,10 @@ export class ChannelSenders {
    * undefined when the turn came from no channel, or the channel is not connected (any more), or its binding cannot be
    * read.
    */
-  async of(scope: TenantScope, { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>): Promise<ChannelSender | undefined> {
+  async findSender(
+    scope: TenantScope,
+    { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>,
+  ): Promise<ChannelSender | undefined> {
     if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
     const { urls, log } = this.#options;
     const binding = await openBinding(scope.channels, channel).catch((error: unknown) => {
@@ -40,7 +43,7 @@ export class ChannelSenders {
 }
 
 /** The origin of the turn's message, in the form that providers take. */
-export function destinationOf({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
+export function toDestination({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
   return { to, ...(thread !== null && { thread }) };
 }
 
@@ -53,7 +56,7 @@ export interface Connection {
 }
 
 /** undefined while nothing can be sent for this tenant on this channel. */
-export async function connectionOf(scope: TenantScope, { message }: Delivery): Promise<Connection | undefined> {
+export async function findConnection(scope: TenantScope, { message }: Delivery): Promise<Connection | undefined> {
   if ((await scope.settings()).suspended === true) return undefined;
   const view = await scope.channels.find(message.channel);
   if (view?.state !== 'enabled' && view?.state !== 'receive_only') return undefined;

@@ -7,7 +7,7 @@ import {
   type FileFailure,
 } from '@concierge/channel';
 import { background, type Log, Slots } from '@concierge/runtime';
-import { ChannelSenders, destinationOf } from './channel-senders.ts';
+import { ChannelSenders, toDestination } from './channel-senders.ts';
 import type { TurnRun } from '@concierge/turn';
 import type { TurnsToAnswer } from '../turn/collected-turns.ts';
 import type { MediaFile } from '@concierge/agent';
@@ -65,8 +65,8 @@ class ChannelTyping {
     const chatApp = turns.at(-1)?.chatApp;
     // A staff member has the conversation: the service does not announce what they write.
     if (chatApp === undefined || (await scope.handoffs.isPaused(turn.sessionId))) return;
-    const sender = await this.#options.senders.of(scope, turn);
-    if (sender !== undefined) await keepTyping(sender, { ...destinationOf(chatApp), inboundMessageId: chatApp.messageRef }, signal);
+    const sender = await this.#options.senders.findSender(scope, turn);
+    if (sender !== undefined) await keepTyping(sender, { ...toDestination(chatApp), inboundMessageId: chatApp.messageRef }, signal);
   }
 }
 
@@ -132,12 +132,12 @@ class ChannelFiles {
   async fetchFiles(run: TurnRun, turns: readonly AcceptedTurn[]): Promise<ReadonlyMap<string, readonly MediaFile[]>> {
     const wanted = turns.flatMap(({ turnId, chatApp }) => (chatApp?.media ?? []).map((media) => ({ turnId, media })));
     if (wanted.length === 0) return new Map();
-    const sender = await this.#options.senders.of(run.scope, run.turn);
+    const sender = await this.#options.senders.findSender(run.scope, run.turn);
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)]);
     const slots = new Slots(FETCH_AT_ONCE);
     const files = await Promise.all(
       wanted.map(async ({ turnId, media }, index) => {
-        const problem = index < limits.attachmentsMax ? problemOf(media) : tooMany;
+        const problem = index < limits.attachmentsMax ? findProblem(media) : tooMany;
         if (problem !== undefined) return { turnId, file: { problem } };
         if (sender === undefined) return { turnId, file: { problem: notConnected } };
         return { turnId, file: await slots.run(async () => this.#keep(media, { scope: run.scope, sender, signal })) };
@@ -177,9 +177,9 @@ class ChannelFiles {
 }
 
 /** Problems that are known without a request. */
-function problemOf({ kind, mediaType, bytes }: ChannelMedia): string | undefined {
-  const isOf = (family: string): boolean => mediaType?.toLowerCase().startsWith(`${family}/`) === true;
-  if (kind === 'voice' || kind === 'audio' || isOf('audio')) return notHeard;
-  if (kind === 'video' || isOf('video')) return notSeen;
+function findProblem({ kind, mediaType, bytes }: ChannelMedia): string | undefined {
+  const isFamily = (family: string): boolean => mediaType?.toLowerCase().startsWith(`${family}/`) === true;
+  if (kind === 'voice' || kind === 'audio' || isFamily('audio')) return notHeard;
+  if (kind === 'video' || isFamily('video')) return notSeen;
   return (bytes ?? 0) > limits.uploadMaxBytes ? tooLarge : undefined;
 }

@@ -55,7 +55,7 @@ function commonStart(one: string, other: string): number {
 }
 
 /** What a provider reads of a request, in the order in which it is sent to a model. */
-const bytesOf = ({ tools, system, messages }: ModelRequest): string =>
+const toBytes = ({ tools, system, messages }: ModelRequest): string =>
   JSON.stringify(tools) + system + JSON.stringify(messages).slice(0, -1);
 
 describe('context files', () => {
@@ -125,7 +125,7 @@ describe('what a note in MEMORY.md leaves of the last request', () => {
     await play(before, { sessionId });
     const after = new Script(say('At six.'));
     await play(after, { sessionId, text: 'When do we close?' });
-    const [last, next] = [before.requests.at(-1), after.requests[0]].map((request) => (request === undefined ? '' : bytesOf(request)));
+    const [last, next] = [before.requests.at(-1), after.requests[0]].map((request) => (request === undefined ? '' : toBytes(request)));
     const kept = commonStart(last ?? '', next ?? '');
     const ofSystem = JSON.stringify(before.requests[0]?.tools).length + (before.requests[0]?.system.length ?? 0);
     expect(kept).toBeGreaterThanOrEqual(ofSystem);
@@ -142,7 +142,7 @@ describe('HEARTBEAT', () => {
       await put('HEARTBEAT.md', heartbeat);
       const model = new Script(say('Well.'));
       await play(model, { sessionId });
-      requests.push(...model.requests.map(bytesOf));
+      requests.push(...model.requests.map(toBytes));
     }
     const count = (text: string, part: string): number => text.split(part).length - 1;
     expect(requests.map((sent) => count(sent, 'look after the inbox'))).toEqual([1, 1, 1, 1, 1]);

@@ -29,16 +29,16 @@ export async function promptContext(
   const loaded = await run.scope.context.load({ agent: name, sender: contactOf(run.turn), memory: access === 'cs' ? 'contact' : 'owner' });
   const context = fitContext({ ...loaded, part }, { contextWindow: facts.contextWindow, estimateTokens, agent: name, access });
   for (const { name: file, reason } of loaded.unusable) {
-    const message = `${ownerOf(file, access)} is not in the prompt: ${reason}`;
-    warn?.(run, { code: 'context_unreadable', message, subject: ownerOf(file, access) });
+    const message = `${nameOwner(file, access)} is not in the prompt: ${reason}`;
+    warn?.(run, { code: 'context_unreadable', message, subject: nameOwner(file, access) });
   }
   for (const { name: file, shownBytes, bytes } of context.cuts) {
     const why =
       bytes > limits.contextFileMaxBytes
         ? `a context file may have ${String(limits.contextFileMaxBytes)}`
         : 'together they may take a quarter of the model’s window';
-    const message = `${ownerOf(file, access)} has ${String(bytes)} bytes, and only the first ${String(shownBytes)} are in the prompt: ${why}.`;
-    warn?.(run, { code: 'context_cut', message, subject: ownerOf(file, access) });
+    const message = `${nameOwner(file, access)} has ${String(bytes)} bytes, and only the first ${String(shownBytes)} are in the prompt: ${why}.`;
+    warn?.(run, { code: 'context_cut', message, subject: nameOwner(file, access) });
   }
   if (context.skillsLeftOut > 0) {
     const message = `${String(context.skillsLeftOut)} skills are not named in the prompt: together they may take a quarter of the model’s window.`;
@@ -48,7 +48,7 @@ export async function promptContext(
 }
 
 /** Which of the two: the owner's own, or that of the contact of the turn. */
-function ownerOf(file: string, access: TurnAgent['access']): string {
+function nameOwner(file: string, access: TurnAgent['access']): string {
   return access === 'cs' && (file === 'MEMORY.md' || file === 'USER.md') ? `${file} of a contact` : file;
 }
 

@@ -43,7 +43,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     createdAt: now,
     updatedAt: now,
     // What a heartbeat is asked is the service's own instruction.
-    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : titleOf(turn.text),
+    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : toTitle(turn.text),
     messageCount: 0,
     summary: null,
     messages: [],
@@ -93,8 +93,8 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     attempts: attempt,
     usage: tally.usage,
     models: tally.models,
-    finishReason: finishReasonOf(outcome),
-    error: errorOf(outcome),
+    finishReason: toFinishReason(outcome),
+    error: toTurnError(outcome),
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
@@ -106,16 +106,16 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
 /** The title of a heartbeat: what the agent reported. */
 function heartbeatTitle({ messages }: Conversation): string {
   const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
-  return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);
+  return said === '' ? HEARTBEAT_TITLE : toTitle(`${HEARTBEAT_TITLE}: ${said}`);
 }
 
-function errorOf(outcome: TurnOutcome): TurnRecord['error'] {
+function toTurnError(outcome: TurnOutcome): TurnRecord['error'] {
   if (outcome.status !== 'failed') return null;
   const { code, message, retryable } = outcome;
   return { code, message, ...(retryable !== undefined && { retryable }) };
 }
 
-function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
+function toFinishReason(outcome: TurnOutcome): FinishReason | null {
   switch (outcome.status) {
     case 'done':
       return outcome.finishReason;
@@ -127,7 +127,7 @@ function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
 }
 
 /** The first line of the first message, shortened between words. */
-export function titleOf(text: string): string {
+export function toTitle(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
   if (line.length <= TITLE_MAX_CHARACTERS) return line;
@@ -188,7 +188,7 @@ const NO_KEY = 'the providers file has no usable key for it';
  * was lost, a worker that drains, a fault of the machine or of our own. The turn is then started again after its last
  * finished step.
  */
-export function outcomeOf(error: unknown, signal: AbortSignal, isOwners: boolean): TurnOutcome {
+export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean): TurnOutcome {
   if (error instanceof LeaseLost) throw error;
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) {
@@ -208,10 +208,10 @@ function stoppedOutcome(reason: unknown): TurnOutcome {
 
 /** The result of an open tool call after the turn ended so. */
 export function noteFor(outcome: TurnOutcome): string {
-  return `No result: ${whyOf(outcome)} before this call finished. It may have taken effect.`;
+  return `No result: ${describeEnd(outcome)} before this call finished. It may have taken effect.`;
 }
 
-function whyOf(outcome: TurnOutcome): string {
+function describeEnd(outcome: TurnOutcome): string {
   switch (outcome.status) {
     case 'done':
       return 'a person took the conversation over';

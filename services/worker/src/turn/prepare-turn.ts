@@ -19,7 +19,7 @@ import type { TurnRun } from '@concierge/turn';
 import { createCapabilities, type CapabilityFactories, type OpenedCapabilities } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
 import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
-import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
+import { SessionImages, buildUserMessage, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
@@ -172,7 +172,7 @@ export class TurnPreparation {
       model,
       system,
       tools,
-      imagesOf: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
+      imagesOf: async (messages) => (model.facts.images ? images.loadImages(messages) : new Map()),
       maxTurns,
       signal,
       writer,
@@ -228,7 +228,7 @@ function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
 
 export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
   const joined = turns.slice(1).map(({ turn }) => turn.turnId);
-  return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
+  return { kind: 'prompt', message: await buildUserMessage(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }
 
 export function logFacts({ turn, attempt }: TurnRun): { turnId: string; tenantId: string; attempt: number } {

@@ -1,7 +1,7 @@
 import type { Conversation } from '@concierge/agent';
 import type { Session, TurnRecord } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { endOf, type TurnEnd, type TurnRun } from '@concierge/turn';
+import { toEndEvent, type TurnEnd, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
@@ -51,7 +51,7 @@ export class TurnPublication {
     await this.#followUp(run, next, record);
     for (const one of [{ turn, record }, ...collected]) this.#options.metrics.ended(one.turn, one.record);
     this.#logEnd(run, record);
-    return { event: endOf(record), answered: answeredTogether(next, record.id) };
+    return { event: toEndEvent(record), answered: answeredTogether(next, record.id) };
   }
 
   /**
@@ -61,7 +61,7 @@ export class TurnPublication {
   async republishTurn(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#indexSession(run, session);
     await this.#followUp(run, session, record);
-    return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
+    return { event: toEndEvent(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
   /** A failure here fails the attempt: the next one finds the turn published and repeats this. */

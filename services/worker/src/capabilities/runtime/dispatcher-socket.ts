@@ -45,14 +45,14 @@ export class DispatcherSocket implements AsyncDisposable {
   }
 
   static async open(options: DispatcherSocketOptions): Promise<DispatcherSocket> {
-    const door = new DispatcherSocket(options);
+    const opened = new DispatcherSocket(options);
     try {
-      await door.#open();
+      await opened.#open();
     } catch (error) {
-      await door[Symbol.asyncDispose]();
+      await opened[Symbol.asyncDispose]();
       throw error;
     }
-    return door;
+    return opened;
   }
 
   /** Resolves when no client is connected any more and the folder is gone. */
