@@ -45,16 +45,11 @@ export class DeliveryPace {
   async pace(lane: OutboxLane, channel: string, rules: PaceRules): Promise<number> {
     const { tenantId } = lane;
     const binding = `${tenantId}/${channel}`;
+    const keys = [keyOf.pace(toMember(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix];
     const { conversationIntervalMs, conversationBurst, bindingPerSecond } = rules;
-    return z
-      .number()
-      .parse(
-        await scripts.pace.run(
-          this.#redis,
-          [keyOf.pace(toMember(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix],
-          [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
-        ),
-      );
+    const ofConversation = { intervalMs: conversationIntervalMs, burst: conversationBurst };
+    const ofBinding = { intervalMs: 1000 / bindingPerSecond, burst: bindingPerSecond };
+    return z.number().parse(await scripts.pace.run(this.#redis, keys, [JSON.stringify([ofConversation, ofBinding])]));
   }
 
   /** Pauses all sending through this binding for this long. */

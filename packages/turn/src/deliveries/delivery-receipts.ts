@@ -78,11 +78,9 @@ export class DeliveryReceipts {
     }
     if (await this.#noteOne(scope, { channel, messageId, receipt })) return;
     const key = earlyKey(scope, channel, messageId);
-    await keepEarly.run(
-      this.#options.redis,
-      [key, keyOf.earlyReceiptsOf(scope.tenantId)],
-      [JSON.stringify(toStoredReceipt(receipt)), EARLY_MAX, EARLY_SECONDS, EARLY_MESSAGES_MAX],
-    );
+    const kept = { receiptsMax: EARLY_MAX, keptSeconds: EARLY_SECONDS, messagesMax: EARLY_MESSAGES_MAX };
+    const given = JSON.stringify({ receipt: JSON.stringify(toStoredReceipt(receipt)), ...kept });
+    await keepEarly.run(this.#options.redis, [key, keyOf.earlyReceiptsOf(scope.tenantId)], [given]);
     // The sender may have looked for early receipts right before this one was kept.
     await this.#noteOne(scope, { channel, messageId, receipt });
   }

@@ -98,5 +98,5 @@ const script = new RedisScript(new URL('../lua/take.lua', import.meta.url));
  * it and prolongs the claim.
  */
 export async function takeTask(redis: Redis, task: string, { forMs, keeps = false }: { forMs: number; keeps?: boolean }): Promise<boolean> {
-  return (await script.run(redis, [queuePrefix, task], [forMs, keeps ? '1' : '0'])) === 1;
+  return (await script.run(redis, [queuePrefix, task], [JSON.stringify({ forMs, keeps })])) === 1;
 }
