@@ -11,12 +11,12 @@ type FailureSettings = NonNullable<TenantSettings['onFailure']>;
 
 /** Puts the reply of a turn that came from a channel into the outbox, once, however often this is called. */
 export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
-  const { chatApp, channel, turnId } = turn;
-  if (chatApp === undefined || !isMessagingChannel(channel)) return;
+  const { channelMessage, channel, turnId } = turn;
+  if (channelMessage === undefined || !isMessagingChannel(channel)) return;
   if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
   const text = lastReplyOf(session, turnId);
   if (text === '') return;
-  const { address, isGroup, messageRef } = chatApp;
+  const { address, isGroup, messageRef } = channelMessage;
   await scope.outbox.accept({
     kind: 'answer',
     channel,
@@ -34,9 +34,9 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
 };
 
 /** Delivers what a staff member wrote in a conversation to the conversation's channel. */
-export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
-  if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isMessagingChannel(channel)) return;
-  const { to, thread } = chatApp;
+export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, channelAddress }, record) => {
+  if (turn.origin !== 'person' || record.status !== 'done' || channelAddress === undefined || !isMessagingChannel(channel)) return;
+  const { to, thread } = channelAddress;
   const { turnId, text } = turn;
   await scope.outbox.accept({
     kind: 'person',
@@ -74,7 +74,7 @@ function joinReply(session: Session, turnId: string): string {
 export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
   return async (run, _session, record) => {
     const { scope, turn } = run;
-    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.chatApp === undefined) return;
+    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.channelMessage === undefined) return;
     const { onFailure = {}, handoff = {} } = await scope.settings();
     if (onFailure.action === 'silent') return;
     if (onFailure.action === 'handoff') {
@@ -105,8 +105,8 @@ async function notifyContact({ scope, turn }: TurnRun, kind: 'answer' | 'notice'
 }
 
 /** Where an answer would have gone, as the answer to that message. */
-function toRecipient({ channel, chatApp }: AcceptedTurn) {
-  if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
-  const { address, isGroup, messageRef } = chatApp;
+function toRecipient({ channel, channelMessage }: AcceptedTurn) {
+  if (channelMessage === undefined || !isMessagingChannel(channel)) return undefined;
+  const { address, isGroup, messageRef } = channelMessage;
   return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };
 }

@@ -83,7 +83,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       ...createSubagents({ turns, streams: turnStreams }),
       requestStaff,
     },
-    channels: { chatApps: openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
+    channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
     followUps: [answerFollowUp, failureFollowUp(requestStaff), deliverStaffMessage, emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,

@@ -56,7 +56,7 @@ function message(sender: string, text: string, facts: Partial<TurnInput> = {}): 
     dedupeId: `${sender}:${text}`,
     requestHash: text,
     keyId: null,
-    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
+    channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
     ...facts,
   };
 }
@@ -86,15 +86,15 @@ describe('a message from a channel', () => {
 
   it('of a group is answered there, in its topic, and names what is answered', async () => {
     model.when('who is there', [say('I am.')]);
-    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
-    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
+    const channelMessage = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
+    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { channelMessage }));
     await findDelivered(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
   });
 
   it('that an API has in the name of a channel is answered to the API alone', async () => {
     model.when('from an api', [say('Hello, API.')]);
-    const { chatApp: _, ...input } = message('5555', 'from an api', { origin: 'api' });
+    const { channelMessage: _, ...input } = message('5555', 'from an api', { origin: 'api' });
     const { turnId } = await turns.accept(scope, input);
     await eventually(async () => (await turns.find(scope, turnId))?.status === 'done');
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);

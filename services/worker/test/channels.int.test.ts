@@ -24,7 +24,7 @@ beforeEach(async () => {
   beforeAsking = async () => Promise.resolve();
   const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
   stage = await TurnStage.start({
-    channels: { chatApps: openChannels({ urls, log }) },
+    channels: openChannels({ urls, log }),
     tools: {
       attached: async () => {
         await beforeAsking();
@@ -49,11 +49,18 @@ function file(parts: Partial<ChannelMedia>): ChannelMedia {
 /** A message from a channel. */
 function message(
   media: readonly ChannelMedia[],
-  parts: Omit<Partial<AcceptedTurn>, 'chatApp'> & { chatApp?: Partial<ChannelMessage> } = {},
+  parts: Omit<Partial<AcceptedTurn>, 'channelMessage'> & { channelMessage?: Partial<ChannelMessage> } = {},
 ): Partial<AcceptedTurn> {
-  const { chatApp, ...turn } = parts;
-  const whole = { address: { to: '491', thread: null }, isGroup: false, messageRef: '12', media: [...media], replyTo: null, ...chatApp };
-  return { origin: 'webhook', agent: 'cs', authority: 'cs', channel: 'channel_c', sender: '491', text: '', ...turn, chatApp: whole };
+  const { channelMessage, ...turn } = parts;
+  const whole = {
+    address: { to: '491', thread: null },
+    isGroup: false,
+    messageRef: '12',
+    media: [...media],
+    replyTo: null,
+    ...channelMessage,
+  };
+  return { origin: 'webhook', agent: 'cs', authority: 'cs', channel: 'channel_c', sender: '491', text: '', ...turn, channelMessage: whole };
 }
 
 /** The last user message as the provider was sent it. */
@@ -189,7 +196,7 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', chatApp: { address: { to: '-100', thread: '7' }, isGroup: true } }));
+    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '-100', thread: '7' }, isGroup: true } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body)).toEqual([
       { chat_id: -100, message_thread_id: 7, action: 'typing' },
     ]);
@@ -202,8 +209,8 @@ describe('typing', () => {
     };
     const sessionId = stage.newSessionId();
     const facts = { channel: 'channel_a', collects: true, sessionId } as const;
-    stage.behind = [await stage.accept('t_second', message([], { ...facts, text: 'two', chatApp: { messageRef: 'wamid.2' } }))];
-    await stage.play([], message([], { ...facts, text: 'one', chatApp: { messageRef: 'wamid.1' } }));
+    stage.behind = [await stage.accept('t_second', message([], { ...facts, text: 'two', channelMessage: { messageRef: 'wamid.2' } }))];
+    await stage.play([], message([], { ...facts, text: 'one', channelMessage: { messageRef: 'wamid.1' } }));
     expect(isTyping()).toEqual(['wamid.2']);
   });
 
@@ -215,7 +222,7 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', chatApp: { address: { to: '492', thread: null } } }));
+    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '492', thread: null } } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id'])).toEqual([492]);
   });
 

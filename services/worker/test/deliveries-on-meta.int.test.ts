@@ -188,7 +188,7 @@ describe('on Messenger', () => {
     meta.personWrites('777');
     if (account === settings.instagramId) meta.personWritesOnInstagram('777');
     const sessionId = sessionIdOf('cs', 'channel_b', '777');
-    await stage.scope.sessions.publish({ ...emptySession(sessionId), chatApp: { to: '777', thread: null, account } });
+    await stage.scope.sessions.publish({ ...emptySession(sessionId), channelAddress: { to: '777', thread: null, account } });
     const text = 'word '.repeat(380).trim();
     const id = await stage.say(text, { channel: 'channel_b', to: '777', sessionId, inboundAt: new Date(stage.nowMs).toISOString() });
     await stage.deliver(id);

@@ -74,7 +74,7 @@ export class HandoffStage implements AsyncDisposable {
       dedupeId: `channel:channel_c:1:${messageRef}`,
       requestHash: createHash('sha256').update(messageRef).digest('hex'),
       keyId: null,
-      chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
+      channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
     };
     return (await this.#turns.accept(this.scope, input)).turnId;
   }

@@ -66,7 +66,7 @@ export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === undefined ? '' : HEARTBEAT_LINES[turn.heartbeat];
   const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
   const heldBack = turn.isHeldBack === true ? `\n${HELD_BACK}` : '';
-  const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
+  const group = turn.messages.some(({ channelMessage }) => channelMessage?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
   const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}${CONTEXT_END}`;
   const said = turn.messages
     .map((message) => toMessageText(message, { amongOthers: turn.messages.length > 1 }))

@@ -194,8 +194,8 @@ function fileNameOf(turnId: string, suffix: string): string {
   return `${turnId}${suffix}`;
 }
 
-function fileOf({ tenantId, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
-  const stored: StoredTurn = { ...turn, accountId: tenantId };
+function fileOf({ tenantId, channelMessage, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
+  const stored: StoredTurn = { ...turn, accountId: tenantId, ...(channelMessage !== undefined && { chatApp: channelMessage }) };
   return { name: fileNameOf(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
 }
 
@@ -203,6 +203,6 @@ function isTurnFile(name: string): boolean {
   return name.endsWith(turnSuffix) && isTurnId(name.slice(0, -turnSuffix.length));
 }
 
-function toAcceptedTurn({ accountId, ...turn }: StoredTurn): AcceptedTurn {
-  return { ...turn, tenantId: accountId };
+function toAcceptedTurn({ accountId, chatApp, ...turn }: StoredTurn): AcceptedTurn {
+  return { ...turn, tenantId: accountId, ...(chatApp !== undefined && { channelMessage: chatApp }) };
 }

@@ -97,9 +97,14 @@ export class HandoffNotifications {
   }
 
   async #notifyContact(scope: TenantScope, call: HandoffCall, { notice }: HandoffSettings): Promise<void> {
-    const { sessionId, channel, chatApp, agent, handoffId } = call;
-    if (notice === undefined || chatApp === null || !isMessagingChannel(channel)) return;
-    const recipient = { channel, to: chatApp.to, ...(chatApp.thread !== null && { thread: chatApp.thread }), sessionId };
+    const { sessionId, channel, channelAddress, agent, handoffId } = call;
+    if (notice === undefined || channelAddress === null || !isMessagingChannel(channel)) return;
+    const recipient = {
+      channel,
+      to: channelAddress.to,
+      ...(channelAddress.thread !== null && { thread: channelAddress.thread }),
+      sessionId,
+    };
     await scope.outbox.accept({ kind: 'notice', ...recipient, text: notice, agent, turnId: handoffId, callId: 'notice' });
   }
 

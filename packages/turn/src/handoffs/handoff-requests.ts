@@ -52,8 +52,8 @@ export class HandoffRequests {
     // The turn's own message is in no session yet.
     const lastWords = isOwn ? turn.text : readLastWords(session);
     const { agent, channel, sender } = isOwn ? turn : (session ?? turn);
-    const chatApp = (isOwn ? turn.chatApp?.address : undefined) ?? session?.chatApp ?? null;
-    const call = { agent, channel, sender, chatApp, lastWords, callsOwner: true };
+    const channelAddress = (isOwn ? turn.channelMessage?.address : undefined) ?? session?.channelAddress ?? null;
+    const call = { agent, channel, sender, channelAddress, lastWords, callsOwner: true };
     return this.#request(scope, { ...asked, call });
   }
 
@@ -64,8 +64,8 @@ export class HandoffRequests {
    */
   async take(scope: TenantScope, sessionId: string, wish: HandoffWish & { readonly notify: boolean }): Promise<Requested> {
     const session = await mustLoad(scope, sessionId);
-    const { agent, channel, sender, chatApp = null } = session;
-    const call = { agent, channel, sender, chatApp, lastWords: readLastWords(session), callsOwner: wish.notify };
+    const { agent, channel, sender, channelAddress = null } = session;
+    const call = { agent, channel, sender, channelAddress, lastWords: readLastWords(session), callsOwner: wish.notify };
     const requested = await this.#request(scope, { sessionId, ...wish, call });
     await this.#options.turns.cancelRunning(scope, sessionId);
     return requested;

@@ -30,9 +30,9 @@ export class ChannelSenders {
    */
   async findSender(
     scope: TenantScope,
-    { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>,
+    { channel, channelMessage }: Pick<AcceptedTurn, 'channel' | 'channelMessage'>,
   ): Promise<ChannelSender | undefined> {
-    if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
+    if (channelMessage === undefined || !isMessagingChannel(channel)) return undefined;
     const { urls, log } = this.#options;
     const binding = await openBinding(scope.channels, channel).catch((error: unknown) => {
       log.warn({ err: error, tenantId: scope.tenantId, channel }, 'the binding of a channel cannot be opened');
@@ -88,7 +88,7 @@ async function surfaceOfMessage(
 ): Promise<Surface> {
   const adapter = channelAdapters[channel];
   const isAsked = adapter.hasSurfacePerAccount?.(identifiers) === true;
-  const account = isAsked ? (await scope.sessions.load(sessionId))?.chatApp?.account : undefined;
+  const account = isAsked ? (await scope.sessions.load(sessionId))?.channelAddress?.account : undefined;
   return adapter.surface({ to, identifiers, account });
 }
 

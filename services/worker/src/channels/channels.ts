@@ -50,7 +50,7 @@ class ChannelTyping {
   /** Shows typing until the result is disposed or the turn is stopped. */
   show(run: TurnRun, turns: TurnsToAnswer): Disposable {
     const stop = new AbortController();
-    if (run.turn.chatApp !== undefined) {
+    if (run.turn.channelMessage !== undefined) {
       background(this.#keepTyping(run, turns, AbortSignal.any([run.signal, stop.signal])), this.#options.log);
     }
     return {
@@ -62,11 +62,12 @@ class ChannelTyping {
 
   /** A channel that shows typing as an answer to a message gets the newest message. */
   async #keepTyping({ scope, turn }: TurnRun, turns: TurnsToAnswer, signal: AbortSignal): Promise<void> {
-    const chatApp = turns.at(-1)?.chatApp;
+    const channelMessage = turns.at(-1)?.channelMessage;
     // A staff member has the conversation: the service does not announce what they write.
-    if (chatApp === undefined || (await scope.handoffs.isPaused(turn.sessionId))) return;
+    if (channelMessage === undefined || (await scope.handoffs.isPaused(turn.sessionId))) return;
     const sender = await this.#options.senders.findSender(scope, turn);
-    if (sender !== undefined) await keepTyping(sender, { ...toDestination(chatApp), inboundMessageId: chatApp.messageRef }, signal);
+    if (sender !== undefined)
+      await keepTyping(sender, { ...toDestination(channelMessage), inboundMessageId: channelMessage.messageRef }, signal);
   }
 }
 
@@ -130,7 +131,7 @@ class ChannelFiles {
    * @throws the reason of the turn's signal; the disk's error when a file cannot be kept
    */
   async fetchFiles(run: TurnRun, turns: readonly AcceptedTurn[]): Promise<ReadonlyMap<string, readonly MediaFile[]>> {
-    const wanted = turns.flatMap(({ turnId, chatApp }) => (chatApp?.media ?? []).map((media) => ({ turnId, media })));
+    const wanted = turns.flatMap(({ turnId, channelMessage }) => (channelMessage?.media ?? []).map((media) => ({ turnId, media })));
     if (wanted.length === 0) return new Map();
     const sender = await this.#options.senders.findSender(run.scope, run.turn);
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)]);

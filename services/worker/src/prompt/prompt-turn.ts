@@ -72,21 +72,21 @@ function toSaid({ turn: { turnId, text, attachments }, files = [] }: PromptTurn)
 function toUserMessages(turns: readonly PromptTurn[]): UserMessageInput[] {
   const messages: UserMessageInput[] = [];
   for (const { turn, files } of turns) {
-    const { chatApp } = turn;
+    const { channelMessage } = turn;
     const text = textWithPreface(turn);
     const before = messages.at(-1);
-    const isOfAlbum = chatApp?.albumId !== undefined && before?.chatApp?.albumId === chatApp.albumId;
-    if (isOfAlbum && before?.chatApp !== undefined) messages.splice(-1, 1, withPicture(before, { text, chatApp, files }));
-    else messages.push({ text, chatApp, files });
+    const isOfAlbum = channelMessage?.albumId !== undefined && before?.channelMessage?.albumId === channelMessage.albumId;
+    if (isOfAlbum && before?.channelMessage !== undefined) messages.splice(-1, 1, withPicture(before, { text, channelMessage, files }));
+    else messages.push({ text, channelMessage, files });
   }
   return messages;
 }
 
 function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMessageInput {
   const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
-  const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
+  const media = [...(album.channelMessage?.media ?? []), ...(picture.channelMessage?.media ?? [])];
   const files = album.files && picture.files && [...album.files, ...picture.files];
-  return { text, chatApp: album.chatApp && { ...album.chatApp, media }, files };
+  return { text, channelMessage: album.channelMessage && { ...album.channelMessage, media }, files };
 }
 
 /**

@@ -34,7 +34,7 @@ function runner(...replies: ConstructorParameters<typeof Script>): { runner: Tur
   return { runner: new TurnRunner({ modelFor: () => script, capabilityFactories: unconnected, metrics, log }), script };
 }
 
-const chatApp: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
+const channelMessage: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 
 let acceptedAtMs = Date.parse('2026-11-20T10:00:00Z');
 
@@ -57,7 +57,7 @@ async function accept(sessionId: string, text: string, facts: Partial<AcceptedTu
     requestHash: `hash of ${text}`,
     keyId: null,
     collects: true,
-    chatApp,
+    channelMessage,
     ...facts,
   };
   await scope.inbox.accept(turn, { isUnique: true });
@@ -118,7 +118,7 @@ describe('messages that wait behind the one that is answered', () => {
 
   it('are one message where the channel has made several of an album, and one beside a later message', async () => {
     const media = [{ kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null }] as const;
-    const picture = { chatApp: { ...chatApp, media: [...media], albumId: '131' } };
+    const picture = { channelMessage: { ...channelMessage, media: [...media], albumId: '131' } };
     const turns = await lane(
       { ...picture, text: 'our house' },
       { ...picture, text: '' },
@@ -149,8 +149,8 @@ describe('messages that wait behind the one that is answered', () => {
     const strangers: readonly Partial<AcceptedTurn>[] = [
       { collects: undefined },
       { sender: '492' },
-      { chatApp: { ...chatApp, address: { to: '491', thread: '7' } } },
-      { chatApp: undefined },
+      { channelMessage: { ...channelMessage, address: { to: '491', thread: '7' } } },
+      { channelMessage: undefined },
       { authority: 'admin' },
       { origin: 'person' },
     ];
@@ -179,7 +179,7 @@ describe('messages that wait behind the one that is answered', () => {
 
     const photo = { kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null } as const;
     const photos = (count: number): Partial<AcceptedTurn> => ({
-      chatApp: { ...chatApp, media: Array.from({ length: count }, () => photo) },
+      channelMessage: { ...channelMessage, media: Array.from({ length: count }, () => photo) },
     });
     const pictures = await lane(photos(6), photos(4), photos(1));
     await runner(say('ok')).runner.runTurn(buildRun(pictures));

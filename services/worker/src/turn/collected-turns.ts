@@ -85,10 +85,10 @@ function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
   return (['sender', 'agent', 'authority', 'origin'] as const).every((fact) => other[fact] === head[fact]) && isOfOneAddress(head, other);
 }
 
-function isOfOneAddress({ chatApp: one }: AcceptedTurn, { chatApp: other }: AcceptedTurn): boolean {
+function isOfOneAddress({ channelMessage: one }: AcceptedTurn, { channelMessage: other }: AcceptedTurn): boolean {
   return one?.address.to === other?.address.to && one?.address.thread === other?.address.thread;
 }
 
-function countMedia({ attachments, chatApp }: AcceptedTurn): number {
-  return attachments.length + (chatApp?.media.length ?? 0);
+function countMedia({ attachments, channelMessage }: AcceptedTurn): number {
+  return attachments.length + (channelMessage?.media.length ?? 0);
 }

@@ -59,14 +59,17 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
 export function endedSession(
   session: Session,
   conversation: Conversation,
-  { records, chatApp }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly chatApp: ChannelAddress | undefined },
+  {
+    records,
+    channelAddress,
+  }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly channelAddress: ChannelAddress | undefined },
 ): { next: Session; history: HistoryLine[] } {
   const turns = [...session.turns, ...records];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
   const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
   const next: Session = {
     ...session,
-    ...(chatApp !== undefined && { chatApp }),
+    ...(channelAddress !== undefined && { channelAddress }),
     title: records[0].origin === 'heartbeat' && session.turns.length === 0 ? heartbeatTitle(conversation) : session.title,
     revision: session.revision + 1,
     updatedAt: records[0].endedAt,

@@ -84,7 +84,7 @@ export class HandoffCommands {
 /** Whether the provider vouches that the settings' staff member wrote it in a private chat. */
 async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const notify = (await scope.settings()).handoff?.notify;
-  if (notify === undefined || turn.origin !== 'webhook' || turn.chatApp?.isGroup === true) return false;
+  if (notify === undefined || turn.origin !== 'webhook' || turn.channelMessage?.isGroup === true) return false;
   const channel = channelSynonyms[notify.channel];
   const to = recipientOf(channel, notify.to);
   if (turn.channel !== channel || to === undefined) return false;

@@ -21,7 +21,7 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   sessionId: sessionIdOf('cs', 'channel_c', '4242'),
-  chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+  channelMessage: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
 } satisfies Partial<AcceptedTurn>;
 
 type Call = readonly [name: string, input: object];

@@ -40,10 +40,8 @@ export interface ToolSources {
   attached?(run: TurnRun): Promise<readonly Tool[]>;
 }
 
-/** What turns need that came from a channel. */
-export interface ChannelParts {
-  /** Files and typing of channels; without it nothing is fetched or shown. */
-  readonly chatApps?: WorkerChannels;
+/** What turns need that came from a channel; without `fetchFiles` and `showTyping` nothing is fetched or shown. */
+export interface ChannelParts extends Partial<WorkerChannels> {
   /** Commands of staff that answer in the agent's place; without it every text is plain text. */
   readonly commands?: Pick<HandoffCommands, 'run'>;
 }
@@ -91,7 +89,7 @@ export class TurnPreparation {
     const { channels, warn, capabilityFactories } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
-    stack.use(channels?.chatApps?.showTyping(run, turns));
+    stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
     const model = this.#options.modelFor(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
@@ -127,7 +125,7 @@ export class TurnPreparation {
       return text;
     };
     const [head, ...collected] = turns;
-    const files = await this.#options.channels?.chatApps?.fetchFiles(run, turns);
+    const files = await this.#options.channels?.fetchFiles?.(run, turns);
     const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
     return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
   }

@@ -44,7 +44,7 @@ export class TurnPublication {
       record: toCollectedRecord(other, record),
     }));
     const records = [record, ...collected.map((other) => other.record)] as const;
-    const { next, history } = endedSession(session, conversation, { records, chatApp: turn.chatApp?.address });
+    const { next, history } = endedSession(session, conversation, { records, channelAddress: turn.channelMessage?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
     await this.#indexSession(run, next);

@@ -17,7 +17,7 @@ import { TurnRunner } from './turn-runner.ts';
 const log = createLog({ service: 'test', level: 'silent' });
 const operator = { kind: 'operator' } as const;
 const anna = { kind: 'key', keyId: 'anna' } as const;
-const chatApp = {
+const channelMessage = {
   address: { to: '4242', thread: null },
   isGroup: false,
   messageRef: '77',
@@ -30,11 +30,11 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   origin: 'webhook',
-  chatApp,
+  channelMessage,
   keyId: null,
   sessionId: sessionIdOf('cs', 'channel_c', '4242'),
 } as const;
-const owner = { ...bob, sender: '9001', chatApp: { ...chatApp, address: { to: '9001', thread: null } } };
+const owner = { ...bob, sender: '9001', channelMessage: { ...channelMessage, address: { to: '9001', thread: null } } };
 const ownerTurn = { ...owner, sessionId: sessionIdOf('cs', 'channel_c', '9001') };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -64,14 +64,14 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-function runner(model: ChosenModel = new Script(), chatApps?: WorkerChannels): TurnRunner {
+function runner(model: ChosenModel = new Script(), live?: WorkerChannels): TurnRunner {
   return new TurnRunner({
     modelFor: () => model,
     capabilityFactories: {
       ...unconnected,
       requestStaff: (run) => async (asked) => desk.ask(run.scope, run.turn, asked),
     },
-    channels: { ...(chatApps !== undefined && { chatApps }), commands: new HandoffCommands(desk) },
+    channels: { ...live, commands: new HandoffCommands(desk) },
     followUps: [deliverStaffMessage],
     metrics: new TurnMetrics(newMetrics('test'), () => 0),
     log,
@@ -122,13 +122,13 @@ describe('a turn of a conversation that a staff member has', () => {
   it('keeps the files that came with the message for later readers', async () => {
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     const upload = await scope.uploads.save({ name: 'receipt.png', type: 'image/png', bytes: Buffer.from('png') });
-    const chatApps: WorkerChannels = {
+    const live: WorkerChannels = {
       fetchFiles: async (_run, turns) => Promise.resolve(new Map(turns.map(({ turnId }) => [turnId, [{ upload }]]))),
       showTyping: () => {
         throw new Error('must not type');
       },
     };
-    await runner(new Script(), chatApps).runTurn(buildRun({ ...bob, text: 'here it is' }));
+    await runner(new Script(), live).runTurn(buildRun({ ...bob, text: 'here it is' }));
     expect((await saved(bob.sessionId)).messages).toMatchObject([{ text: 'here it is', attachments: [{ name: 'receipt.png' }] }]);
   });
 
@@ -136,7 +136,7 @@ describe('a turn of a conversation that a staff member has', () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     await hear('is anybody there?');
-    const run = buildRun({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const run = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     const end = await runner().runTurn(run);
     expect(end.event).toEqual({ type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } });
     await expect(runner().runTurn(run)).resolves.toEqual({ ...end, isRepeated: true });
@@ -150,7 +150,7 @@ describe('a turn of a conversation that a staff member has', () => {
 
   it('sends what a staff member wrote once when it was journaled by an attempt that died', async () => {
     await hear('hi');
-    const first = buildRun({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const first = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().runTurn(first);
     const { writer } = first;
     await scope.removeSession(bob.sessionId);
@@ -163,7 +163,7 @@ describe('a turn of a conversation that a staff member has', () => {
 
   it('leaves no message of a user behind when the staff member’s message is not sent', async () => {
     await hear('hi');
-    const run = buildRun({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const run = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().failTurn(run, 'turn_crashed');
     const session = await saved(bob.sessionId);
     expect(session.messages).toMatchObject([{ text: 'hi' }, { text: 'Hello.' }]);
@@ -175,7 +175,7 @@ describe('a turn of a conversation that a staff member has', () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     await hear('is anybody there?');
-    await runner().runTurn(buildRun({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' }));
+    await runner().runTurn(buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' }));
     await scope.handoffs.resume(bob.sessionId, operator);
     const model = new Script(say('Good morning.'));
     const session = await hear('and now?', model);
@@ -256,7 +256,7 @@ describe('a handoff that is asked for', () => {
       agent: 'cs',
       channel: 'channel_c',
       sender: '4242',
-      chatApp: null,
+      channelAddress: null,
       lastWords: 'hi',
       callsOwner: true,
     } as const;
@@ -288,7 +288,7 @@ describe('a handoff that is asked for', () => {
   });
 
   it('waits for its handoff by no clock but that of the process that looks', async () => {
-    const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
+    const call_ = { agent: 'cs', channel: 'web', sender: null, channelAddress: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     // As between the two files, by a process whose clock is years behind.
     await scope.handoffs.forget(bob.sessionId);
@@ -309,7 +309,7 @@ describe('a handoff that is asked for', () => {
 
   it('is not reported when it is over by then', async () => {
     await notifyOwner();
-    const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
+    const call_ = { agent: 'cs', channel: 'web', sender: null, channelAddress: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     await scope.handoffs.resume(bob.sessionId, operator);
     const calls = new HandoffNotifications({ turns: { accept: async () => Promise.reject(new Error('nothing to do')) }, log });
@@ -361,8 +361,8 @@ describe('a command on a channel', () => {
       'a sender of the same id on another channel',
       { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') },
     ],
-    ['a key holder with that name', { ...ownerTurn, origin: 'api', chatApp: undefined }],
-    ['the same sender in a group', { ...ownerTurn, chatApp: { ...chatApp, isGroup: true } }],
+    ['a key holder with that name', { ...ownerTurn, origin: 'api', channelMessage: undefined }],
+    ['the same sender in a group', { ...ownerTurn, channelMessage: { ...channelMessage, isGroup: true } }],
   ] as const)('is no more than text from %s', async (_who, turn) => {
     expect(await replyTo(`/resume ${code}`, turn)).toBe('The model was asked.');
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
