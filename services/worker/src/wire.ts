@@ -79,7 +79,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.listTools(run) },
     capabilityFactories: {
       runtime: create,
-      ...lendReading(outside, building),
+      ...createReading(outside, building),
       ...createSubagents({ turns, streams: turnStreams }),
       requestStaff,
     },
@@ -115,7 +115,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
 }
 
 /** Binds what reads for turns: web pages, the operator's own search, uploads. */
-function lendReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
+function createReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
   // One reader for all: its slots count every document that this process reads.
   const documents = new DocumentReader();
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
@@ -134,7 +134,7 @@ function startEvents({ eventSender: sender }: Outside, { core, registry, stack, 
   const onTried: EventMetrics['tried'] = (type, outcome) => {
     metrics.tried(type, outcome);
   };
-  const worker = new EventWorker({ redis, queue: events.queue, tenants, sender, onTried, log });
+  const worker = new EventWorker({ queue: events.queue, tenants, sender, onTried, log });
   stack.defer(async () => worker.stop(stack.graceLeftMs));
   worker.start();
 }
@@ -149,7 +149,6 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
   const pace = new DeliveryPace(redis);
   const deliverer = new Deliverer({ providers: config, pace, receipts, onReported, metrics: new DeliveryMetrics(registry), log });
   return new DeliveryWorker({
-    redis,
     queue: deliveries,
     tenants,
     concurrency,

@@ -163,7 +163,7 @@ export class DeliveryStage implements AsyncDisposable {
     const worker = (concurrency = 4): DeliveryWorker => {
       const deliverer = this.deliverer();
       const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-      const made = new DeliveryWorker({ redis: this.redis(), queue, tenants, concurrency, deliverNext, log, now });
+      const made = new DeliveryWorker({ queue, tenants, concurrency, deliverNext, log, now });
       made.start();
       this.clearing.defer(async () => made.stop(0));
       return made;

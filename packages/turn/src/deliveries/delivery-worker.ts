@@ -40,7 +40,6 @@ export type LaneStep = { readonly kind: 'again' } | { readonly kind: 'empty' } |
 export type DeliverNext = (scope: TenantScope, lane: string, signal: AbortSignal) => Promise<LaneStep>;
 
 export interface DeliveryWorkerOptions {
-  readonly redis: Redis;
   readonly queue: DueQueue;
   readonly tenants: Pick<Tenants, 'find'>;
   /** Conversations in which this worker sends at once. */
@@ -58,9 +57,9 @@ export class DeliveryWorker {
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
-    const { redis, queue, concurrency, log } = options;
+    const { queue, concurrency, log } = options;
     const handle = async (claim: DueClaim, signal: AbortSignal): Promise<number | null> => this.#deliver(claim, signal);
-    this.#worker = new DueWorker({ redis, queue, handle, concurrency, afterFailureMs: AFTER_FAILURE_MS, log });
+    this.#worker = new DueWorker({ queue, handle, concurrency, afterFailureMs: AFTER_FAILURE_MS, log });
   }
 
   start(): void {

@@ -1,8 +1,8 @@
-import type { Queue } from 'bullmq';
+import type { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log, type ScriptReply } from '@concierge/runtime';
-import { addJobs, keptForDashboards, openWakeupQueue, toPriority, wakeupOptions } from '../lanes/wakeup-queue.ts';
+import { addJobs, jobOptions, openWakeupQueue, openWakeupWorker, toPriority } from '../lanes/wakeup-queue.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 
 const scripts = {
@@ -16,7 +16,6 @@ const CLAIM_MS = 10_000;
 /** A wake-up that is this late was lost, or its worker died. */
 const LATE_MS = 3000;
 const LATE_AT_ONCE = 500;
-const jobOptions = wakeupOptions(keptForDashboards);
 /** A job id is used again, so it must be free when its job has ended. */
 const forgotten = { removeOnComplete: true, removeOnFail: true } as const;
 
@@ -36,7 +35,7 @@ export interface DueMember extends DueKey {
 }
 
 /** The payload of a wake-up job: the work itself stands in files. */
-export const DueJob = z.object({ tenantId: z.string(), name: z.string() });
+const DueJob = z.object({ tenantId: z.string(), name: z.string() });
 
 const Wakeup = z.tuple([z.string(), z.string(), z.number(), z.number()]);
 const AddReply = z.array(Wakeup);
@@ -73,7 +72,14 @@ export class DueQueue {
     const { redis, kind, log, wakes = true } = options;
     this.#options = options;
     this.kind = kind;
-    this.queues = wakes ? [openWakeupQueue(kind, { redis, kept: keptForDashboards, log })] : [];
+    this.queues = wakes ? [openWakeupQueue(kind, { redis, log })] : [];
+  }
+
+  /** Answers wake-ups, `concurrency` at once, once it runs; undefined where workers poll. The caller closes it. */
+  openWorker(concurrency: number, answer: (key: DueKey) => Promise<void>): Worker | undefined {
+    if (this.queues.length === 0) return undefined;
+    const { redis, log } = this.#options;
+    return openWakeupWorker(this.kind, { redis, concurrency, log, schema: DueJob, answer });
   }
 
   /**

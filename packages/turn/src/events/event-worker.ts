@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/tenant';
@@ -15,7 +14,6 @@ const ROUNDS = 20;
 const AGAIN_AFTER_MS = 30_000;
 
 export interface EventWorkerOptions {
-  readonly redis: Redis;
   readonly queue: EventQueue;
   readonly tenants: Tenants;
   readonly sender: EventSender;
@@ -40,9 +38,9 @@ export class EventWorker {
 
   constructor(options: EventWorkerOptions) {
     this.#options = options;
-    const { redis, queue, log, concurrency = ENDPOINTS_AT_ONCE } = options;
+    const { queue, log, concurrency = ENDPOINTS_AT_ONCE } = options;
     const handle = async (endpoint: DueClaim, signal: AbortSignal): Promise<number | null> => this.#sendDue(endpoint, signal);
-    this.#worker = new DueWorker({ redis, queue: queue.endpoints, handle, concurrency, afterFailureMs: AGAIN_AFTER_MS, log });
+    this.#worker = new DueWorker({ queue: queue.endpoints, handle, concurrency, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
   start(): void {

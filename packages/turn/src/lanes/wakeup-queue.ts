@@ -1,4 +1,4 @@
-import { Queue, Worker, type JobsOptions, type WorkerOptions } from 'bullmq';
+import { Queue, Worker, type JobsOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { limits } from '@concierge/contract';
@@ -6,19 +6,14 @@ import { duringActivity, type Log } from '@concierge/runtime';
 import { wakeupQueueName, type Lane, queuePrefix } from '../keys.ts';
 import type { Wakeup } from './lanes.ts';
 
-/** What BullMQ keeps of answered wake-ups. */
-type KeptWakeups = Required<Pick<WorkerOptions, 'removeOnComplete' | 'removeOnFail'>>;
-
-/** Enough for the dashboards. */
-export const keptForDashboards = {
+/** What BullMQ keeps of answered wake-ups: enough for the dashboards. */
+const kept = {
   removeOnComplete: { age: 3600, count: 1000 },
   removeOnFail: { age: 24 * 3600, count: 1000 },
-} as const satisfies KeptWakeups;
+} as const;
 
 /** A wake-up contains a few ids and is tried once; a reconciler sends another where it was lost. */
-export function wakeupOptions(kept: KeptWakeups): JobsOptions {
-  return { attempts: 1, sizeLimit: 1024, ...kept };
-}
+export const jobOptions: JobsOptions = { attempts: 1, sizeLimit: 1024, ...kept };
 
 /** BullMQ's largest priority is 2^21; all wake-ups carry one, since a job without one would go before all others. */
 const MAX_PRIORITY = 1000;
@@ -44,16 +39,15 @@ export async function addJobs<Payload>(queue: Queue, jobs: readonly Job<Payload>
 
 interface WakeupQueueOptions {
   readonly redis: Redis;
-  readonly kept: KeptWakeups;
   readonly log: Log;
 }
 
 /** The caller closes the queue. */
-export function openWakeupQueue(name: string, { redis, kept, log }: WakeupQueueOptions): Queue {
+export function openWakeupQueue(name: string, { redis, log }: WakeupQueueOptions): Queue {
   const queue = new Queue(name, {
     connection: redis,
     prefix: queuePrefix,
-    defaultJobOptions: wakeupOptions(kept),
+    defaultJobOptions: jobOptions,
     streams: { events: { maxLen: 100 } },
     skipWaitingForReady: true,
   });
@@ -76,7 +70,7 @@ interface WakeupWorkerOptions<Payload> extends WakeupQueueOptions {
  * wrong".
  */
 export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOptions<Payload>): Worker {
-  const { redis, kept, log, concurrency, schema, answer } = options;
+  const { redis, log, concurrency, schema, answer } = options;
   const worker = new Worker(
     name,
     // Exactly three parameters: BullMQ passes the signal only to such a function.
@@ -106,8 +100,6 @@ export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOpt
  */
 const WakeupJob = z.object({ tenantId: z.string(), sessionId: z.string(), turnId: z.string() });
 
-const jobOptions = wakeupOptions(keptForDashboards);
-
 function toJob({ tenantId, sessionId, turnId, at, backlog }: Wakeup): Job<z.infer<typeof WakeupJob>> {
   const opts = { ...jobOptions, jobId: `${turnId}.${String(at)}`, priority: toPriority(backlog) };
   return { name: 'turn', data: { tenantId, sessionId, turnId }, opts };
@@ -121,7 +113,7 @@ export class WakeupQueue {
   readonly queues: readonly Queue[];
 
   constructor(redis: Redis, log: Log) {
-    this.queues = depths.map((depth) => openWakeupQueue(wakeupQueueName(depth), { redis, kept: keptForDashboards, log }));
+    this.queues = depths.map((depth) => openWakeupQueue(wakeupQueueName(depth), { redis, log }));
   }
 
   /**
@@ -151,5 +143,5 @@ export interface AnswerOptions {
 
 /** Answers wake-ups of one depth, `concurrency` at once. */
 export function takeWakeups({ redis, depth, concurrency, log, answer }: AnswerOptions): Worker {
-  return openWakeupWorker(wakeupQueueName(depth), { redis, concurrency, log, kept: keptForDashboards, schema: WakeupJob, answer });
+  return openWakeupWorker(wakeupQueueName(depth), { redis, concurrency, log, schema: WakeupJob, answer });
 }

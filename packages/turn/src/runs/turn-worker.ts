@@ -58,7 +58,7 @@ interface RunningTurn {
 export class TurnWorker {
   readonly id: string;
   readonly #options: TurnWorkerOptions;
-  readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
+  readonly #attempts: Omit<AttemptOptions, 'worker'>;
   readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
   /** Lanes whose head must run alone and waits while another such head runs. */
@@ -75,7 +75,7 @@ export class TurnWorker {
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
     const { redis, log, queue, tenants, handlers, capacity } = options;
-    this.#attempts = { ...queue, redis, tenants, handlers, log, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
+    this.#attempts = { ...queue, redis, tenants, handlers, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
@@ -195,7 +195,8 @@ export class TurnWorker {
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, tenantId } = lease;
-      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
+      const worker = { turnsRunning: () => this.#running.size, onProgress, streamBytes: this.#streamBytes };
+      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, worker }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) {

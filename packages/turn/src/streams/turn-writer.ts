@@ -6,6 +6,7 @@ import type { Inbox } from '@concierge/tenant';
 import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from '../lanes/lanes.ts';
 import { replaySteps } from './replay-turn.ts';
 import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
+import type { StreamBytes } from './stream-bytes.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
@@ -30,29 +31,40 @@ interface Pending {
   delta: string | null;
 }
 
+/** What earlier attempts of the turn left. */
+export interface StreamPast {
+  readonly steps: readonly TurnStep[];
+  /** Steps that the journal beside the inbox file already has. */
+  readonly persisted: number;
+  /** The last public entry of the stream so far. */
+  readonly lastPublicId: string;
+  /** Calls that they started. */
+  readonly openCalls: ReadonlySet<string>;
+  /** The number of entries in the stream so far; null when not counted. */
+  readonly entries: number | null;
+}
+
+/** The worker that a turn runs in, as far as its writer needs it. */
+export interface WritingWorker {
+  /** The number of turns that run in this process now. */
+  turnsRunning(): number;
+  /** Called when a step is in the stream. */
+  onProgress(): void;
+  readonly streamBytes: Pick<StreamBytes, 'add'>;
+}
+
 export interface TurnWriterOptions {
   readonly lanes: Lanes;
   readonly lease: Lease;
   readonly inbox: Pick<Inbox, 'appendJournal'>;
-  /** Steps of earlier attempts that the journal beside the inbox file already has. */
-  readonly persisted: number;
-  readonly steps: readonly TurnStep[];
-  /** The last public entry of the stream so far. */
-  readonly lastPublicId: string;
-  /** Calls that earlier attempts started. */
-  readonly openCalls: ReadonlySet<string>;
-  /** The number of entries in the stream so far; null when not counted. */
-  readonly entriesBefore: number | null;
-  /** The attempt's signal: an attempt that will continue in another worker does not wait for a Redis without memory. */
-  readonly signal: AbortSignal;
+  readonly past: StreamPast;
+  /**
+   * Stops the attempt; the writer does when it loses the lease. An attempt that will continue in another worker does
+   * not wait for a Redis without memory.
+   */
+  readonly stop: AbortController;
+  readonly worker: WritingWorker;
   readonly log: Log;
-  /** The number of turns that run in this process now. */
-  readonly turnsRunning: () => number;
-  /** Called when a step is in the stream. */
-  onProgress(): void;
-  onLost(reason: LeaseLost): void;
-  /** Called with the number of characters written to the stream. */
-  onWritten(characters: number): void;
 }
 
 /**
@@ -80,11 +92,12 @@ export class TurnWriter {
 
   constructor(options: TurnWriterOptions) {
     this.#options = options;
-    this.#steps = [...options.steps];
-    this.#persisted = options.persisted;
-    this.#lastPublicId = options.lastPublicId;
-    this.#entries = options.entriesBefore;
-    this.#openCalls = new Set(options.openCalls);
+    const { past } = options;
+    this.#steps = [...past.steps];
+    this.#persisted = past.persisted;
+    this.#lastPublicId = past.lastPublicId;
+    this.#entries = past.entries;
+    this.#openCalls = new Set(past.openCalls);
   }
 
   /** Emits an event to the turn's readers. Text is coalesced; everything else goes out with the next write. */
@@ -180,7 +193,7 @@ export class TurnWriter {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#writing !== undefined) return;
-    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.turnsRunning()) - performance.now());
+    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.worker.turnsRunning()) - performance.now());
     this.#timer = setTimeout(() => {
       this.flush().catch((error: unknown) => {
         if (!(error instanceof LeaseLost))
@@ -199,7 +212,7 @@ export class TurnWriter {
     this.#lastWriteAt = performance.now();
     if (answer.kind !== 'written') throw this.#loseLease();
     this.#entries = answer.entries;
-    if (progress) this.#options.onProgress();
+    if (progress) this.#options.worker.onProgress();
   }
 
   async #append(pending: readonly Pending[], progress: boolean): Promise<Appended> {
@@ -210,7 +223,11 @@ export class TurnWriter {
       this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }),
     );
     if (appended.kind !== 'written') return appended;
-    this.#options.onWritten(entries.reduce((characters, { json }) => characters + json.length, 0));
+    const { lease, worker } = this.#options;
+    worker.streamBytes.add(
+      lease.tenantId,
+      entries.reduce((characters, { json }) => characters + json.length, 0),
+    );
     this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
     return appended;
   }
@@ -231,7 +248,7 @@ export class TurnWriter {
   }
 
   #goesOnElsewhere(): boolean {
-    const { reason }: { readonly reason: unknown } = this.#options.signal;
+    const { reason }: { readonly reason: unknown } = this.#options.stop.signal;
     return reason instanceof LeaseLost || reason instanceof WorkerDraining;
   }
 
@@ -270,7 +287,7 @@ export class TurnWriter {
 
   #loseLease(cause?: unknown): LeaseLost {
     this.#lost ??= new LeaseLost(cause === undefined ? 'another worker has this session now' : 'the stream cannot be written', { cause });
-    this.#options.onLost(this.#lost);
+    this.#options.stop.abort(this.#lost);
     return this.#lost;
   }
 }

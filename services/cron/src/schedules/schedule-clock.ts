@@ -37,7 +37,7 @@ export class ScheduleClock extends Reconciler {
     // Schedules have times of day: replicas poll for them, by their own clock.
     this.#due = new DueQueue({ redis, kind: 'schedules', wakes: false, clock: now, claimMs: CLAIM_MS, log });
     const handle = async (claim: DueClaim): Promise<number | null> => this.#reconcile(claim);
-    this.#worker = new DueWorker({ redis, queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
+    this.#worker = new DueWorker({ queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
   override start(): void {
