@@ -89,7 +89,7 @@ export async function forgetTenant(redis: Redis, tenantId: string): Promise<void
     const own = [...keys.filter((key) => isTenantKey(key, tenantId)), ...(await findTurnKeys(redis, keys, tenantId))];
     if (own.length > 0) await redis.unlink(...own);
   }
-  for (const dueWork of [keyOf.due, keyOf.heldBack, ...['schedules', 'events', 'deliveries'].flatMap(listDueSets)]) {
+  for (const dueWork of [keyOf.due, keyOf.debounced, ...['schedules', 'events', 'deliveries'].flatMap(listDueSets)]) {
     for await (const page of redis.zscanStream(dueWork, { match: `${tenantId}/*`, count: KEYS_AT_ONCE })) {
       // Members and their scores in turns; no score has a slash.
       const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${tenantId}/`)) : [];

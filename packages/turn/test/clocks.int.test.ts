@@ -65,7 +65,7 @@ describe('when the clock of Redis is set', () => {
    */
   async function setBack(byMs: number): Promise<void> {
     await redis.hincrby(`${queuePrefix}:clock`, 'last', byMs);
-    await redis.hincrby(keyOf.held(lane), 'until', byMs);
+    await redis.hincrby(keyOf.lease(lane), 'until', byMs);
     await redis.zincrby(keyOf.due, byMs, 'acme/s1');
   }
 

@@ -256,7 +256,7 @@ describe('what a crash leaves', () => {
     const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
     await begun.opened;
     const redis = rig.server.client();
-    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId }), 'until', 0);
+    await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId }), 'until', 0);
     await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
     await rig.reconciler.reconcile();
     const sse = await rig.read(scope, turnId);

@@ -247,7 +247,7 @@ export class TurnAcceptance {
     const unknown = (cause?: unknown): AppError =>
       new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
     const [agent, { isReady }] = await Promise.all([
-      redis.hget(keyOf.held({ tenantId: scope.tenantId, sessionId }), 'agent'),
+      redis.hget(keyOf.lease({ tenantId: scope.tenantId, sessionId }), 'agent'),
       lanes.readiness(),
     ]).catch((error: unknown) => {
       throw unknown(error);

@@ -36,7 +36,7 @@ export interface Wakeup extends Lane {
   readonly backlog: number;
   readonly at: number;
   /**
-   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see admit.lua).
+   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see lanes.lua).
    */
   readonly depth: number;
 }

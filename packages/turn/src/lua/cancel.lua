@@ -3,9 +3,7 @@
 -- ARGV  1 as JSON: turnId; firstWaitMs: of the reconciler
 -- Returns a list of {account id, wake}
 -- Atomic because the turn may end meanwhile.
-#include "admit.lua"
-#include "debounced.lua"
-#include "ready.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local turn = prefix .. ':turn:' .. given.turnId
 local known = redis.call('HMGET', turn, 'state', 'account', 'session')

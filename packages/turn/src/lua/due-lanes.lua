@@ -3,9 +3,7 @@
 -- ARGV  1 as JSON: limit: lanes at most; firstWaitMs: of the reconciler
 -- Returns {a list of {account id, wake}, ms until the next one is due, or -1 when none is debounced}
 -- Atomic because every gateway and the reconciler ask at once, and a message may move the due time meanwhile.
-#include "admit.lua"
-#include "debounced.lua"
-#include "ready.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local debounced = prefix .. ':debounced'
 -- A Redis that is not ready runs nothing yet.

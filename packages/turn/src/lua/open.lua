@@ -4,8 +4,7 @@
 --       firstWaitMs: of the reconciler
 -- Returns a list of {account id, wake}; an empty one, too, when Redis has been started again since
 -- Atomic because an acceptance in between must either be in a lane that is opened here, or see the `ready` flag.
-#include "admit.lua"
-#include "ready.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local now = now_ms(prefix)
 local run = run_id()

@@ -6,9 +6,7 @@
 -- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken,
 --        else 0, wakeups}
 -- Atomic because turns come and go meanwhile. A head that another worker runs stays where it is.
-#include "admit.lua"
-#include "debounced.lua"
-#include "ready.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session

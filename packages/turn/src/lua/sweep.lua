@@ -3,7 +3,7 @@
 -- ARGV  1 as JSON: limit: lanes at most; firstWaitMs: of the reconciler
 -- Returns a list of {account id, wake}
 -- Atomic because a lease may be taken while we look.
-#include "admit.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local due = prefix .. ':due'
 local now = now_ms(prefix)
