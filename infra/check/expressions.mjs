@@ -4,7 +4,8 @@ import { parseSync } from '@swc/core';
 import { checkSync } from 'recheck';
 
 /*
- * An expression that is bounded some other way has a line comment with the reason, on its line or right above it, that begins with
+ * An expression that is bounded some other way has a line comment with the reason, on its line or right above it, that
+ * begins with
  * `bounded-expression:`, as in "bounded-expression: of 255 characters, which the schema sees to".
  * One that is built at run time cannot be looked at and always needs one.
  */

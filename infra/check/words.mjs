@@ -1,4 +1,5 @@
-// `node infra/check/words.mjs`: fails on words that docs/glossary.md replaced, in code, comments, documents and names.
+// `node infra/check/words.mjs`: fails on words that docs/glossary.md replaced, in code, comments, documents and names,
+// and on comments wider than a reader's window.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -23,34 +24,13 @@ const prose = {
   hindrance: 'blocked reason',
 };
 
-/** Identifiers, as they were spelled. */
-const identifiers = {
-  accountId: 'tenantId',
-  AppChannel: 'MessagingChannel',
-  AttachedTools: 'McpTools',
-  Doorbells: 'WakeupQueue',
-  Happening: 'WebhookEventInput',
-  HandoffCalls: 'HandoffNotifications',
-  HandoffDesk: 'HandoffRequests',
-  HandoffWatch: 'HandoffReconciler',
-  HeldFolder: 'FolderHandle',
-  LookPolicy: 'StatCachePolicy',
-  MentionedPlaces: 'UrlAllowlist',
-  OutgoingEvents: 'WebhookEvents',
-  OwnTool: 'BuiltInTool',
-  PlainBindings: 'CredentialDropFiles',
-  Ripener: 'DebounceTimer',
-  Sweeper: 'TurnReconciler',
-  ToolBox: 'TurnTools',
-  ToolSet: 'ToolRegistry',
-  TurnTally: 'TurnUsage',
-  TurnVoice: 'TurnOutput',
-  breakOff: 'closeOpenCalls',
-  holdMs: 'debounceMs',
-  makeRoom: 'compact',
-  ripeIn: 'dueInMs',
-  sendPersonsWords: 'deliverStaffMessage',
-};
+/**
+ * Identifiers: the linter keeps them out of code (`id-denylist` in .oxlintrc.json), this check out of comments,
+ * documents and Lua.
+ */
+const denied = JSON.parse(readFileSync(new URL('../../.oxlintrc.json', import.meta.url), 'utf8')).rules['id-denylist'].slice(1);
+/** Denied but in a few files, which the linter cannot tell from others by a name alone. */
+const identifiers = { accountId: 'tenantId', ...Object.fromEntries(denied.map((word) => [word, 'see docs/glossary.md'])) };
 
 /** Where an old word is the subject, is stored, or is not ours. */
 const exempt = [
@@ -78,6 +58,10 @@ const rules = [
   ...Object.entries(identifiers).map(([word, instead]) => ({ word, instead, pattern: new RegExp(`\\b${word}\\b`, 'gu') })),
 ];
 
+const COLUMNS_MAX = 120;
+/** But for directives to the linter, which are one line by their grammar. */
+const comment = /^\s*(?:\/\/(?! eslint-disable)|\/?\*|--)/u;
+
 /** One line for each place, as `file:line: …`. */
 export function findOldWords(file, text) {
   if (exempt.some((pattern) => pattern.test(file))) return [];
@@ -93,6 +77,15 @@ export function findOldWords(file, text) {
   );
 }
 
+/** Comments of more columns than the limit, one line for each: the formatter leaves comments as they are. */
+export function findWideComments(file, text) {
+  if (!/\.(?:tsx?|[cm]js|lua)$/u.test(file)) return [];
+  return text.split('\n').flatMap((line, at) => {
+    const columns = [...line].length;
+    return columns > COLUMNS_MAX && comment.test(line) ? [`${file}:${at + 1}: a comment of ${columns} columns`] : [];
+  });
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const files = execFileSync('git', ['ls-files', '-z', '*.ts', '*.tsx', '*.mjs', '*.cjs', '*.lua', '*.md', '*.yml', '*.sh'], {
     encoding: 'utf8',
@@ -100,7 +93,10 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const found = files
     .split('\0')
     .filter((file) => file !== '')
-    .flatMap((file) => [...findOldWords(file, file), ...findOldWords(file, readFileSync(file, 'utf8'))]);
+    .flatMap((file) => {
+      const text = readFileSync(file, 'utf8');
+      return [...findOldWords(file, file), ...findOldWords(file, text), ...findWideComments(file, text)];
+    });
   for (const line of found) process.stdout.write(`${line}\n`);
   process.exitCode = found.length === 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findOldWords } from './words.mjs';
+import { findOldWords, findWideComments } from './words.mjs';
 
 describe('the check for words that were replaced', () => {
   it.each([
@@ -16,5 +16,18 @@ describe('the check for words that were replaced', () => {
     expect(findOldWords('packages/tenant/src/keys/keys.ts', 'record.accountId')).toEqual([]);
     expect(findOldWords('docs/glossary.md', 'doorbell')).toEqual([]);
     expect(findOldWords('a.ts', 'const plaid = exchange(stripe);')).toEqual([]);
+  });
+});
+
+describe('the check for wide comments', () => {
+  it('finds a comment over 120 columns, counted in characters', () => {
+    const wide = `  // ${'ä'.repeat(120)}`;
+    expect(findWideComments('a.ts', `const a = 1;\n${wide}\n`)).toEqual(['a.ts:2: a comment of 125 columns']);
+    expect(findWideComments('a.lua', `-- ${'x'.repeat(118)}`)).toHaveLength(1);
+  });
+
+  it('leaves code, documents and comments of 120 columns alone', () => {
+    expect(findWideComments('a.ts', ` * ${'ä'.repeat(117)}\nconst text = '${'x'.repeat(200)}';`)).toEqual([]);
+    expect(findWideComments('a.md', `* ${'x'.repeat(200)}`)).toEqual([]);
   });
 });

@@ -71,7 +71,7 @@ export {
   deliveryStates,
   receiptStates,
 } from './channels/delivery.ts';
-export { Duration, durationMs } from './values/duration.ts';
+export { DAY_MS, Duration, durationMs, HOUR_MS, MINUTE_MS, SECOND_MS } from './values/duration.ts';
 export { errorCodeNames, errorCodes, type ErrorCode } from './errors/error-code.ts';
 export {
   EventEndpoint,

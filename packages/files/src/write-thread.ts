@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { createFiles, replaceFile, type CreatedFiles } from './atomic-file.ts';
 import { FolderSync } from './folder-sync.ts';
 
-/* The body of a worker thread: writes files for `FileWriter`, any number at once, and reports the outcomes, many in one message. */
+/* The body of a worker thread: writes files for `FileWriter`, any number at once; reports many outcomes at a time. */
 
 /** New files that must not take another's place, otherwise one that may. */
 export interface WriteOrder {

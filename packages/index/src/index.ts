@@ -1,4 +1,4 @@
-export { decodeCursor, encodeCursor, type Position } from './cursor.ts';
+export { CursorPages, type Page } from './cursor.ts';
 export { SqliteBackend } from './database/sqlite-backend.ts';
 export type { IndexStore } from './index-store.ts';
 export { removedSessionOf } from './lists/usage.ts';
@@ -11,4 +11,4 @@ export { embeddedText, withoutSpeakers, type Passage } from './passages/passage.
 export type { PassageChanges } from './passages/upsert-passages.ts';
 export { readQuestion, termFor, weightOf, type QuestionTerm } from './passages/question.ts';
 export { TenantIndex } from './tenant-index.ts';
-export type { DriftReport, IndexedTurn, IndexSource, Page, SessionPut, SourceSession, TableDrift, TurnsQuery } from './types.ts';
+export type { DriftReport, IndexedTurn, IndexSource, SessionPut, SourceSession, TableDrift, TurnsQuery } from './types.ts';

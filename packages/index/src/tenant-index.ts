@@ -6,7 +6,8 @@ import { SessionUpserts } from './lists/upsert-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { removeSession } from './lists/remove-session.ts';
 import { replaceSkills } from './lists/skills.ts';
-import type { IndexedTurn, Page, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
+import type { Page } from './cursor.ts';
+import type { IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
 
 export interface TenantIndexOptions {
   readonly tenantId: string;

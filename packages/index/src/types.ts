@@ -45,12 +45,6 @@ export interface DriftReport {
   readonly skills: TableDrift;
 }
 
-export interface Page<Item> {
-  readonly items: Item[];
-  /** Opaque; null on the last page. */
-  readonly nextCursor: string | null;
-}
-
 export interface SessionsQuery {
   readonly limit: number;
   readonly agent?: string | undefined;

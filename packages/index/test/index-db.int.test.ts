@@ -4,7 +4,7 @@ import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierg
 import { removedSessionOf } from '../src/lists/usage.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/index-store.ts';
-import type { Page } from '../src/types.ts';
+import type { Page } from '../src/cursor.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);

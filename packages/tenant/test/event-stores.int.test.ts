@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '@concierge/contract';
 import { readdir, readFile, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -5,9 +6,6 @@ import { FolderSync } from '@concierge/files';
 import { TenantEvents, type WebhookEventInput } from '../src/events/tenant-events.ts';
 import { TenantSecrets } from '../src/tenant-secrets.ts';
 import { silentLog, temporaryFolder, type Folder } from './support.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 let folder: Folder;
 let nowMs: number;

@@ -1,6 +1,6 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { limits, type DeliveryStep } from '@concierge/contract';
+import { DAY_MS, limits, type DeliveryStep } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -18,7 +18,6 @@ const outbound: NewOutbound = {
   callId: 'c1',
 };
 const operator = { kind: 'operator' } as const;
-const dayMs = 24 * 3_600_000;
 
 let fixture: TestTenants;
 let folder: string;
@@ -184,7 +183,7 @@ describe('a message that has ended', () => {
       result('refused', { part: 1, problem: { code: '400', message: 'No.' } }),
     ]);
     await outbox.end(await get(id));
-    nowMs += dayMs;
+    nowMs += DAY_MS;
     const asked = await Promise.allSettled([another(), another(), another()].map(async (one) => one.redrive(id, operator)));
     expect(asked.some(({ status }) => status === 'fulfilled')).toBe(true);
     const delivery = await get(id);
@@ -236,11 +235,11 @@ describe('a message that has ended', () => {
     const refused = await accept({ callId: 'c2' });
     await outbox.record(refused, [parts('Hello'), result('refused', { problem: { code: '400', message: 'No.' } })]);
     await outbox.end(await get(refused));
-    nowMs += (limits.outboxKeptDays - 1) * dayMs;
+    nowMs += (limits.outboxKeptDays - 1) * DAY_MS;
     await outbox.forget();
     expect((await get(id)).state).toBe('sent');
     expect((await get(refused)).state).toBe('failed');
-    nowMs += 2 * dayMs;
+    nowMs += 2 * DAY_MS;
     await outbox.forget();
     expect(await outbox.delivery(id)).toBeUndefined();
     expect(await outbox.delivery(refused)).toBeUndefined();

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { decodeCursor, encodeCursor, type IndexedTurn, type Page, type Position, type TurnsQuery } from '@concierge/index';
+import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
 import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { TurnAcceptance, type AcceptOptions } from './lanes/accept.ts';
@@ -57,17 +57,13 @@ export class Turns extends TurnAcceptance {
   async list(scope: TenantScope, query: TurnsQuery): Promise<Page<TurnView>> {
     const wantsLive = query.status === undefined || isLive(query.status);
     const wantsEnded = query.status === undefined || !isLive(query.status);
-    const after = query.cursor === undefined ? null : decodeCursor('turns', query.cursor);
+    const after = pages.readCursor(query.cursor);
     const live = wantsLive ? await this.#live(scope) : [];
     const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
     // A turn that ends meanwhile may be in both: the record is newer.
     const seen = new Set(ended.items.map(({ id }) => id));
-    const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && isBehind(turn, after));
-    const all = [...fitting, ...ended.items].toSorted(newestFirst);
-    const items = all.slice(0, query.limit);
-    const last = items.at(-1);
-    const more = all.length > query.limit || ended.nextCursor !== null;
-    return { items, nextCursor: more && last !== undefined ? encodeCursor('turns', toPosition(last)) : null };
+    const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && pages.isBehind(turn, after));
+    return pages.cutPage([...fitting, ...ended.items], { limit: query.limit, hasMore: ended.nextCursor !== null });
   }
 
   /** @throws AppError `not_found` */
@@ -140,22 +136,10 @@ export class Turns extends TurnAcceptance {
   }
 }
 
+const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs: Date.parse(acceptedAt), id }));
+
 function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
-}
-
-function toPosition(turn: TurnView): Position {
-  return { atMs: Date.parse(turn.acceptedAt), id: turn.id };
-}
-
-function newestFirst(left: TurnView, right: TurnView): number {
-  return Date.parse(right.acceptedAt) - Date.parse(left.acceptedAt) || (left.id < right.id ? 1 : -1);
-}
-
-function isBehind(turn: TurnView, after: Position | null): boolean {
-  if (after === null) return true;
-  const { atMs, id } = toPosition(turn);
-  return atMs < after.atMs || (atMs === after.atMs && id < after.id);
 }
 
 function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {

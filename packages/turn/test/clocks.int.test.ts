@@ -1,3 +1,4 @@
+import { HOUR_MS } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
@@ -9,7 +10,6 @@ import { input, log, parse, Rig } from './rig.ts';
 // A lease is waited for.
 jest.setTimeout(40_000);
 
-const HOUR_MS = 3_600_000;
 const lane = { tenantId: 'acme', sessionId: 's1' };
 
 describe('the clock of a machine', () => {

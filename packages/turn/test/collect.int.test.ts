@@ -1,3 +1,4 @@
+import { HOUR_MS } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connectRedis, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
@@ -9,7 +10,6 @@ import { input, log, Rig } from './rig.ts';
 jest.setTimeout(40_000);
 
 /** Longer than any test: a later message or another process ends the debounce. */
-const HOUR_MS = 3_600_000;
 const SOON_MS = 100;
 
 let rig: Rig;

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { connectRedis } from '@concierge/runtime';
@@ -6,7 +7,6 @@ import type { DueHandler } from '../src/due/due-worker.ts';
 import { DueQueue, DueWorker, keyOf, queuePrefix } from '../src/index.ts';
 import { log } from './rig.ts';
 
-const HOUR_MS = 3_600_000;
 const ann = { tenantId: 'acme', name: 'ann' };
 const bob = { tenantId: 'acme', name: 'bob' };
 

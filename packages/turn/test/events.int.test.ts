@@ -1,13 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { limits, type EventEndpointWithSecret } from '@concierge/contract';
+import { HOUR_MS, limits, type EventEndpointWithSecret } from '@concierge/contract';
 import { eventually, type ReceivedWebhook, type WebhookReceiver } from '@concierge/testing';
 import { Webhook } from 'standardwebhooks';
 import { EventRig, turnEnded } from './event-rig.ts';
 
 jest.setTimeout(120_000);
-
-const HOUR_MS = 3_600_000;
 
 let rig: EventRig;
 let receiver: WebhookReceiver;

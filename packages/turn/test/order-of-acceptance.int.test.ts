@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { AppError } from '@concierge/contract';
+import { HOUR_MS, AppError } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { sessionIdOf, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
@@ -9,8 +9,6 @@ import { input, Rig } from './rig.ts';
 
 // Redis goes and comes back; a frozen one is given up after a second and a half.
 jest.setTimeout(40_000);
-
-const HOUR_MS = 3_600_000;
 
 let rig: Rig;
 let scope: TenantScope;

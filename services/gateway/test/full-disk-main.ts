@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { eventually } from '@concierge/testing';
 import { TestGateway } from './test-gateway.ts';
 
-/* A gateway whose data folder, the first argument, is on a small file system. Prints what it answers while that is full, and afterwards. */
+// A gateway whose data folder, the first argument, is on a small file system. Prints what it answers while it is full
+// and afterwards.
 
 const [, , dataDir = ''] = process.argv;
 

@@ -43,8 +43,8 @@ function hostName(request: IncomingMessage): string {
 }
 
 /**
- * Without an operators' token the gateway answers its ops pages on loopback only, and a forwarded request always comes from
- * there: so the console itself must ask where it came from.
+ * Without an operators' token the gateway answers its ops pages on loopback only, and a forwarded request always comes
+ * from there: so the console itself must ask where it came from.
  * @throws AppError not_found when the request may not be forwarded
  */
 function guardOps(request: IncomingMessage, opsTokenIsSet: boolean): void {

@@ -9,7 +9,9 @@ import { sendProblem } from './send-problem.ts';
 const CONNECT_TIMEOUT_MS = 5000;
 /** A single JSON reply says nothing until its turn has ended. */
 const FIRST_BYTE_TIMEOUT_MS = limits.turnTimeoutMs + 60_000;
-/** Event streams carry a comment at every heartbeat; silence several times as long means that the other side is gone. */
+/**
+ * Event streams carry a comment at every heartbeat; silence several times as long means that the other side is gone.
+ */
 const SILENCE_TIMEOUT_MS = limits.sseHeartbeatMs * 4;
 const RETRY_AFTER_SECONDS = 2;
 
@@ -32,7 +34,10 @@ function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name) && !named.includes(name)));
 }
 
-/** Headers for the gateway: end-to-end ones as they came, and who really asked. The library's `xfwd` keeps what a client claims. */
+/**
+ * Headers for the gateway: end-to-end ones as they came, and who really asked. The library's `xfwd` keeps what a client
+ * claims.
+ */
 function requestHeaders(request: IncomingMessage, gateway: URL): IncomingHttpHeaders {
   const { expect: _answeredHere, ...headers } = endToEnd(request.headers);
   const before = request.headers['x-forwarded-for'];
@@ -49,8 +54,9 @@ function requestHeaders(request: IncomingMessage, gateway: URL): IncomingHttpHea
 }
 
 /**
- * Passes requests on to the gateway and its answers back, byte by byte as they come. A browser that goes away ends its request
- * at the gateway too. Closing is `stop`: event streams are cut (their readers resume), everything else may finish.
+ * Passes requests on to the gateway and its answers back, byte by byte as they come. A browser that goes away ends its
+ * request at the gateway too. Closing is `stop`: event streams are cut (their readers resume), everything else may
+ * finish.
  */
 export class GatewayProxy {
   readonly #gateway: URL;
@@ -64,7 +70,8 @@ export class GatewayProxy {
     this.#log = log;
     this.#proxy = createProxyMiddleware<Request, Response, NextFunction>({
       target: gatewayUrl.origin,
-      // A connection for each request: a console's traffic is small, and a connection that is not kept cannot close under a request.
+      // A connection for each request: a console's traffic is small, and a connection that is not kept cannot close
+      // under a request.
       agent: false,
       // The library passes hop-by-hop headers on, and sends the head of an answer only with its first byte.
       selfHandleResponse: true,

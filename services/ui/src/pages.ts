@@ -5,7 +5,10 @@ import { AppError } from '@concierge/contract';
 import type { RequestHandler } from 'express';
 import serveStatic from 'express-static-gzip';
 
-/** Nothing but our own files runs, is shown or is asked; pictures may also be previews of what is about to be sent (`blob:`). */
+/**
+ * Nothing but our own files runs, is shown or is asked; pictures may also be previews of what is about to be sent
+ * (`blob:`).
+ */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,8 +41,8 @@ function setHeaders(response: ServerResponse, path: string, { size, ctimeMs }: S
   response.setHeaders(pageHeaders);
   // Names under assets/ carry a hash of what they hold.
   response.setHeader('cache-control', path.startsWith(`assets${sep}`) ? 'public, max-age=31536000, immutable' : 'no-cache');
-  // An encoded form is other bytes, hence another strong tag. Not the time of modification: some builds of images set one for
-  // all files, and two builds of index.html have the same size.
+  // An encoded form is other bytes, hence another strong tag. Not the time of modification: some builds of images set
+  // one for all files, and two builds of index.html have the same size.
   response.setHeader('etag', `"${String(size)}-${String(ctimeMs)}${extname(path)}"`);
 }
 

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Session, TurnInput } from '@concierge/contract';
+import { HOUR_MS, type Session, type TurnInput } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
 import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 
 const log = createLog({ service: 'test', level: 'silent' });
-const HOUR_MS = 3_600_000;
 const SOON_MS = 50;
 /** A lease has to expire before another worker goes on. */
 const RECOVERY_MS = 45_000;

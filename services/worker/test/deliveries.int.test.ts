@@ -1,11 +1,10 @@
+import { HOUR_MS } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { armFailpoints } from '@concierge/runtime';
 import { botError, eventually } from '@concierge/testing';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
-
-const HOUR_MS = 3_600_000;
 
 let stage: DeliveryStage;
 
@@ -53,6 +52,8 @@ describe('a message to a channel', () => {
       armFailpoints(`${point}:throw`);
       const id = await stage.say(`at ${point}`);
       await expect(stage.deliver(id)).rejects.toThrow('fail point');
+      expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 20_000 });
+      stage.nowMs += 20_000;
       await stage.deliver(id);
       expect((await stage.delivery(id)).view()).toMatchObject({ state: 'unknown', problem: { code: 'interrupted' } });
     }
@@ -65,6 +66,8 @@ describe('a message to a channel', () => {
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
     await writeFile(join(stage.scope.root, 'outbox', id.slice(2, 14), `${id}.0.1`), 'another-boot');
+    await stage.deliver(id);
+    stage.nowMs += 20_000;
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('unknown');
     expect(texts()).toEqual([]);
@@ -110,6 +113,7 @@ describe('a message to a channel', () => {
     armFailpoints('delivery.after-leave:throw');
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
+    stage.nowMs += 20_000;
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('unknown');
     const at = new Date(stage.nowMs).toISOString();

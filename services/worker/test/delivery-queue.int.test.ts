@@ -44,6 +44,30 @@ it('what waited for a channel to be connected goes out when it is, and not some 
   expect(texts()).toEqual(['Hello']);
 });
 
+it('a message does not overtake one that a worker still sends after Redis was emptied', async () => {
+  const { reconciler, worker } = stage.queue();
+  stage.telegram.failSends('hang');
+  const first = await stage.say('first');
+  const second = await stage.say('second');
+  worker();
+  await reconciler.reconcile();
+  await eventually(() => stage.telegram.sent.length === 1);
+  stage.forgetTimes();
+  await stage.redis().flushall();
+  worker();
+  await reconciler.reconcile();
+  const { tenantId, name } = keyOfMessage(first);
+  const due = async (): Promise<number> => Number(await stage.redis().zscore(keyOf.dueWork('deliveries'), `${tenantId}/${name}`));
+  await eventually(async () => (await due()) > Date.now() + 15_000, { timeoutMs: 15_000 });
+  expect(texts()).toEqual(['first']);
+  expect((await stage.delivery(first)).state).toBe('waiting');
+  stage.nowMs += 20_000;
+  await stage.deliver(first);
+  expect((await stage.delivery(first)).state).toBe('unknown');
+  expect((await stage.delivery(second)).state).toBe('sent');
+  expect(texts()).toEqual(['first', 'second']);
+});
+
 describe('what was lost', () => {
   it('with Redis gets its wake-up again', async () => {
     const { reconciler, worker } = stage.queue();

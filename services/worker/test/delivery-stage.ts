@@ -88,6 +88,11 @@ export class DeliveryStage implements AsyncDisposable {
     await this.#scope.channels.connect(channel, settings);
   }
 
+  /** As when Redis is emptied: what was seen counts as seen for the first time. */
+  forgetTimes(): void {
+    this.#seen.clear();
+  }
+
   /** A message for a contact on Telegram, unless the facts name another. */
   async say(text: string, facts: Partial<NewOutbound> = {}): Promise<string> {
     this.#calls += 1;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '@concierge/contract';
 import { eventually, System, type ServiceProcess } from '@concierge/testing';
 import { sharedEnvironment } from '../config.ts';
 import { collectGarbage } from '../garbage-collection.ts';
@@ -11,7 +12,6 @@ const TENANTS = 10_000;
 const AT_ONCE = 64;
 const ATTENDED_TIMEOUT_MS = 600_000;
 const MAX_KIBIBYTES = 64;
-const DAY_MS = 86_400_000;
 /** A sorted set of schedules, by the time of their next look. */
 const SCHEDULES_KEY = 'concierge:{q0}:schedules';
 const farOff = { name: 'Next year', message: 'What is due?', schedule: { at: new Date(Date.now() + 300 * DAY_MS).toISOString() } };

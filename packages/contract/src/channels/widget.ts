@@ -24,7 +24,7 @@ const Origin = z
   .max(300)
   .refine(isOrigin, 'must read https://shop.example, without a path, or http://localhost:8080, or http://localhost:*');
 
-// eslint-disable-next-line no-control-regex -- control characters, and those that turn text around, are what is looked for
+// eslint-disable-next-line no-control-regex -- looks for control characters and for those that turn text around
 const plainText = /^[^\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]*$/u;
 
 /** Words that the script shows as they are: text, never HTML. */

@@ -45,8 +45,10 @@ export const ToolMessage = z.object({
   name: z.string(),
   output: z.string(),
   isError: z.boolean(),
-  /** Images that the tool showed to the model: references, never the bytes. */ attachments: z.array(UploadRef).optional(),
-  /** Compaction: the model is sent a short note instead of the output from now on. */ pruned: z.literal(true).optional(),
+  /** Images that the tool showed to the model: references, never the bytes. */
+  attachments: z.array(UploadRef).optional(),
+  /** Compaction: the model is sent a short note instead of the output from now on. */
+  pruned: z.literal(true).optional(),
 });
 export const SessionMessage = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage]);
 export type UserMessage = z.infer<typeof UserMessage>;

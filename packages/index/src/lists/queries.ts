@@ -1,13 +1,22 @@
 import { TurnRecord, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
-import { decodeCursor, encodeCursor } from '../cursor.ts';
+import { CursorPages, type Page } from '../cursor.ts';
 import { storable } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
-import type { IndexedTurn, Page, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
+import type { IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
 import { usdOf } from './usage.ts';
 
 type Db = Kysely<IndexTables>;
+
+const sessionPages = new CursorPages<{ readonly updated_at: number; readonly id: string }>('sessions', (row) => ({
+  atMs: row.updated_at,
+  id: row.id,
+}));
+const turnPages = new CursorPages<{ readonly accepted_at: number; readonly id: string }>('turns', (row) => ({
+  atMs: row.accepted_at,
+  id: row.id,
+}));
 
 /** One row more than asked for shows whether there is a next page. */
 export async function selectSessions(db: Db, tenantId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
@@ -20,15 +29,15 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
     .limit(query.limit + 1);
   if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
   if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
-  if (query.cursor !== undefined) {
-    const after = decodeCursor('sessions', query.cursor);
+  const after = sessionPages.readCursor(query.cursor);
+  if (after !== null) {
     select = select.where(sql<boolean>`(updated_at, id) < (${after.atMs}, ${after.id})`);
   }
   const rows = await select.execute();
-  const page = rows.slice(0, query.limit);
-  const last = rows.length > query.limit ? page.at(-1) : undefined;
+  const page = sessionPages.cutPage(rows, query);
   return {
-    items: page.map((row) => ({
+    ...page,
+    items: page.items.map((row) => ({
       id: row.id,
       updatedAt: new Date(row.updated_at).toISOString(),
       agent: row.agent,
@@ -37,7 +46,6 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
       title: row.title,
       messageCount: row.message_count,
     })),
-    nextCursor: last === undefined ? null : encodeCursor('sessions', { atMs: last.updated_at, id: last.id }),
   };
 }
 
@@ -53,18 +61,17 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   if (query.contact_id !== undefined) select = select.where('session_id', '=', storable(query.contact_id));
   // What the partial index asks for, word for word.
   if (query.status !== undefined && query.status !== 'done') select = select.where('status', '<>', sql.lit('done'));
-  if (query.cursor !== undefined) {
-    const after = decodeCursor('turns', query.cursor);
+  const after = turnPages.readCursor(query.cursor);
+  if (after !== null) {
     select = select.where(sql<boolean>`(accepted_at, id) < (${after.atMs}, ${after.id})`);
   }
   const rows = await select.execute();
-  const page = rows.slice(0, query.limit);
-  const last = rows.length > query.limit ? page.at(-1) : undefined;
+  const page = turnPages.cutPage(rows, query);
   return {
-    items: page.map((row) =>
+    ...page,
+    items: page.items.map((row) =>
       turnViewOf({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: recordOf(row.record) }),
     ),
-    nextCursor: last === undefined ? null : encodeCursor('turns', { atMs: last.accepted_at, id: last.id }),
   };
 }
 

@@ -4,6 +4,7 @@ import {
   AppError,
   Handoff,
   HandoffEnd,
+  HOUR_MS,
   limits,
   StoredHandoffCall,
   type Actor,
@@ -12,8 +13,6 @@ import {
 } from '@concierge/contract';
 import { RecordFolder, type FolderSync } from '@concierge/files';
 import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
-
-const hourMs = 3_600_000;
 
 export interface HandoffsOptions {
   readonly tenantId: string;
@@ -109,7 +108,7 @@ export class Handoffs {
         reason,
         requestedBy: by,
         since: new Date(nowMs).toISOString(),
-        until: hours === undefined ? null : new Date(nowMs + hours * hourMs).toISOString(),
+        until: hours === undefined ? null : new Date(nowMs + hours * HOUR_MS).toISOString(),
       });
       // The notifications come first: else a crash after the next line would leave a contact waiting without any notice
       // to staff.

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
+  DAY_MS,
+  HOUR_MS,
   AppError,
   EventEndpoint,
   EventEndpointHealth,
@@ -17,8 +19,6 @@ import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const SECRET_BYTES = 32;
 
 export interface EventEndpointsOptions {

@@ -1,6 +1,6 @@
 import { rename, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
+import { DAY_MS, AppError, EventId, EventRecord, limits, type EventStatus, type EventView } from '@concierge/contract';
 import {
   ignoreMissing,
   isSystemError,
@@ -14,7 +14,6 @@ import {
 import { failpoint, type Log } from '@concierge/runtime';
 import { endOfHour, endpointIdOfEvent, hourNames, hourOf, timeOfEvent } from './event-id.ts';
 
-const DAY_MS = 86_400_000;
 const names = /^e_[0-9a-f]{40}$/u;
 const statuses: readonly EventStatus[] = ['waiting', 'sent', 'dead'];
 /** Files that one page reads at most, whether they are what was asked for or not. */

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { EventEndpointId, EventId } from '@concierge/contract';
+import { HOUR_MS, EventEndpointId, EventId } from '@concierge/contract';
 
 const TIME_DIGITS = 12;
 const ENDPOINT_DIGITS = 12;
-const HOUR_MS = 3_600_000;
 /** As the file system has it: `2026-11-21T20`. */
 export const hourNames = /^\d{4}-\d{2}-\d{2}T\d{2}$/u;
 

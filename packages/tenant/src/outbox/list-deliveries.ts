@@ -1,5 +1,5 @@
 import type { DeliveryState } from '@concierge/contract';
-import { decodeCursor, encodeCursor, type Page, type Position } from '@concierge/index';
+import { CursorPages, type Page } from '@concierge/index';
 import type { Delivery } from './delivery.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -14,13 +14,15 @@ type DeliverySource = Pick<Outbox, 'dead' | 'onTheirWay' | 'settledDays' | 'sett
 /** States of messages that arrived; all others are on their way or dead, and few. */
 const settledStates: ReadonlySet<DeliveryState> = new Set<DeliveryState>(['sent', 'delivered', 'read']);
 
+const pages = new CursorPages<Delivery>('deliveries', ({ message }) => ({ atMs: Date.parse(message.acceptedAt), id: message.id }));
+
 /**
  * Newest acceptance first. Reads the settled ones day by day, so many days as a page needs.
  * @throws AppError invalid_request
  */
 export async function listDeliveries(outbox: DeliverySource, { status, limit, cursor }: DeliveriesQuery): Promise<Page<Delivery>> {
-  const after = cursor === undefined ? null : decodeCursor('deliveries', cursor);
-  const fits = (delivery: Delivery): boolean => (status === undefined || delivery.state === status) && isBehind(delivery, after);
+  const after = pages.readCursor(cursor);
+  const fits = (delivery: Delivery): boolean => (status === undefined || delivery.state === status) && pages.isBehind(delivery, after);
   const found = new Map([...(await outbox.onTheirWay()), ...(await outbox.dead())].filter(fits).map((each) => [each.message.id, each]));
   const wantsSettled = status === undefined || settledStates.has(status);
   for (const day of wantsSettled ? await outbox.settledDays() : []) {
@@ -29,22 +31,5 @@ export async function listDeliveries(outbox: DeliverySource, { status, limit, cu
     for (const delivery of await outbox.settledOf(day)) if (fits(delivery)) found.set(delivery.message.id, delivery);
     if ([...found.values()].filter(({ message }) => message.acceptedAt >= day).length > limit) break;
   }
-  const all = [...found.values()].toSorted(newestFirst);
-  const items = all.slice(0, limit);
-  const last = items.at(-1);
-  return { items, nextCursor: all.length > limit && last !== undefined ? encodeCursor('deliveries', positionOf(last)) : null };
-}
-
-function positionOf({ message }: Delivery): Position {
-  return { atMs: Date.parse(message.acceptedAt), id: message.id };
-}
-
-function newestFirst(left: Delivery, right: Delivery): number {
-  return right.message.acceptedAt.localeCompare(left.message.acceptedAt) || (left.message.id < right.message.id ? 1 : -1);
-}
-
-function isBehind(delivery: Delivery, after: Position | null): boolean {
-  if (after === null) return true;
-  const { atMs, id } = positionOf(delivery);
-  return atMs < after.atMs || (atMs === after.atMs && id < after.id);
+  return pages.cutPage([...found.values()], { limit });
 }

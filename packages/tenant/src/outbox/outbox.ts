@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, limits, OutboundId, OutboundMessage, type Actor, type MessagingChannel, type DeliveryStep } from '@concierge/contract';
+import {
+  DAY_MS,
+  AppError,
+  limits,
+  OutboundId,
+  OutboundMessage,
+  type Actor,
+  type MessagingChannel,
+  type DeliveryStep,
+} from '@concierge/contract';
 import type { FolderSync } from '@concierge/files';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
@@ -39,7 +48,6 @@ export interface SentPart {
   readonly part: number;
 }
 
-const dayMs = 24 * 3_600_000;
 /** The limit on waiting messages covers these kinds: they are what a runaway agent makes. */
 const limitedKinds: ReadonlySet<string> = new Set<OutboundMessage['kind']>(['message', 'reply']);
 /** A provider reports how far a contact has read within this time. */
@@ -261,12 +269,12 @@ export class Outbox {
 
   /** Clears away what is too old to be of use. Looks at all that there is: not too often. */
   async forget(): Promise<void> {
-    const untilMs = this.#nowMs() - limits.outboxKeptDays * dayMs;
+    const untilMs = this.#nowMs() - limits.outboxKeptDays * DAY_MS;
     const untilDay = new Date(untilMs).toISOString().slice(0, 10);
     for (const day of await this.#files.days()) if (day < untilDay) await this.#files.removeDay(day);
     for (const { message, updatedAt } of await this.dead()) if (Date.parse(updatedAt) < untilMs) await this.#files.removeDead(message.id);
-    await this.#sent.removeBefore(untilMs - dayMs);
-    await this.#turns.removeBefore(untilMs - dayMs);
+    await this.#sent.removeBefore(untilMs - DAY_MS);
+    await this.#turns.removeBefore(untilMs - DAY_MS);
   }
 
   async #isFull(): Promise<boolean> {

@@ -1,7 +1,6 @@
-import { AppError, limits } from '@concierge/contract';
+import { MINUTE_MS, AppError, limits } from '@concierge/contract';
 import { CronExpressionParser, type CronExpression as ParsedCron } from 'cron-parser';
 
-const minuteMs = 60_000;
 const dayMinutes = 24 * 60;
 /**
  * One entry of a list: `*`, a number or a name, a range of them, each with a step. The library takes seconds, H, L, #
@@ -60,7 +59,7 @@ export class CronExpression {
     const times = this.#hours.flatMap((hour) => this.#minutes.map((minute) => hour * 60 + minute));
     const first = times[0] ?? 0;
     const gaps = [...times, first + dayMinutes].map((time, index, all) => time - (all[index - 1] ?? time - dayMinutes));
-    return Math.min(...gaps) * minuteMs;
+    return Math.min(...gaps) * MINUTE_MS;
   }
 }
 

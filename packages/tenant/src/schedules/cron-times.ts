@@ -1,10 +1,10 @@
+import { HOUR_MS } from '@concierge/contract';
 import type { CronExpression } from './cron-expression.ts';
 import type { ZoneClock } from './zone-clock.ts';
 
-const hourMs = 3_600_000;
 /** Further away than any change of clocks could make up for. */
-const farMs = 30 * hourMs;
-const nearMs = 27 * hourMs;
+const farMs = 30 * HOUR_MS;
+const nearMs = 27 * HOUR_MS;
 const stretchesMax = 16;
 
 /** One run that a schedule asks for, named by its time. */

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
-import { AppError, durationMs, limits, type Schedule, type ScheduleTiming, type TenantSettings } from '@concierge/contract';
+import { DAY_MS, AppError, durationMs, limits, type Schedule, type ScheduleTiming, type TenantSettings } from '@concierge/contract';
 import { CronExpression } from './cron-expression.ts';
 import { cronTimes, type Tick } from './cron-times.ts';
 import { ZoneClock } from './zone-clock.ts';
-
-const dayMs = 86_400_000;
 
 /** What times are computed from. */
 export type TimedSchedule = Pick<Schedule, 'id' | 'schedule' | 'countsFrom' | 'jitterSeconds'>;
@@ -72,11 +70,11 @@ export function assertTiming(
   } else if ('every' in timing) {
     const everyMs = durationMs(timing.every);
     assertDistance('schedule.every', everyMs, leastMs);
-    if (everyMs > limits.scheduleMaxDays * dayMs) throw refused('schedule.every', `must be at most ${String(limits.scheduleMaxDays)}d`);
+    if (everyMs > limits.scheduleMaxDays * DAY_MS) throw refused('schedule.every', `must be at most ${String(limits.scheduleMaxDays)}d`);
   } else {
     const atMs = Date.parse(timing.at);
     if (atMs <= nowMs) throw refused('schedule.at', `must be in the future; it is ${new Date(nowMs).toISOString()} now`);
-    if (atMs > nowMs + limits.scheduleMaxDays * dayMs)
+    if (atMs > nowMs + limits.scheduleMaxDays * DAY_MS)
       throw refused('schedule.at', `must be at most ${String(limits.scheduleMaxDays)} days away`);
   }
 }

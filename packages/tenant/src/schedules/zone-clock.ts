@@ -1,9 +1,8 @@
+import { DAY_MS, HOUR_MS } from '@concierge/contract';
 import { LRUCache } from 'lru-cache';
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** No two changes of a zone's clocks are closer to each other than this, nor is a change larger. */
-const stepMs = 3 * hourMs;
+const stepMs = 3 * HOUR_MS;
 
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: 500 });
 
@@ -42,7 +41,7 @@ export class ZoneClock {
 
   /** When the clocks show this: the first time, where they show it twice. */
   instantOf(wallMs: number): WallInstant {
-    const offsets = [this.offsetAt(wallMs - dayMs), this.offsetAt(wallMs + dayMs)];
+    const offsets = [this.offsetAt(wallMs - DAY_MS), this.offsetAt(wallMs + DAY_MS)];
     const [ahead, behind] = [Math.max(...offsets), Math.min(...offsets)];
     for (const offset of [ahead, behind]) {
       if (this.offsetAt(wallMs - offset) === offset) return { atMs: wallMs - offset, isMoved: false };

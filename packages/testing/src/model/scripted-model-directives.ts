@@ -20,7 +20,8 @@ import {
  * | `[[say:hello\|chunks=20\|delay=20]]` | answers it, in so many deltas, so many ms apart |
  * | `[[tools:read {"path":"a"}; read {"path":"b"}]]` | calls these tools, in parallel |
  * | `[[hang]]` | never answers |
- * | `[[finish:length]]` | ends with this reason; `[[usage:100,20]]` reports prompt and completion tokens; both join the reply before them |
+ * | `[[finish:length]]` | ends with this reason; joins the reply before it |
+ * | `[[usage:100,20]]` | reports prompt and completion tokens; joins the reply before it |
  * | `[[wait:500]]` | ms before the reply that follows |
  * | `[[fail:500 x2]]` | the next reply fails so often first: a status, `cut` (after some text), `malformed` or `hang` |
  *

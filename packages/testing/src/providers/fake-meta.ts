@@ -1,9 +1,9 @@
+import { DAY_MS } from '@concierge/contract';
 import { createHmac, randomUUID } from 'node:crypto';
 import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from './fake-provider.ts';
 import { messengerBodies, problemOf, whatsAppMessage, whatsAppRead, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
 const PAIR_BURST = 45;
 const PAIR_INTERVAL_MS = 6000;
 const MEDIA_LIFE_MS = 5 * 60_000;

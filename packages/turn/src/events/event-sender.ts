@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { limits, type EventTry, type EventRecord } from '@concierge/contract';
+import { HOUR_MS, limits, MINUTE_MS, SECOND_MS, type EventTry, type EventRecord } from '@concierge/contract';
 import type { OpenEndpoint } from '@concierge/tenant';
 import { Webhook } from 'standardwebhooks';
-
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** The waits that Standard Webhooks proposes, after the first try, which is made at once. */
 const delaysMs = [

@@ -1,5 +1,6 @@
 import {
   channelDefinitions,
+  DAY_MS,
   type DeliveryState,
   type EventType,
   type AcceptedTurn,
@@ -15,7 +16,6 @@ import { Delivery, type WebhookEventInput, type KeptEvent, type TenantScope } fr
 import type { EventQueue } from './event-queue.ts';
 import type { DeliveryReported } from '../deliveries/delivery-receipts.ts';
 
-const DAY_MS = 86_400_000;
 export interface WebhookEventsOptions {
   readonly queue: Pick<EventQueue, 'add'>;
   readonly log: Log;

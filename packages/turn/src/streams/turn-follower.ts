@@ -34,8 +34,8 @@ const RETRY_MS = 500;
 const SLICE = 64;
 
 /**
- * One reader of one turn, at its position in the stream. filling (reading the stream; live messages wait) → live (messages are passed on as
- * they come) → filling again on a gap → ended.
+ * One reader of one turn, at its position in the stream. filling (reading the stream; live messages wait) → live
+ * (messages are passed on as they come) → filling again on a gap → ended.
  */
 export class TurnFollower {
   readonly #options: FollowerOptions;

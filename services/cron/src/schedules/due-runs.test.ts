@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { limits, type Schedule, type ScheduleTiming } from '@concierge/contract';
+import { MINUTE_MS, limits, type Schedule, type ScheduleTiming } from '@concierge/contract';
 import { decideDue, type RunsSituation } from './due-runs.ts';
 
-const minuteMs = 60_000;
 const at = (text: string): number => Date.parse(text);
 const hourly: ScheduleTiming = { every: '1h' };
 
@@ -125,7 +124,7 @@ describe('the clock', () => {
   it('is waited for as long as the jitter, and no run is late because of it', () => {
     const jittered = buildSchedule({ jitterSeconds: 3600, missed: 'skip' });
     const decideAt = (nowMs: number): string[] => decided(jittered, new Date(nowMs).toISOString());
-    const first = Array.from({ length: 120 }, (_, minute) => at('2027-01-01T01:00:00Z') + minute * minuteMs).find(
+    const first = Array.from({ length: 120 }, (_, minute) => at('2027-01-01T01:00:00Z') + minute * MINUTE_MS).find(
       (nowMs) => decideAt(nowMs).length > 0,
     );
     expect(first).toBeGreaterThan(at('2027-01-01T01:00:00Z'));

@@ -1,7 +1,6 @@
-import { limits, type Schedule } from '@concierge/contract';
+import { DAY_MS, limits, type Schedule } from '@concierge/contract';
 import { dueTicks, jitterMs, runIdOf, type RunDecision } from '@concierge/tenant';
 
-const DAY_MS = 86_400_000;
 /** The maximum of times that are listed one by one: more than a day has. */
 const COUNTED_MAX = 2000;
 

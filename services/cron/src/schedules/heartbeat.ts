@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  MINUTE_MS,
   channelSynonyms,
   durationMs,
   recipientOf,
@@ -17,7 +18,6 @@ export const heartbeatName = 'heartbeat';
 export const heartbeatToken = 'HEARTBEAT_OK';
 
 const DEFAULT_EVERY = '30m';
-const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
 const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, says what to look after. Do what is due now, as far as your tools allow, and tell the owner only what they should know: your answer is sent to them. When nothing is to be done, answer with ${heartbeatToken} and nothing else.`;

@@ -1,7 +1,6 @@
-import { AppError, type UsageReport, type UsageRow } from '@concierge/contract';
+import { DAY_MS, AppError, type UsageReport, type UsageRow } from '@concierge/contract';
 import type { Handlers } from '../http/call.ts';
 
-const DAY_MS = 24 * 3600 * 1000;
 const DEFAULT_DAYS = 30;
 
 export function usageHandlers(now: () => number = Date.now): Pick<Handlers, 'getUsage'> {

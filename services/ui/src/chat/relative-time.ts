@@ -1,6 +1,4 @@
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '@concierge/contract';
 
 /** How long ago, in one short word: `now`, `5 min`, `3 h`, `2 d`, then the date. */
 export function relativeTime(at: string, nowMs: number): string {

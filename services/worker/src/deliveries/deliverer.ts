@@ -47,10 +47,21 @@ interface Ready extends Connection {
   readonly part: Readonly<DeliveryPart>;
 }
 
-interface BegunTry {
+interface Try {
   readonly part: number;
   readonly try: number;
+}
+
+interface BegunTry extends Try {
   readonly begunAt: string;
+}
+
+/** In milliseconds of service time, from the first look that saw each. */
+interface Ages {
+  readonly age: number;
+  readonly retryAge: number;
+  /** Means nothing when no try was asked for. */
+  readonly sendingAge: number;
 }
 
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
@@ -70,10 +81,25 @@ export class Deliverer {
   async deliverNext(scope: TenantScope, lane: string, signal: AbortSignal): Promise<LaneStep> {
     const head = await scope.outbox.head(lane);
     if (head === undefined) return { kind: 'empty' };
+    const sendingMs = await this.#mayBeSendingFor(scope, head);
+    if (sendingMs > 0) return this.#parked(sendingMs);
     const delivery = await this.#closeOpenTries(scope, head);
     if (delivery.state !== 'waiting') return this.#end(scope, delivery);
     const readiness = await this.#look(scope, delivery);
     return readiness.kind === 'ready' ? this.#try(readiness.ready, signal) : readiness;
+  }
+
+  /**
+   * How long a request of an earlier holder may still be under way: that holder may be alive, and only have lost its
+   * claim with Redis. What follows in the conversation must not overtake the request.
+   */
+  async #mayBeSendingFor(scope: TenantScope, delivery: Delivery): Promise<number> {
+    for (const open of delivery.openTries) {
+      if ((await scope.outbox.takeOver(delivery, open)) === 'nothing') continue;
+      const { sendingAge } = await this.#ages(scope, delivery, open);
+      if (sendingAge < SEND_TIMEOUT_MS) return SEND_TIMEOUT_MS - sendingAge;
+    }
+    return 0;
   }
 
   /**
@@ -113,14 +139,24 @@ export class Deliverer {
    * message is twice as old as it may be: everything was down meanwhile.
    */
   async #times(scope: TenantScope, delivery: Delivery): Promise<{ readonly leftMs: number; readonly retryInMs: number }> {
-    const { message, wantedAt, lifeMs, expiresAtMs, next } = delivery;
+    const { lifeMs, expiresAtMs, next } = delivery;
+    const { age, retryAge } = await this.#ages(scope, delivery);
+    const leftMs = this.#nowMs() - expiresAtMs >= lifeMs ? 0 : lifeMs - age;
+    return { leftMs, retryInMs: Math.max(0, (next?.part.retryAfterMs ?? 0) - retryAge) };
+  }
+
+  /**
+   * The ages of the message, of its wait for a retry and, where one is given, of the try that is leaving or has left.
+   */
+  async #ages(scope: TenantScope, delivery: Delivery, sending?: Try): Promise<Ages> {
+    const { message, wantedAt, next } = delivery;
     const lane = toOutboxLane(scope, delivery);
     const others = (await scope.outbox.idsIn(lane.lane)).filter((id) => id !== message.id);
     const own = `${message.id} ${wantedAt === message.acceptedAt ? '' : wantedAt}`.trimEnd();
     const retry = `${message.id}.${String(next?.index)}.${String(next?.part.tries)}`;
-    const [age = 0, retryAge = 0] = await this.#options.pace.ages(lane, [own, retry, ...others]);
-    const leftMs = this.#nowMs() - expiresAtMs >= lifeMs ? 0 : lifeMs - age;
-    return { leftMs, retryInMs: Math.max(0, (next?.part.retryAfterMs ?? 0) - retryAge) };
+    const sent = sending === undefined ? [] : [`${message.id}.${String(sending.part)}.${String(sending.try)}.sending`];
+    const [age = 0, retryAge = 0, sendingAge = 0] = await this.#options.pace.ages(lane, [own, retry, ...sent, ...others]);
+    return { age, retryAge, sendingAge };
   }
 
   async #lookAtContent(connection: Connection, delivery: Delivery): Promise<Readiness> {
@@ -161,6 +197,7 @@ export class Deliverer {
     const { scope, delivery, index, part } = ready;
     const tried = { part: index, try: part.tries + 1 };
     if (!(await this.#mayTryBinding(ready))) return this.#parked(LOOK_AGAIN_MS);
+    await this.#ages(scope, delivery, tried);
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
     if (!(await scope.outbox.leave(delivery, tried))) return { kind: 'again' };

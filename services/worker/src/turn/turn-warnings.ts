@@ -1,4 +1,4 @@
-import type { TurnWarning } from '@concierge/contract';
+import { DAY_MS, type TurnWarning } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
 import { turnWarned, type WebhookEvents, type TurnRun } from '@concierge/turn';
 
@@ -15,7 +15,6 @@ export interface TurnWarningsOptions {
   readonly now?: () => number;
 }
 
-const DAY_MS = 86_400_000;
 /** Warnings that this process remembers to have given today; with more of them some are given twice. */
 const REMEMBERED_MAX = 10_000;
 
