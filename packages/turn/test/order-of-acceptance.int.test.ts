@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { HOUR_MS, AppError } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
 import { takeTask } from '../src/due/reconciler.ts';
@@ -37,7 +37,7 @@ async function runAll(): Promise<Order> {
   rig.reconciler.start();
   await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 25_000 });
   await eventually(async () => (await scope.laneOrder.sessionIds()).length === 0);
-  const session = await scope.sessions.load(sessionIdOf('cs', 'web', 'ann'));
+  const session = await scope.sessions.load(deriveSessionId('cs', 'web', 'ann'));
   return { started: [...new Set(rig.started)], answered: session?.turns.map(({ id }) => id) ?? [] };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
 import { deriveTurnId } from '../src/turn-ids.ts';
@@ -146,7 +146,7 @@ describe('a worker', () => {
   /** A turn whose worker has died twice. */
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
     const dedupeId = `suspect:${sender}`;
-    const lane = { tenantId: 'acme', sessionId: sessionIdOf('cs', 'web', sender) };
+    const lane = { tenantId: 'acme', sessionId: deriveSessionId('cs', 'web', sender) };
     await redis.hset(keyOf.lease(lane), { turn: deriveTurnId(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }

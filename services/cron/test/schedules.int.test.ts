@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn } from '@concierge/contract';
-import { runIdOf } from '@concierge/tenant';
+import { toRunId } from '@concierge/tenant';
 import { deriveHeartbeatId, readHeartbeat, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { CronRig } from './cron-rig.ts';
@@ -114,7 +114,7 @@ describe('a schedule', () => {
     await schedules.remove(schedule.id);
     // Like a replica that was in the middle of it.
     await schedules.runs.decide(schedule.id, {
-      id: runIdOf(rig.nowMs),
+      id: toRunId(rig.nowMs),
       scheduledAt: '2027-03-01T01:05:00Z',
       trigger: 'schedule',
       outcome: 'waiting',
@@ -328,7 +328,7 @@ describe('a missed run', () => {
     await scope.events.endpoints.create({ url: 'https://example.com/missed', types: ['schedule.missed'] });
     const schedule = await rig.schedule({ missed: 'skip' });
     const tickMs = Date.parse('2027-03-01T01:00:00Z');
-    const decision = { id: runIdOf(tickMs), scheduledAt: new Date(tickMs).toISOString(), trigger: 'schedule', outcome: 'missed' } as const;
+    const decision = { id: toRunId(tickMs), scheduledAt: new Date(tickMs).toISOString(), trigger: 'schedule', outcome: 'missed' } as const;
     await scope.schedules.runs.decide(schedule.id, decision);
     await lookAt('01:05:00');
     expect((await scope.events.list({ limit: 10 })).items).toMatchObject([{ type: 'schedule.missed', data: { runId: decision.id } }]);

@@ -1,5 +1,5 @@
 import { isMessagingChannel, type AcceptedTurn, type Session, type TenantSettings, type TurnRecord } from '@concierge/contract';
-import { lastReplyOf } from '@concierge/tenant';
+import { findLastReply } from '@concierge/tenant';
 import { turnEnded, type WebhookEvents, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
 import type { FollowUp } from './turn/publish-turn.ts';
@@ -14,7 +14,7 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
   const { channelMessage, channel, turnId } = turn;
   if (channelMessage === undefined || !isMessagingChannel(channel)) return;
   if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
-  const text = lastReplyOf(session, turnId);
+  const text = findLastReply(session, turnId);
   if (text === '') return;
   const { address, isGroup, messageRef } = channelMessage;
   await scope.outbox.accept({

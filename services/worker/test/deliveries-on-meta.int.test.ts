@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Session } from '@concierge/contract';
-import { sessionIdOf, type NewOutbound } from '@concierge/tenant';
+import { deriveSessionId, type NewOutbound } from '@concierge/tenant';
 import { FakeMeta, graphError } from '@concierge/testing';
 import { DeliveryReceipts, keyOf, type DeliveryReceipt } from '@concierge/turn';
 import { DeliveryStage } from './delivery-stage.ts';
@@ -187,7 +187,7 @@ describe('on Messenger', () => {
     await stage.connect('channel_b', settings);
     meta.personWrites('777');
     if (account === settings.instagramId) meta.personWritesOnInstagram('777');
-    const sessionId = sessionIdOf('cs', 'channel_b', '777');
+    const sessionId = deriveSessionId('cs', 'channel_b', '777');
     await stage.scope.sessions.publish({ ...emptySession(sessionId), channelAddress: { to: '777', thread: null, account } });
     const text = 'word '.repeat(380).trim();
     const id = await stage.say(text, { channel: 'channel_b', to: '777', sessionId, inboundAt: new Date(stage.nowMs).toISOString() });

@@ -212,7 +212,7 @@ describe('what a channel answers', () => {
     await stage.deliver(id);
     expect(stage.telegram.sent.map((sent) => sent['chat_id'])).toEqual([-4001, -1_002_003]);
     expect((await stage.delivery(id)).view()).toMatchObject({ state: 'sent', to: '-1002003' });
-    expect(await stage.scope.contacts.canonicalOf('channel_c', '-1002003')).toBe('-4001');
+    expect(await stage.scope.contacts.findCanonicalSender('channel_c', '-1002003')).toBe('-4001');
   });
 
   it('that this person has blocked the bot ends this message and no other', async () => {

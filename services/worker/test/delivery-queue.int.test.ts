@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
-import { sessionIdOf } from '@concierge/tenant';
+import { deriveSessionId } from '@concierge/tenant';
 import { toDueKey, keyOf, wakeOutboxBy, type DueKey } from '@concierge/turn';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
@@ -144,7 +144,7 @@ it('a tenant with one message is not behind another with many', async () => {
     kind: 'answer',
     channel: 'channel_c',
     to,
-    sessionId: sessionIdOf('cs', 'channel_c', to),
+    sessionId: deriveSessionId('cs', 'channel_c', to),
     text: 'quiet',
     agent: 'cs',
     turnId: 't_quiet',

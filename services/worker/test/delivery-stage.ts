@@ -2,7 +2,7 @@ import type { MessagingChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
 import { openIndex } from '@concierge/index';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { sessionIdOf, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
 import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
 import {
   DeliveryPace,
@@ -101,7 +101,7 @@ export class DeliveryStage implements AsyncDisposable {
       kind: 'answer',
       channel,
       to,
-      sessionId: sessionIdOf('cs', channel, to),
+      sessionId: deriveSessionId('cs', channel, to),
       text,
       agent: 'cs',
       turnId: `t_${String(this.#calls)}`,

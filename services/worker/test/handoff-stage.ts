@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Session, TurnInput } from '@concierge/contract';
 import { connectRedis, createLog } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
 import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
 
@@ -55,7 +55,7 @@ export class HandoffStage implements AsyncDisposable {
   }
 
   toSessionId(sender: string): string {
-    return sessionIdOf('cs', 'channel_c', sender);
+    return deriveSessionId('cs', 'channel_c', sender);
   }
 
   /** A contact writes on Telegram. @returns the turn's id */

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import {
-  appNameOf,
+  toAppName,
   channelDefinitions,
   channelSynonyms,
   clip,
   isMessagingChannel,
   limits,
-  recipientOf,
+  readRecipient,
   type ChannelName,
   type HandoffCall,
   type HandoffView,
   type TenantSettings,
 } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope, type Tenants } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope, type Tenants } from '@concierge/tenant';
 import type { Turns } from '../turns.ts';
 import type { Redis } from 'ioredis';
 import { Reconciler } from '../due/reconciler.ts';
@@ -136,8 +136,8 @@ export class HandoffNotifications {
     const { notify } = sent.settings;
     if (notify === undefined) return;
     const channel = channelSynonyms[notify.channel];
-    const to = recipientOf(channel, notify.to) ?? notify.to;
-    const sessionId = sessionIdOf('cs', channel, await scope.contacts.canonicalOf(channel, to));
+    const to = readRecipient(channel, notify.to) ?? notify.to;
+    const sessionId = deriveSessionId('cs', channel, await scope.contacts.findCanonicalSender(channel, to));
     const code = buildHandoffCode(
       sent.call.sessionId,
       (await scope.handoffs.paused()).handoffs.map((paused) => paused.sessionId),
@@ -203,7 +203,7 @@ function textForAgent({ call, handoff, settings }: Notified): string {
 }
 
 function whoIs({ sender, channel }: HandoffCall): string {
-  return `${sender ?? 'an anonymous visitor'} on ${isMessagingChannel(channel) ? appNameOf(channel) : channel}`;
+  return `${sender ?? 'an anonymous visitor'} on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
 }
 
 function quoteLastWords({ lastWords }: HandoffCall): string[] {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
-import { sessionIdOf, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
@@ -229,11 +229,11 @@ export class TurnAcceptance {
 
   async #resolveSession(scope: TenantScope, input: TurnInput, turnId: string): Promise<string> {
     if (input.sender !== null) {
-      const derived = sessionIdOf(input.agent, input.channel, input.sender);
+      const derived = deriveSessionId(input.agent, input.channel, input.sender);
       if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
       return derived;
     }
-    if (input.contactId === null) return sessionIdOf(input.agent, input.channel, deriveFreshSender(turnId));
+    if (input.contactId === null) return deriveSessionId(input.agent, input.channel, deriveFreshSender(turnId));
     const agent = await this.#findAgent(scope, input.contactId);
     if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
     return input.contactId;

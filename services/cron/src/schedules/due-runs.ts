@@ -1,5 +1,5 @@
 import { DAY_MS, limits, type Schedule } from '@concierge/contract';
-import { dueTicks, jitterMs, runIdOf, type RunDecision } from '@concierge/tenant';
+import { dueTicks, jitterMs, toRunId, type RunDecision } from '@concierge/tenant';
 
 /** The maximum of times that are listed one by one: more than a day has. */
 const COUNTED_MAX = 2000;
@@ -70,7 +70,7 @@ function decideTimely({ overlap }: Schedule, timely: readonly number[], situatio
 }
 
 function decision(atMs: number, outcome: RunDecision['outcome'], reason: string | null = null): RunDecision {
-  return { id: runIdOf(atMs), scheduledAt: iso(atMs), trigger: 'schedule', outcome, reason };
+  return { id: toRunId(atMs), scheduledAt: iso(atMs), trigger: 'schedule', outcome, reason };
 }
 
 function iso(atMs: number): string {

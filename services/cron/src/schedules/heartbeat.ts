@@ -3,7 +3,7 @@ import {
   MINUTE_MS,
   channelSynonyms,
   durationMs,
-  recipientOf,
+  readRecipient,
   ScheduleId,
   type Schedule,
   type ScheduleRun,
@@ -67,7 +67,7 @@ export async function readHeartbeat(scope: TenantScope, nowMs: number): Promise<
 function toDestination(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];
-  return { channel, to: recipientOf(channel, asked.to) ?? asked.to };
+  return { channel, to: readRecipient(channel, asked.to) ?? asked.to };
 }
 
 /** Whether the agent only answered that nothing is to be done. */

@@ -1,6 +1,6 @@
 import {
   AppError,
-  appNameOf,
+  toAppName,
   durationMs,
   type MessagingChannel,
   type RunDelivery,
@@ -8,7 +8,7 @@ import {
   type Schedule,
   type ScheduleRun,
 } from '@concierge/contract';
-import { lastReplyOf, sessionIdOf, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
+import { findLastReply, deriveSessionId, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
 import { heartbeatReported, scheduleCompleted, scheduleFailing, type EndedRun, type WebhookEvents } from '@concierge/turn';
 import { deriveHeartbeatId, isQuiet } from './heartbeat.ts';
 
@@ -98,7 +98,7 @@ export function failuresInARow(turn: RunTurn, earlier: readonly ScheduleRun[]): 
 
 async function readReply(scope: TenantScope, { id, contact_id: sessionId }: RunTurn): Promise<string> {
   const session = await scope.sessions.view(sessionId);
-  return session === undefined ? '' : lastReplyOf(session, id);
+  return session === undefined ? '' : findLastReply(session, id);
 }
 
 interface ReceivedMessage {
@@ -118,9 +118,9 @@ async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { tur
   const binding = await scope.channels.find(channel);
   if (binding?.state !== 'enabled') {
     const why = binding === undefined ? 'is not connected' : `is ${binding.state}`;
-    return { status: 'failed', messageId: null, eventId: null, reason: `${appNameOf(channel)} ${why}.` };
+    return { status: 'failed', messageId: null, eventId: null, reason: `${toAppName(channel)} ${why}.` };
   }
-  const sessionId = sessionIdOf(contactsAgent, channel, await scope.contacts.canonicalOf(channel, to));
+  const sessionId = deriveSessionId(contactsAgent, channel, await scope.contacts.findCanonicalSender(channel, to));
   try {
     const kept = await scope.outbox.accept({ kind: 'message', channel, to, sessionId, text, agent, turnId: turn.id, callId });
     return { status: 'kept', messageId: kept.message.id, eventId: null, reason: null };

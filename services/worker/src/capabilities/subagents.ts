@@ -4,7 +4,7 @@ import {
   AppError,
   builtInAgent,
   builtInAgents,
-  leastOf,
+  lowestAuthority,
   limits,
   toolsHandedOn,
   type AgentDefinition,
@@ -94,7 +94,7 @@ class Subagents implements AsyncDisposable {
     return {
       origin: 'subagent',
       agent: name,
-      authority: leastOf(this.#rights.access, access),
+      authority: lowestAuthority(this.#rights.access, access),
       channel: 'web',
       sender: null,
       contactId: null,

@@ -1,9 +1,16 @@
-import { openSender, type ChannelSender, type ProviderUrls, channelAdapters, type OpenBinding, type Surface } from '@concierge/channel';
+import {
+  openSender,
+  type ChannelSender,
+  type ProviderUrls,
+  channelAdapters,
+  type OpenBinding,
+  type SendingRules,
+} from '@concierge/channel';
 import {
   isMessagingChannel,
   type AcceptedTurn,
   type ChannelMessage,
-  appNameOf,
+  toAppName,
   type ChannelView,
   type DeliveryProblem,
   type MessagingChannel,
@@ -52,7 +59,7 @@ export interface Connection {
   readonly scope: TenantScope;
   readonly binding: OpenBinding;
   readonly view: ChannelView;
-  readonly surface: Surface;
+  readonly surface: SendingRules;
 }
 
 /** undefined while nothing can be sent for this tenant on this channel. */
@@ -76,7 +83,7 @@ export async function stopSending(
   const { channel } = view;
   const { tenantId } = scope;
   log.error({ tenantId, channel, code: problem.code }, 'a channel refuses the credentials of a binding: it receives, and sends nothing');
-  const reason = `${appNameOf(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
+  const reason = `${toAppName(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
   await scope.channels.stopSending(view, { reason, nowMs });
 }
 
@@ -85,9 +92,9 @@ async function surfaceOfMessage(
   scope: TenantScope,
   { channel, identifiers }: ChannelView,
   { sessionId, to }: Delivery['message'],
-): Promise<Surface> {
+): Promise<SendingRules> {
   const adapter = channelAdapters[channel];
-  const isAsked = adapter.hasSurfacePerAccount?.(identifiers) === true;
+  const isAsked = adapter.hasRulesPerAccount?.(identifiers) === true;
   const account = isAsked ? (await scope.sessions.load(sessionId))?.channelAddress?.account : undefined;
   return adapter.surface({ to, identifiers, account });
 }

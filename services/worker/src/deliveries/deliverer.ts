@@ -6,11 +6,11 @@ import {
   type Part,
   type ProviderSettings,
   type SendOutcome,
-  type Surface,
+  type SendingRules,
 } from '@concierge/channel';
-import { appNameOf, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { toAppName, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { laneOf, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
+import { readLaneId, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
 import { findConnection, stopSending, type Connection } from '../channels/channel-senders.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
@@ -174,7 +174,7 @@ export class Deliverer {
   }
 
   /** Renders once: every attempt sends the same. */
-  async #render(scope: TenantScope, delivery: Delivery, surface: Surface): Promise<Delivery> {
+  async #render(scope: TenantScope, delivery: Delivery, surface: SendingRules): Promise<Delivery> {
     const { id, text, template } = delivery.message;
     const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
     const step: DeliveryStep = {
@@ -185,7 +185,7 @@ export class Deliverer {
     return (await scope.outbox.record(id, [step])) ?? delivery.with([step]);
   }
 
-  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: Surface): Promise<boolean> {
+  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: SendingRules): Promise<boolean> {
     const heard = message.inboundAt === undefined ? [] : [Date.parse(message.inboundAt)];
     const known = replyWindow(surface, { lastInboundMs: heard[0], nowMs: this.#nowMs() });
     if (known.state !== 'closed') return false;
@@ -363,7 +363,7 @@ const withheldForStaff: Refusal = {
 };
 
 function windowClosed(channel: MessagingChannel): Refusal {
-  const message = `${appNameOf(channel)} takes free text only within 24 hours after the contact has written.`;
+  const message = `${toAppName(channel)} takes free text only within 24 hours after the contact has written.`;
   return { state: 'withheld', problem: { code: 'window_closed', message } };
 }
 
@@ -396,5 +396,5 @@ async function isFromBefore(scope: TenantScope, { sessionId, turnId, acceptedAt 
 }
 
 function toOutboxLane({ tenantId }: TenantScope, { message }: Delivery): { readonly tenantId: string; readonly lane: string } {
-  return { tenantId, lane: laneOf(message.id) };
+  return { tenantId, lane: readLaneId(message.id) };
 }

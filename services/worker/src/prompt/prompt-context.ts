@@ -1,5 +1,5 @@
 import {
-  contactOf,
+  toNotesOwner,
   fitContext,
   type ContextBudget,
   allTools,
@@ -9,7 +9,7 @@ import {
   type Conversation,
   type TurnStatus,
 } from '@concierge/agent';
-import { limits, type ModelFacts, limitTokensOf, overheadShareMax, type AcceptedTurn } from '@concierge/contract';
+import { limits, type ModelFacts, countLimitTokens, overheadShareMax, type AcceptedTurn } from '@concierge/contract';
 import { estimateTokens, findModel, type Providers } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
 import type { TurnAgent } from '../turn/turn-agent.ts';
@@ -26,7 +26,11 @@ export async function promptContext(
   { agent, facts, warn }: { readonly agent: TurnAgent; readonly facts: ModelFacts; readonly warn: ReportWarning | undefined },
 ): Promise<PromptContext> {
   const { name, access, part } = agent;
-  const loaded = await run.scope.context.load({ agent: name, sender: contactOf(run.turn), memory: access === 'cs' ? 'contact' : 'owner' });
+  const loaded = await run.scope.context.load({
+    agent: name,
+    sender: toNotesOwner(run.turn),
+    memory: access === 'cs' ? 'contact' : 'owner',
+  });
   const context = fitContext({ ...loaded, part }, { contextWindow: facts.contextWindow, estimateTokens, agent: name, access });
   for (const { name: file, reason } of loaded.unusable) {
     const message = `${nameOwner(file, access)} is not in the prompt: ${reason}`;
@@ -80,7 +84,7 @@ const SCHEMA_CHARACTERS_PER_TOKEN = 4;
 export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolRegistry, 'characters'>): ContextBudget {
   let systemTokens: number | undefined;
   return {
-    limitTokens: limitTokensOf(facts),
+    limitTokens: countLimitTokens(facts),
     overheadCharacters: () => system.length + tools.characters,
     overheadTokens: () => (systemTokens ??= estimateTokens(system)) + Math.ceil(tools.characters / SCHEMA_CHARACTERS_PER_TOKEN),
     estimateTokens,

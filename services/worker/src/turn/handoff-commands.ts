@@ -1,12 +1,12 @@
 import {
   AppError,
-  appNameOf,
+  toAppName,
   channelSynonyms,
   clip,
   codePoints,
   isMessagingChannel,
   limits,
-  recipientOf,
+  readRecipient,
   type AcceptedTurn,
   type ChannelName,
   type WaitingHandoff,
@@ -86,9 +86,9 @@ async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const notify = (await scope.settings()).handoff?.notify;
   if (notify === undefined || turn.origin !== 'webhook' || turn.channelMessage?.isGroup === true) return false;
   const channel = channelSynonyms[notify.channel];
-  const to = recipientOf(channel, notify.to);
+  const to = readRecipient(channel, notify.to);
   if (turn.channel !== channel || to === undefined) return false;
-  return turn.sender === (await scope.contacts.canonicalOf(channel, to));
+  return turn.sender === (await scope.contacts.findCanonicalSender(channel, to));
 }
 
 /**
@@ -125,7 +125,7 @@ function renderList(items: Waiting, channel: ChannelName): string {
 }
 
 function renderTitle({ title, channel, sessionId }: WaitingHandoff): string {
-  const where = channel === null ? '' : ` on ${isMessagingChannel(channel) ? appNameOf(channel) : channel}`;
+  const where = channel === null ? '' : ` on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
   return `"${title ?? sessionId}"${where}`;
 }
 

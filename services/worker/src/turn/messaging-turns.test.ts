@@ -5,7 +5,7 @@ import { ModelFacts, type AcceptedTurn, type ModelUsage, type ToolMessage } from
 import { openIndex, type IndexStore } from '@concierge/index';
 import { isContextOverflow, type ModelEvent, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { sessionIdOf, Tenants, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, Tenants, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { unconnected } from '../fixtures/unconnected.ts';
@@ -20,7 +20,7 @@ const bob = {
   authority: 'cs',
   sender: '4242',
   channel: 'channel_c',
-  sessionId: sessionIdOf('cs', 'channel_c', '4242'),
+  sessionId: deriveSessionId('cs', 'channel_c', '4242'),
   channelMessage: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
 } satisfies Partial<AcceptedTurn>;
 

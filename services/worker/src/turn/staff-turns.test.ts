@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { AcceptedTurn, Session, TurnInput } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { sessionIdOf, Tenants, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { HandoffNotifications, HandoffRequests, type TurnReceipt, type TurnRun } from '@concierge/turn';
 import type { WorkerChannels } from '../channels/channels.ts';
@@ -32,10 +32,10 @@ const bob = {
   origin: 'webhook',
   channelMessage,
   keyId: null,
-  sessionId: sessionIdOf('cs', 'channel_c', '4242'),
+  sessionId: deriveSessionId('cs', 'channel_c', '4242'),
 } as const;
 const owner = { ...bob, sender: '9001', channelMessage: { ...channelMessage, address: { to: '9001', thread: null } } };
-const ownerTurn = { ...owner, sessionId: sessionIdOf('cs', 'channel_c', '9001') };
+const ownerTurn = { ...owner, sessionId: deriveSessionId('cs', 'channel_c', '9001') };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let index: IndexStore;
@@ -356,10 +356,10 @@ describe('a command on a channel', () => {
   );
 
   it.each([
-    ['another sender', { ...ownerTurn, sender: '5555', sessionId: sessionIdOf('cs', 'channel_c', '5555') }],
+    ['another sender', { ...ownerTurn, sender: '5555', sessionId: deriveSessionId('cs', 'channel_c', '5555') }],
     [
       'a sender of the same id on another channel',
-      { ...ownerTurn, channel: 'channel_b', sessionId: sessionIdOf('cs', 'channel_b', '9001') },
+      { ...ownerTurn, channel: 'channel_b', sessionId: deriveSessionId('cs', 'channel_b', '9001') },
     ],
     ['a key holder with that name', { ...ownerTurn, origin: 'api', channelMessage: undefined }],
     ['the same sender in a group', { ...ownerTurn, channelMessage: { ...channelMessage, isGroup: true } }],

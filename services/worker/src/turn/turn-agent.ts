@@ -1,5 +1,13 @@
 import type { ToolAccess } from '@concierge/agent';
-import { agentRules, AppError, builtInAgent, commonOf, leastOf, type AgentDefinition, type TenantSettings } from '@concierge/contract';
+import {
+  agentRules,
+  AppError,
+  builtInAgent,
+  intersectTools,
+  lowestAuthority,
+  type AgentDefinition,
+  type TenantSettings,
+} from '@concierge/contract';
 import type { TurnRun } from '@concierge/turn';
 
 /** The agent of one turn, and all that decides what it may do. */
@@ -28,8 +36,8 @@ export async function turnAgent({ scope, turn }: TurnRun, settings: TenantSettin
   if (part !== null && definition.access === 'admin' && turn.authority === 'cs')
     throw new AgentUnusable('scope_required', `The agent ${turn.agent} is not public.`);
   const { allow, model, maxTurns } = agentRules(definition, settings);
-  const access = leastOf(definition.access, turn.authority);
-  return { name: turn.agent, access, allow: commonOf(commonOf(allow, turn.tools), turn.grant?.tools), model, maxTurns, part };
+  const access = lowestAuthority(definition.access, turn.authority);
+  return { name: turn.agent, access, allow: intersectTools(intersectTools(allow, turn.tools), turn.grant?.tools), model, maxTurns, part };
 }
 
 /** Undefined when there is none that can be used. */
