@@ -19,9 +19,7 @@ const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$
  * counted.
  */
 const tolerated = {
-  smallFiles: {
-    'services/worker': 2,
-  },
+  smallFiles: {},
   folders: {},
 };
 

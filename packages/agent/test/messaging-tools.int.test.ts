@@ -11,7 +11,7 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   sessionId: deriveSessionId('cs', 'channel_c', '4242'),
-  chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+  channelMessage: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
 } satisfies Partial<AcceptedTurn>;
 
 let tenant: ToolTenant;
@@ -222,14 +222,14 @@ describe('reply', () => {
 
   it('goes where the turn came from: the thread of a group, not the contact', async () => {
     await scope.channels.connect('channel_d', { botToken: 'b', signingSecret: 's', teamId: 'T1', botUserId: 'U1' });
-    const chatApp = { ...bob.chatApp, address: { to: 'C0123', thread: '1700000000.000100' }, isGroup: true };
-    await box({ ...bob, channel: 'channel_d', sender: 'C0123:U7', chatApp }).call('reply', { text: 'One moment …' });
+    const channelMessage = { ...bob.channelMessage, address: { to: 'C0123', thread: '1700000000.000100' }, isGroup: true };
+    await box({ ...bob, channel: 'channel_d', sender: 'C0123:U7', channelMessage }).call('reply', { text: 'One moment …' });
     expect(await scope.outbox.waiting()).toMatchObject([{ to: 'C0123', thread: '1700000000.000100' }]);
   });
 
   it('is plain speech for a conversation that only bears the name of a channel', async () => {
     await tenant.connectTelegram();
-    const { chatApp: _, ...fromApi } = bob;
+    const { channelMessage: _, ...fromApi } = bob;
     expect(await box(fromApi).call('reply', { text: 'Hi' })).toMatchObject({ isError: true });
     expect(await scope.outbox.waiting()).toEqual([]);
   });

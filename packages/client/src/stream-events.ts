@@ -58,7 +58,8 @@ export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
     } catch (error) {
       options.signal?.throwIfAborted();
       failure = ConciergeError.from(error);
-      // A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller decides.
+      // A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller
+      // decides.
       const mayWait = failure.status === TOO_MANY_REQUESTS && turn.turnId !== null;
       if (!failure.isTransient && !mayWait) throw failure;
     }

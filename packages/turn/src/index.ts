@@ -3,13 +3,13 @@ export { WakeupQueue } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';
 export { Reconciler } from './due/reconciler.ts';
-export { endOf } from './streams/replay-turn.ts';
-export { EventQueue } from './events/event-queue.ts';
+export { toEndEvent } from './streams/replay-turn.ts';
+export { EventQueue, EventReconciler } from './events/event-queue.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
-export { EventReconciler } from './events/event-reconciler.ts';
 export { EventWorker } from './events/event-worker.ts';
-export { emitDeliveries } from './events/emit-deliveries.ts';
 export {
+  emitDeliveries,
+  WebhookEvents,
   handoffRequested,
   heartbeatReported,
   messageState,
@@ -20,25 +20,23 @@ export {
   turnWarned,
   type EndedRun,
   type MessageState,
-} from './events/webhook-event-factories.ts';
-export { WebhookEvents } from './events/webhook-events.ts';
-export { TurnFold, type FoldedTurn } from './streams/fold-events.ts';
+} from './events/webhook-events.ts';
+export { TurnFold, type FoldedTurn, foldStream, type FoldedStream } from './streams/fold-stream.ts';
 export { forgetTenant, RemovalReconciler, removeTenant, type TenantRemovalOptions } from './remove-tenant.ts';
-export { foldStream, type FoldedStream } from './runs/fold-steps.ts';
 export {
   CODE_MIN_CHARACTERS,
-  codeOf,
-  commandMark,
+  buildHandoffCode,
+  findCommandPrefix,
   HandoffNotifications,
   type HandoffNotificationsOptions,
+  HandoffReconciler,
 } from './handoffs/handoff-notifications.ts';
 export { HandoffRequests, type HandoffRequestsOptions, type StaffMessage } from './handoffs/handoff-requests.ts';
-export { HandoffReconciler } from './handoffs/handoff-reconciler.ts';
 export { HistoryCursors, type HistoryCursor } from './streams/history-cursors.ts';
 export { Lanes, type Lease, type Wakeup } from './lanes/lanes.ts';
 export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
-export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/stop-reasons.ts';
+export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
@@ -49,10 +47,10 @@ export { TurnWorker, type TurnWorkerOptions } from './runs/turn-worker.ts';
 export type { TurnEnd, TurnHandlers, TurnRun } from './runs/turn-run.ts';
 export { DeliveryPace, type PaceRules } from './deliveries/delivery-pace.ts';
 export { DeliveryReceipts, type DeliveryReceipt, type DeliveryReported } from './deliveries/delivery-receipts.ts';
-export { DeliveryReconciler } from './deliveries/delivery-reconciler.ts';
 export {
+  DeliveryReconciler,
   DeliveryWorker,
-  dueKeyOf,
+  toDueKey,
   openDeliveryQueue,
   wakeOutboxBy,
   type DeliverNext,

@@ -13,7 +13,7 @@ export const keyOf = {
   events: (turnId: string): string => `${queuePrefix}:events:${turnId}`,
   /** Ids of the turns of a session that have not ended, the running one first. */
   lane: (lane: Lane): string => `${queuePrefix}:lane:${laneMember(lane)}`,
-  held: (lane: Lane): string => `${queuePrefix}:lease:${laneMember(lane)}`,
+  lease: (lane: Lane): string => `${queuePrefix}:lease:${laneMember(lane)}`,
   /**
    * Run id of the Redis for which the lanes have been enqueued from the inboxes; missing in a Redis that came back
    * empty.
@@ -32,7 +32,7 @@ export const keyOf = {
   workerFacts: `${queuePrefix}:worker-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
-  heldBack: `${queuePrefix}:debounced`,
+  debounced: `${queuePrefix}:debounced`,
   /** Due work of a kind, by the time at which each piece is due; rebuilt from files (due/due.lua). */
   dueWork: (kind: string): string => `${queuePrefix}:due:${kind}`,
   /** Set together with all of a kind; missing in a Redis that came back empty. */

@@ -26,8 +26,8 @@ export class RateLimits {
     tenantId: string,
     { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number },
   ): Promise<RateLimitState> {
-    const args = [limit, windowSeconds * 1000, randomUUID()];
-    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(tenantId)], args));
+    const given = JSON.stringify({ limit, windowMs: windowSeconds * 1000, request: randomUUID() });
+    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(tenantId)], [given]));
     return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
 }

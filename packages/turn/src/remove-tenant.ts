@@ -86,10 +86,10 @@ export async function forgetTenant(redis: Redis, tenantId: string): Promise<void
   const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
   for await (const page of pages) {
     const keys = Array.isArray(page) ? page.map(String) : [];
-    const own = [...keys.filter((key) => isKeyOf(key, tenantId)), ...(await turnKeysOf(redis, keys, tenantId))];
+    const own = [...keys.filter((key) => isTenantKey(key, tenantId)), ...(await findTurnKeys(redis, keys, tenantId))];
     if (own.length > 0) await redis.unlink(...own);
   }
-  for (const dueWork of [keyOf.due, keyOf.heldBack, ...['schedules', 'events', 'deliveries'].flatMap(setsOf)]) {
+  for (const dueWork of [keyOf.due, keyOf.debounced, ...['schedules', 'events', 'deliveries'].flatMap(listDueSets)]) {
     for await (const page of redis.zscanStream(dueWork, { match: `${tenantId}/*`, count: KEYS_AT_ONCE })) {
       // Members and their scores in turns; no score has a slash.
       const members = Array.isArray(page) ? page.map(String).filter((member) => member.startsWith(`${tenantId}/`)) : [];
@@ -98,19 +98,19 @@ export async function forgetTenant(redis: Redis, tenantId: string): Promise<void
   }
 }
 
-function setsOf(kind: string): string[] {
+function listDueSets(kind: string): string[] {
   const due = keyOf.dueWork(kind);
   return [due, `${due}:claimed`];
 }
 
-function isKeyOf(key: string, tenantId: string): boolean {
+function isTenantKey(key: string, tenantId: string): boolean {
   if (key.startsWith(keyOf.dueWork(`events/${tenantId}/`))) return true;
   const [kind = '', ...rest] = key.slice(queuePrefix.length + 1).split(':');
   return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
 }
 
 /** A turn's keys contain only its id: its record names the tenant. */
-async function turnKeysOf(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
+async function findTurnKeys(redis: Redis, keys: readonly string[], tenantId: string): Promise<string[]> {
   const prefix = keyOf.turn('');
   const turnIds = keys.filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
   const accounts = await Promise.all(turnIds.map(async (turnId) => redis.hget(keyOf.turn(turnId), 'account')));

@@ -7,7 +7,7 @@ const idHash = { separator: 'unit', digits: 32 } as const;
  * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
  * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
  */
-export function turnIdOf(identity: string, dedupeId: string): string {
+export function deriveTurnId(identity: string, dedupeId: string): string {
   return `t_${hashParts(['turn', identity, dedupeId], idHash)}`;
 }
 
@@ -19,7 +19,7 @@ export function newTurnId(): string {
  * The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one
  * session.
  */
-export function freshSenderOf(turnId: string): string {
+export function deriveFreshSender(turnId: string): string {
   return hashParts(['sender', turnId], idHash);
 }
 

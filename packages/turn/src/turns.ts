@@ -5,7 +5,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { TurnAcceptance, type AcceptOptions } from './lanes/accept.ts';
 import { keyOf } from './keys.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
-import { isTurnId, turnIdOf } from './turn-ids.ts';
+import { isTurnId, deriveTurnId } from './turn-ids.ts';
 
 /** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
@@ -44,13 +44,13 @@ export class Turns extends TurnAcceptance {
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
     const said = await scope.outbox.ofTurn(turnId);
     const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
-    if (ended !== undefined) return { ...viewOfRecord(ended.record, ended), steps: ended.record.steps, ...deliveries };
+    if (ended !== undefined) return { ...toRecordView(ended.record, ended), steps: ended.record.steps, ...deliveries };
     if (live === undefined) return undefined;
     const steps = await readEntries(this.#redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
-    return { ...viewOfLive(live, await this.#liveFacts(turnId)), steps, ...deliveries };
+    return { ...toLiveView(live, await this.#liveFacts(turnId)), steps, ...deliveries };
   }
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
@@ -76,7 +76,7 @@ export class Turns extends TurnAcceptance {
 
   /** The turn that was accepted under this id of its channel or caller, if there ever was one. */
   async findAccepted(scope: TenantScope, dedupeId: string): Promise<TurnView | undefined> {
-    return this.find(scope, turnIdOf(await scope.identity(), dedupeId));
+    return this.find(scope, deriveTurnId(await scope.identity(), dedupeId));
   }
 
   /** Cancels the agent's running answer in a conversation; waiting turns stay, and a staff member's message is sent. */
@@ -118,7 +118,7 @@ export class Turns extends TurnAcceptance {
     const views = await Promise.all(
       files.map(async ({ turnId }) => {
         const turn = await scope.inbox.read(turnId);
-        return turn === undefined ? undefined : viewOfLive(turn, await this.#liveFacts(turnId));
+        return turn === undefined ? undefined : toLiveView(turn, await this.#liveFacts(turnId));
       }),
     );
     return views.filter((view) => view !== undefined);
@@ -142,7 +142,7 @@ function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
 }
 
-function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
+function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
   const { id, origin, parentTurnId, joinedTo, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } =
     record;
   return {
@@ -165,7 +165,7 @@ function viewOfRecord(record: TurnRecord, { sessionId, agent, channel }: Pick<In
   };
 }
 
-function viewOfLive(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {
+function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {
   const { turnId: id, sessionId, agent, channel, origin, grant, acceptedAtMs } = turn;
   const parent = grant === undefined ? {} : { parentTurnId: grant.parentTurnId };
   const acceptedAt = new Date(acceptedAtMs).toISOString();

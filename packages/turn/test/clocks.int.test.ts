@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Redis } from 'ioredis';
 import { eventually } from '@concierge/testing';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
-import { takeTask } from '../src/lanes/take-task.ts';
+import { takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, log, parse, Rig } from './rig.ts';
 
@@ -65,7 +65,7 @@ describe('when the clock of Redis is set', () => {
    */
   async function setBack(byMs: number): Promise<void> {
     await redis.hincrby(`${queuePrefix}:clock`, 'last', byMs);
-    await redis.hincrby(keyOf.held(lane), 'until', byMs);
+    await redis.hincrby(keyOf.lease(lane), 'until', byMs);
     await redis.zincrby(keyOf.due, byMs, 'acme/s1');
   }
 
@@ -142,26 +142,26 @@ describe('when the clock of Redis is set', () => {
 describe('a replica of cron whose clock is an hour ahead', () => {
   const key = { tenantId: 'acme', name: 'sch_1' };
 
-  function queueOf({ redis }: LaneStage, clockOffMs: number): DueQueue {
+  function openQueue({ redis }: LaneStage, clockOffMs: number): DueQueue {
     const clock = (): number => Date.now() + clockOffMs;
     return new DueQueue({ redis, kind: 'schedules', wakes: false, clock, claimMs: 5000, log });
   }
 
   it('leaves what it has claimed to the others when it dies', async () => {
     await using stage = await LaneStage.start();
-    const [ahead, due] = [queueOf(stage, HOUR_MS), queueOf(stage, 0)];
+    const [ahead, due] = [openQueue(stage, HOUR_MS), openQueue(stage, 0)];
     await due.addAll([key]);
     expect((await ahead.claim(10)).claims).toMatchObject([key]);
     expect((await due.claim(10)).claims).toEqual([]);
     const claim = await eventually(async () => (await due.claim(10)).claims[0], { timeoutMs: 15_000 });
     expect(claim).toMatchObject(key);
     await due.plan(claim, null);
-    expect((await queueOf(stage, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
+    expect((await openQueue(stage, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
   });
 
   it('does not keep from the others what it calls for', async () => {
     await using stage = await LaneStage.start();
-    await queueOf(stage, 0).add([{ ...key, delayMs: 0 }]);
-    expect((await queueOf(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
+    await openQueue(stage, 0).add([{ ...key, delayMs: 0 }]);
+    expect((await openQueue(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
   });
 });

@@ -38,7 +38,7 @@ async function say(text: string, { debounceMs = SOON_MS, turns = rig.turns } = {
 /** The loss has not been noticed yet. */
 async function timeHasCome(sessionId: string): Promise<void> {
   const redis = rig.server.client();
-  await redis.zadd(keyOf.heldBack, 'XX', 0, `acme/${sessionId}`);
+  await redis.zadd(keyOf.debounced, 'XX', 0, `acme/${sessionId}`);
   redis.disconnect();
 }
 

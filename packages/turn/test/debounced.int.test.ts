@@ -26,7 +26,7 @@ const collect = async (...given: Parameters<LaneStage['collect']>): ReturnType<L
 
 /** Makes a debounced lane due. */
 async function due(sessionId: string): Promise<void> {
-  await redis.zadd(keyOf.heldBack, 0, `acme/${sessionId}`);
+  await redis.zadd(keyOf.debounced, 0, `acme/${sessionId}`);
 }
 
 describe('a lane that is debounced', () => {
@@ -48,15 +48,15 @@ describe('a lane that is debounced', () => {
 
   it('waits longer with each message, and at most four times as long as for one', async () => {
     const member = 'acme/s1';
-    const held = keyOf.held({ tenantId: 'acme', sessionId: 's1' });
+    const held = keyOf.lease({ tenantId: 'acme', sessionId: 's1' });
     await collect(turn('s1'), long);
     const since = Number(await redis.hget(held, 'debouncedSince'));
-    await redis.zadd(keyOf.heldBack, since + 1, member);
+    await redis.zadd(keyOf.debounced, since + 1, member);
     expect((await collect(turn('s1'), long)).dueInMs).toBe(long);
-    expect(Number(await redis.zscore(keyOf.heldBack, member))).toBeGreaterThanOrEqual(since + long);
+    expect(Number(await redis.zscore(keyOf.debounced, member))).toBeGreaterThanOrEqual(since + long);
     await redis.hset(held, 'debouncedSince', since - 4 * long + 1000);
     expect((await collect(turn('s1'), long)).dueInMs).toBeLessThanOrEqual(1000);
-    expect(await redis.zscore(keyOf.heldBack, member)).toBe(String(since + 1000));
+    expect(await redis.zscore(keyOf.debounced, member)).toBe(String(since + 1000));
     await due('s1');
     await lanes.findDue();
     await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
@@ -85,7 +85,7 @@ describe('a lane that is debounced', () => {
       const placed = await lanes.enqueue(turn(session), { busy, debounceMs: 0, found: 'accepted' });
       expect(placed).toMatchObject({ kind: 'enqueued', wakeups: [{ turnId: first.turnId }], dueInMs: null });
     }
-    expect(await redis.zcard(keyOf.heldBack)).toBe(0);
+    expect(await redis.zcard(keyOf.debounced)).toBe(0);
   });
 
   it('is not made when nothing is to be waited for, or something runs', async () => {
@@ -132,7 +132,7 @@ describe('a lane that is debounced', () => {
     await collect(turn('s1'), long);
     expect(await lanes.sweep(10)).toEqual([]);
     expect(await redis.zcard(keyOf.due)).toBe(0);
-    expect(await redis.zscore(keyOf.heldBack, 'acme/s1')).not.toBeNull();
+    expect(await redis.zscore(keyOf.debounced, 'acme/s1')).not.toBeNull();
   });
 
   it('becomes due when one of its turns is cancelled, once', async () => {

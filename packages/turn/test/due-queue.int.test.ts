@@ -37,7 +37,7 @@ async function later(ms: number): Promise<void> {
 }
 
 function worker(handle: DueHandler, { concurrency = 4, from = queue } = {}): DueWorker {
-  const made = new DueWorker({ redis, queue: from, handle, concurrency, afterFailureMs: 50, log });
+  const made = new DueWorker({ queue: from, handle, concurrency, afterFailureMs: 50, log });
   made.start();
   closing.defer(async () => await made.stop(0));
   return made;

@@ -91,7 +91,6 @@ export class EventRig implements AsyncDisposable {
 
   /** The objects of one worker; `allow`: hosts that its operator has opened. */
   worker({ allow, concurrency, clockOffMs = 0 }: WorkerFacts): EventWorker {
-    const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
     const now = (): number => this.now() + clockOffMs;
     const sender = new EventSender({
       fetch: new Outbound({ allow }).fetcher(eventFetchPolicy),
@@ -99,13 +98,10 @@ export class EventRig implements AsyncDisposable {
       now: () => Date.now() + clockOffMs,
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
-    const parts = { redis, queue: this.queue, tenants: this.tenants, sender, log };
+    const parts = { queue: this.queue, tenants: this.tenants, sender, log };
     const worker = new EventWorker({ ...parts, onTried, now, random: () => 0.5, ...(concurrency !== undefined && { concurrency }) });
     worker.start();
-    this.#stack.defer(async () => {
-      await worker.stop(0);
-      redis.disconnect();
-    });
+    this.#stack.defer(async () => worker.stop(0));
     return worker;
   }
 

@@ -15,5 +15,5 @@ const index = await openIndex({ databaseUrl: undefined, dataDir, log });
 const tenants = new Tenants({ dataDir, index, ...secrets, log });
 const queue = new EventQueue(redis, log);
 const sender = new EventSender({ fetch: new Outbound({ allow: [allow] }).fetcher(eventFetchPolicy), explain: String });
-new EventWorker({ redis, queue, tenants, sender, log }).start();
+new EventWorker({ queue, tenants, sender, log }).start();
 await new WebhookEvents({ queue, log }).emit(await tenants.open('acme'), turnEnded('t_1'));

@@ -26,7 +26,7 @@ function startWorker(): void {
   rig.worker({ allow: [receiver.place] });
 }
 
-function idsOf(received: readonly ReceivedWebhook[]): Set<string | undefined> {
+function readIds(received: readonly ReceivedWebhook[]): Set<string | undefined> {
   return new Set(received.map(({ headers }) => headers['webhook-id']));
 }
 
@@ -123,7 +123,7 @@ describe('an event', () => {
     expect(sent).toMatchObject({ id: dead.id, tries: 1, reason: null });
     expect(sent.log).toHaveLength(11);
     expect(receiver.received).toHaveLength(11);
-    expect(idsOf(receiver.received)).toEqual(new Set([dead.id]));
+    expect(readIds(receiver.received)).toEqual(new Set([dead.id]));
     await expect(scope.events.redrive(dead.id)).rejects.toMatchObject({ code: 'conflict' });
   });
 

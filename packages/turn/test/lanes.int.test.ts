@@ -189,7 +189,7 @@ describe('a lease', () => {
   it('counts starts until a step is finished, and not those that were given back uncharged', async () => {
     await place(turn('s1'));
     expect((await take('s1')).starts).toBe(1);
-    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's1' }), 'until', 0);
+    await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId: 's1' }), 'until', 0);
     const second = await take('s1');
     expect(second).toMatchObject({ starts: 2, attempt: 2 });
     await lanes.release(second, { waitMs: 0, charged: false });
@@ -218,7 +218,7 @@ describe('a lease', () => {
     await place(turn('s2'));
     const [kept, lost] = [await take('s1'), await take('s2')];
     await lanes.cancel(kept.turnId);
-    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's2' }), 'epoch', '99');
+    await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId: 's2' }), 'epoch', '99');
     const renewed = await lanes.renew([kept, lost]);
     expect(renewed.lost).toEqual([lost]);
     expect(renewed.cancelled).toEqual([kept]);
@@ -243,7 +243,7 @@ describe('the reconciler’s check of lanes', () => {
     await take('s1');
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect(await lanes.sweep(10)).toEqual([]);
-    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId: 's1' }), 'until', 1);
+    await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId: 's1' }), 'until', 1);
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect(await lanes.sweep(10)).toHaveLength(1);
   });

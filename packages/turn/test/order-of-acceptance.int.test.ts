@@ -4,7 +4,7 @@ import { armFailpoints } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
-import { takeTask } from '../src/lanes/take-task.ts';
+import { takeTask } from '../src/due/reconciler.ts';
 import { input, Rig } from './rig.ts';
 
 // Redis goes and comes back; a frozen one is given up after a second and a half.
@@ -41,7 +41,7 @@ async function runAll(): Promise<Order> {
   return { started: [...new Set(rig.started)], answered: session?.turns.map(({ id }) => id) ?? [] };
 }
 
-function orderOf(...receipts: readonly TurnReceipt[]): Order {
+function toOrder(...receipts: readonly TurnReceipt[]): Order {
   const turnIds = receipts.map(({ turnId }) => turnId);
   return { started: turnIds, answered: turnIds };
 }
@@ -52,7 +52,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const first = await one.accept(scope, input('first'));
     await rig.server.hasRoom();
     const second = await other.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when only a worker comes across it: no gateway could repair the lane, and no reconciler looks through the inbox', async () => {
@@ -66,7 +66,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     arrival.open();
     await eventually(async () => (await redis.llen(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }))) === 1);
     redis.disconnect();
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis was gone', async () => {
@@ -76,7 +76,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     // One that has reached Redis again.
     const back = await rig.gateway();
     const second = await back.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis was frozen, and carries out what had timed out when it goes on', async () => {
@@ -84,7 +84,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const first = await one.accept(scope, input('first'));
     rig.server.thaw();
     const second = await other.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when its place is given after that of the next one', async () => {
@@ -97,7 +97,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const redis = rig.server.client();
     await eventually(async () => (await redis.llen(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }))) === 3);
     redis.disconnect();
-    expect(await runAll()).toEqual(orderOf(first, second, third));
+    expect(await runAll()).toEqual(toOrder(first, second, third));
   });
 
   it('when Redis was killed before its last second was on disk', async () => {
@@ -107,7 +107,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     // One that has reached Redis again.
     const back = await rig.gateway();
     const second = await back.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis was emptied, and the clock of the gateway that took it is an hour ahead', async () => {
@@ -116,7 +116,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     for (const gateway of [ahead, other, ahead, one]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
     await rig.server.flush();
     receipts.push(await other.accept(scope, input('after')));
-    expect(await runAll()).toEqual(orderOf(...receipts));
+    expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('when none of several found room, and their gateways disagree about the time', async () => {
@@ -126,7 +126,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     for (const gateway of [ahead, other, ahead]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
     await rig.server.hasRoom();
     receipts.push(await one.accept(scope, input('room')));
-    expect(await runAll()).toEqual(orderOf(...receipts));
+    expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('when one that was acknowledged before it still waits in the lane', async () => {
@@ -135,7 +135,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const first = await one.accept(scope, input('first'));
     await rig.server.hasRoom();
     const second = await other.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(before, first, second));
+    expect(await runAll()).toEqual(toOrder(before, first, second));
   });
 
   it('when it is brought again while Redis is full, after its first gateway died', async () => {
@@ -146,7 +146,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     const first = await other.accept(scope, message);
     await rig.server.hasRoom();
     const second = await other.accept(scope, input('second'));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('and one that waits in the lane keeps its place when it is brought again meanwhile', async () => {
@@ -157,7 +157,7 @@ describe('a turn that was acknowledged first is answered first', () => {
     await one.accept(scope, message);
     await rig.server.hasRoom();
     const third = await other.accept(scope, input('third'));
-    expect(await runAll()).toEqual(orderOf(first, second, third));
+    expect(await runAll()).toEqual(toOrder(first, second, third));
   });
 });
 
@@ -177,7 +177,7 @@ describe('messages of one contact that arrive together', () => {
     const receipts = await bring(one, ...texts);
     expect(await scope.laneOrder.sessionIds()).toEqual([]);
     const after = await other.accept(scope, input('after'));
-    expect(await runAll()).toEqual(orderOf(...receipts, after));
+    expect(await runAll()).toEqual(toOrder(...receipts, after));
   });
 
   it('are the same turns when they are brought again, before and after they are answered', async () => {
@@ -197,7 +197,7 @@ describe('messages of one contact that arrive together', () => {
     const receipts = await bring(one, 'line 0', 'line 1', 'line 2');
     await rig.server.start();
     const after = await (await rig.gateway()).accept(scope, input('after'));
-    expect(await runAll()).toEqual(orderOf(...receipts, after));
+    expect(await runAll()).toEqual(toOrder(...receipts, after));
   });
 
   it('stay in their order when Redis goes in the middle, and carries out the rest late', async () => {
@@ -206,13 +206,13 @@ describe('messages of one contact that arrive together', () => {
     const receipts = await bring(cut, ...texts.slice(0, 6));
     const after = await other.accept(scope, input('after'));
     arrival.open();
-    expect(await runAll()).toEqual(orderOf(...receipts, after));
+    expect(await runAll()).toEqual(toOrder(...receipts, after));
   });
 
   it('stay in their order when Redis has lost them all', async () => {
     const receipts = await bring(one, ...texts);
     await rig.server.flush();
-    expect(await runAll()).toEqual(orderOf(...receipts));
+    expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('are all known when they are brought again after their gateway died', async () => {
@@ -221,7 +221,7 @@ describe('messages of one contact that arrive together', () => {
     expect([outcomes.length, failure]).toEqual([1, expect.objectContaining({ message: expect.stringContaining('fail point') })]);
     const receipts = await bring(other, 'line 0', 'line 1', 'line 2');
     expect(receipts.map(({ replayed }) => replayed)).toEqual([true, true, true]);
-    expect(await runAll()).toEqual(orderOf(...receipts));
+    expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('that find no room are refused, each by itself, and leave nothing', async () => {
@@ -242,12 +242,12 @@ describe('an earlier turn without a place', () => {
 
   it('makes the session busy for one that does not want to wait', async () => {
     await expect(other.accept(scope, input('second', { busy: 'reject' }))).rejects.toMatchObject({ code: 'session_busy' });
-    expect(await runAll()).toEqual(orderOf(first));
+    expect(await runAll()).toEqual(toOrder(first));
   });
 
   it('is what the next one interrupts', async () => {
     const second = await other.accept(scope, input('second', { busy: 'interrupt' }));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
     expect((await scope.sessions.load(first.sessionId))?.turns).toMatchObject([{ status: 'cancelled' }, { status: 'done' }]);
   });
 
@@ -258,7 +258,7 @@ describe('an earlier turn without a place', () => {
       return run.turn.text;
     };
     const second = await other.accept(scope, input('second', { busy: 'collect', debounceMs: HOUR_MS }));
-    expect(await runAll()).toEqual(orderOf(first, second));
+    expect(await runAll()).toEqual(toOrder(first, second));
     expect(seen[0]).toEqual([second.turnId]);
   });
 });

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const at = '2026-11-20T12:00:00.000Z';
 
-function stepsOf(turnId: string): TurnStep[] {
+function buildSteps(turnId: string): TurnStep[] {
   const base = { turnId, at };
   const usage = { model: 'test/one', calls: 1, inputTokens: 1, outputTokens: 1, cachedInputTokens: 0, costUsd: null };
   const toolCalls = [{ id: 'c1', name: 'memory_write', arguments: '{"text":"a"}' }];
@@ -49,7 +49,7 @@ function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
   rig.play = async (run) => {
     seen.push(run.steps.length);
     if (seen.length > 1) return 'first ';
-    for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
+    for (const step of buildSteps(run.turn.turnId)) run.writer.record(step);
     await run.writer.persist();
     begun.open();
     await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
@@ -64,11 +64,11 @@ describe('a turn whose stream is lost on the way', () => {
     const begun = gate();
     rig.play = async (run) => {
       if (rig.started.length === 1) {
-        for (const step of stepsOf(run.turn.turnId)) run.writer.record(step);
+        for (const step of buildSteps(run.turn.turnId)) run.writer.record(step);
         await run.writer.persist();
         await run.writer.flush();
         // Writes as a worker that froze just before it would.
-        await run.scope.inbox.appendJournal(run.turn.turnId, stepsOf(run.turn.turnId).slice(0, 3));
+        await run.scope.inbox.appendJournal(run.turn.turnId, buildSteps(run.turn.turnId).slice(0, 3));
         begun.open();
         await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
         throw run.signal.reason;

@@ -4,7 +4,7 @@ import { limits } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
-import { turnIdOf } from '../src/turn-ids.ts';
+import { deriveTurnId } from '../src/turn-ids.ts';
 import { enqueuedTurn, LaneStage } from './lane-stage.ts';
 import { input, parse, Rig } from './rig.ts';
 
@@ -24,7 +24,7 @@ describe('what a death of its worker is to a turn', () => {
 
   /** Their worker dies, and its leases run out. */
   async function die(...leases: readonly Lease[]): Promise<void> {
-    for (const lease of leases) await stage.redis.hset(keyOf.held(lease), 'until', 1);
+    for (const lease of leases) await stage.redis.hset(keyOf.lease(lease), 'until', 1);
   }
 
   async function startBeside(sessionIds: readonly string[], worker: string): Promise<Lease[]> {
@@ -147,7 +147,7 @@ describe('a worker', () => {
   async function acceptSuspect(sender: string): Promise<TurnReceipt> {
     const dedupeId = `suspect:${sender}`;
     const lane = { tenantId: 'acme', sessionId: deriveSessionId('cs', 'web', sender) };
-    await redis.hset(keyOf.held(lane), { turn: turnIdOf(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
+    await redis.hset(keyOf.lease(lane), { turn: deriveTurnId(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
     return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 

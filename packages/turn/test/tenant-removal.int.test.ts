@@ -26,7 +26,7 @@ async function remove(id: string, stopTimeoutMs?: number): Promise<{ stillRunnin
 }
 
 /** Keys of the turn path that still contain a tenant's id or text. */
-async function leftOf(tenantId: string, word: string): Promise<string[]> {
+async function findKeys(tenantId: string, word: string): Promise<string[]> {
   const left: string[] = [];
   for (const key of await redis.keys('concierge:*')) {
     const type = await redis.type(key);
@@ -65,10 +65,10 @@ describe('removing a tenant whose agents are at work', () => {
     expect(await remove('acme')).toEqual({ stillRunning: 0 });
     expect(seen).toEqual([['acme', 'bolt']]);
     expect(await tenantFolders()).toEqual(['bolt']);
-    expect(await leftOf('acme', 'the secret word')).toEqual([]);
+    expect(await findKeys('acme', 'the secret word')).toEqual([]);
     const { turnId } = await rig.turns.accept(bolt, input('hello'));
     expect(parse(await rig.read(bolt, turnId)).at(-1)).toMatchObject({ type: 'done' });
-    expect(await leftOf('bolt', 'bolt is answered')).not.toEqual([]);
+    expect(await findKeys('bolt', 'bolt is answered')).not.toEqual([]);
   });
 
   it('does not wait for ever, and what a turn writes after that leads nowhere', async () => {
@@ -89,7 +89,7 @@ describe('removing a tenant whose agents are at work', () => {
     await eventually(() => ended);
     await rig.reconciler.reconcile();
     expect(await tenantFolders()).toEqual([]);
-    expect(await leftOf('acme', 'words of a deleted tenant')).toEqual([]);
+    expect(await findKeys('acme', 'words of a deleted tenant')).toEqual([]);
   });
 });
 
@@ -128,8 +128,8 @@ describe('a tenant of the name of a deleted one', () => {
     await rename(old.root, cutOff);
     await writeFile(join(cutOff, 'left'), 'x');
     expect(await rig.tenants.sweepRemoved(async (id) => forgetTenant(redis, id))).toBe(1);
-    expect(await leftOf('acme', 'waits')).toEqual([]);
-    expect(await leftOf('bolt', 'waits')).not.toEqual([]);
+    expect(await findKeys('acme', 'waits')).toEqual([]);
+    expect(await findKeys('bolt', 'waits')).not.toEqual([]);
     expect(await tenantFolders()).toEqual(['bolt']);
   });
 });

@@ -5,7 +5,7 @@ import { AppError, type TurnStep } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
-import { turnIdOf } from '../src/turn-ids.ts';
+import { deriveTurnId } from '../src/turn-ids.ts';
 import { input, parse, Rig, textDelta } from './rig.ts';
 
 // Recovery consists of waits: leases expire, the reconciler runs.
@@ -204,7 +204,7 @@ describe('what a crash leaves', () => {
   it('is an inbox file without a lane: the reconciler enqueues it', async () => {
     const scope = await rig.scope();
     await rig.worker();
-    const turnId = turnIdOf(await scope.identity(), 'orphan');
+    const turnId = deriveTurnId(await scope.identity(), 'orphan');
     const { busy: _busy, contactId: _contact, dedupeId: _dedupe, ...kept } = input('orphan');
     const facts = { version: 1, turnId, tenantId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
     await scope.inbox.accept({ ...kept, ...facts });
@@ -256,7 +256,7 @@ describe('what a crash leaves', () => {
     const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
     await begun.opened;
     const redis = rig.server.client();
-    await redis.hset(keyOf.held({ tenantId: 'acme', sessionId }), 'until', 0);
+    await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId }), 'until', 0);
     await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
     await rig.reconciler.reconcile();
     const sse = await rig.read(scope, turnId);
@@ -362,10 +362,15 @@ describe('the journal of a turn', () => {
     const scope = await rig.scope();
     const read = Promise.withResolvers<readonly TurnStep[]>();
     rig.play = async (run) => {
-      const stepOf = (index: number): TurnStep => ({ kind: 'nested_intent', callId: `c1/${String(index)}`, parentId: 'c1', name: 'write' });
+      const buildStep = (index: number): TurnStep => ({
+        kind: 'nested_intent',
+        callId: `c1/${String(index)}`,
+        parentId: 'c1',
+        name: 'write',
+      });
       await Promise.all(
         Array.from({ length: 20 }, async (_, index) => {
-          await run.writer.step(stepOf(index));
+          await run.writer.step(buildStep(index));
           await run.writer.persist();
         }),
       );

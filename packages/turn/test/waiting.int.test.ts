@@ -6,13 +6,13 @@ import { input, Rig } from './rig.ts';
 
 const never = new AbortController().signal;
 
-function depthOf({ turn }: TurnRun): number {
+function readDepth({ turn }: TurnRun): number {
   return turn.grant?.depth ?? 0;
 }
 
 /** Starts so many turns below this one and waits for their ends. */
 async function askOthers(rig: Rig, run: TurnRun, count: number): Promise<string[]> {
-  const depth = depthOf(run) + 1;
+  const depth = readDepth(run) + 1;
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const { turnId } = await rig.turns.accept(
@@ -40,7 +40,7 @@ async function ask(rig: Rig, tenant: string, text: string): Promise<string> {
 /** Three children each, and two grandchildren each of those: each answers how many turns it counts, itself included. */
 function family(rig: Rig): (run: TurnRun) => Promise<string> {
   return async (run) => {
-    const count = depthOf(run) === limits.subagentDepthMax ? 0 : 3 - depthOf(run);
+    const count = readDepth(run) === limits.subagentDepthMax ? 0 : 3 - readDepth(run);
     const heard = await askOthers(rig, run, count);
     const text = String(heard.reduce((sum, said) => sum + Number(said), 1));
     run.writer.emit({ type: 'text_delta', data: { delta: text } });
@@ -71,7 +71,7 @@ describe('a turn that waits for turns it has started', () => {
     const held = gate();
     rig.play = async (run) => {
       if (run.turn.text === 'loud') return (await askOthers(rig, run, 3)).join();
-      if (depthOf(run) > 0) await held.opened;
+      if (readDepth(run) > 0) await held.opened;
       run.writer.emit({ type: 'text_delta', data: { delta: 'heard' } });
       return 'heard';
     };
@@ -87,7 +87,7 @@ describe('a turn that waits for turns it has started', () => {
     await using rig = await Rig.start();
     const scope = await rig.scope();
     rig.play = async (run) => {
-      if (depthOf(run) === 0) return (await askOthers(rig, run, 3)).join();
+      if (readDepth(run) === 0) return (await askOthers(rig, run, 3)).join();
       if (!run.signal.aborted) await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
       return 'stopped';
     };

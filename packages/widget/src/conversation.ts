@@ -26,7 +26,9 @@ export interface ConversationOptions {
   readonly onChange: () => void;
 }
 
-/** A message that was sent here, and the answer to it: open → done | failed. A failed one is tried again as a new one. */
+/**
+ * A message that was sent here, and the answer to it: open → done | failed. A failed one is tried again as a new one.
+ */
 interface SentMessage extends KeptMessage {
   turnId: string | null;
   readonly reply: ReplyText;

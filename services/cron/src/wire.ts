@@ -2,9 +2,8 @@ import { openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
 import { DeliveryReconciler, RemovalReconciler, TurnReconciler } from '@concierge/turn';
 import type { Config } from './config.ts';
-import { ScheduleRunner } from './schedules/schedule-runner.ts';
+import { ScheduleRunner, ScheduleMetrics } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
-import { ScheduleMetrics } from './schedules/schedule-metrics.ts';
 
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {

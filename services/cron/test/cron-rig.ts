@@ -6,9 +6,8 @@ import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { WakeupQueue, EventQueue, Lanes, WebhookEvents, TurnReconciler, Turns } from '@concierge/turn';
-import { ScheduleRunner } from '../src/schedules/schedule-runner.ts';
+import { ScheduleRunner, ScheduleMetrics } from '../src/schedules/schedule-runner.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
-import { ScheduleMetrics } from '../src/schedules/schedule-metrics.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 
@@ -100,7 +99,7 @@ export class CronRig implements AsyncDisposable {
   }
 
   /** Runs of a schedule, the oldest first, as `01:00 ran done`. */
-  async runsOf({ id }: Pick<Schedule, 'id'>): Promise<string[]> {
+  async listRuns({ id }: Pick<Schedule, 'id'>): Promise<string[]> {
     const runs = await (await this.scope()).schedules.runs.list(id, 200);
     return runs
       .toReversed()

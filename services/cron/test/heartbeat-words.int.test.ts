@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { heartbeatIdOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
+import { deriveHeartbeatId, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { CronRig } from './cron-rig.ts';
 
-const id = heartbeatIdOf('acme');
+const id = deriveHeartbeatId('acme');
 let rig: CronRig;
 let replicas: ScheduleClock[];
 

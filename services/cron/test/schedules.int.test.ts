@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn } from '@concierge/contract';
 import { toRunId } from '@concierge/tenant';
-import { heartbeatIdOf, heartbeatOf, heartbeatToken } from '../src/schedules/heartbeat.ts';
+import { deriveHeartbeatId, readHeartbeat, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 import { CronRig } from './cron-rig.ts';
 
@@ -44,10 +44,10 @@ describe('a schedule', () => {
     const [turn, ...others] = await turns();
     expect(others).toEqual([]);
     expect(turn).toMatchObject({ origin: 'schedule', agent: 'admin', authority: 'cs', tools: ['read_file'], text: 'Sum up.', keyId: null });
-    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran waiting']);
+    expect(await rig.listRuns(schedule)).toEqual(['01:00 ran waiting']);
     await rig.answerAll();
     await lookAt('01:00:05');
-    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done']);
+    expect(await rig.listRuns(schedule)).toEqual(['01:00 ran done']);
     await lookAt('01:59:00');
     expect(await turns()).toEqual([]);
     await lookAt('02:00:00');
@@ -67,7 +67,7 @@ describe('a schedule', () => {
     await lookAt('01:00:10');
     expect(await turns()).toEqual([]);
     await lookAt('02:00:00');
-    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done', '02:00 ran waiting']);
+    expect(await rig.listRuns(schedule)).toEqual(['01:00 ran done', '02:00 ran waiting']);
   });
 
   it('for one moment fires once and is looked at no more', async () => {
@@ -76,7 +76,7 @@ describe('a schedule', () => {
     await rig.answerAll();
     await lookAt('00:10:03');
     await lookAt('00:20:00');
-    expect(await rig.runsOf(schedule)).toEqual(['00:10 ran done']);
+    expect(await rig.listRuns(schedule)).toEqual(['00:10 ran done']);
     const client = rig.redis.client();
     expect(await client.zcard('concierge:{q0}:schedules')).toBe(0);
     client.disconnect();
@@ -96,7 +96,7 @@ describe('a schedule', () => {
       expect(await rig.answerAll()).toBeLessThan(2);
       rig.nowMs += 2000;
     }
-    expect(await rig.runsOf(schedule)).toEqual(expected);
+    expect(await rig.listRuns(schedule)).toEqual(expected);
   });
 
   it('that is paused, changed or removed is so at once, and a pause is not made up for', async () => {
@@ -104,7 +104,7 @@ describe('a schedule', () => {
     await look();
     await rig.write({ ...schedule, enabled: false });
     await lookAt('01:00:00');
-    expect(await rig.runsOf(schedule)).toEqual([]);
+    expect(await rig.listRuns(schedule)).toEqual([]);
     await rig.write({ ...schedule, countsFrom: '2027-03-01T01:00:00.000Z', schedule: { every: '5m' }, message: 'Anew.' });
     await look();
     await lookAt('01:05:00');
@@ -121,7 +121,7 @@ describe('a schedule', () => {
     });
     await lookAt('01:10:00');
     expect(await turns()).toEqual([]);
-    expect(await rig.runsOf(schedule)).toEqual([]);
+    expect(await rig.listRuns(schedule)).toEqual([]);
   });
 
   it('of a suspended tenant does not fire', async () => {
@@ -133,18 +133,18 @@ describe('a schedule', () => {
     expect(await turns()).toEqual([]);
     await rig.tenants.setSuspended('acme', false);
     await lookAt('03:00:00');
-    expect(await rig.runsOf(schedule)).toEqual(['01:00 skipped', '02:00 skipped', '03:00 ran waiting']);
+    expect(await rig.listRuns(schedule)).toEqual(['01:00 skipped', '02:00 skipped', '03:00 ran waiting']);
   });
 
   it('whose run is not finished leaves the next one out, or lets one wait', async () => {
     const skipping = await rig.schedule({});
     const queueing = await rig.schedule({ overlap: 'queue' });
     for (const time of ['01:00:00', '02:00:00', '03:00:00']) await lookAt(time);
-    expect(await rig.runsOf(skipping)).toEqual(['01:00 ran waiting', '02:00 skipped', '03:00 skipped']);
-    expect(await rig.runsOf(queueing)).toEqual(['01:00 ran waiting', '02:00 waiting', '03:00 skipped']);
+    expect(await rig.listRuns(skipping)).toEqual(['01:00 ran waiting', '02:00 skipped', '03:00 skipped']);
+    expect(await rig.listRuns(queueing)).toEqual(['01:00 ran waiting', '02:00 waiting', '03:00 skipped']);
     await rig.answerAll();
     await lookAt('03:00:10');
-    expect(await rig.runsOf(queueing)).toEqual(['01:00 ran done', '02:00 ran waiting', '03:00 skipped']);
+    expect(await rig.listRuns(queueing)).toEqual(['01:00 ran done', '02:00 ran waiting', '03:00 skipped']);
   });
 
   it('keeps its times when the clock is set back or forward', async () => {
@@ -158,7 +158,7 @@ describe('a schedule', () => {
     await lookAt('02:10:00');
     await lookAt('02:30:00');
     expect(await turns()).toEqual([]);
-    expect(await rig.runsOf(schedule)).toEqual(['01:00 ran done', '02:00 ran done']);
+    expect(await rig.listRuns(schedule)).toEqual(['01:00 ran done', '02:00 ran done']);
   });
 
   it('runs on request, paused or not, beside its times', async () => {
@@ -336,7 +336,7 @@ describe('a missed run', () => {
 });
 
 describe('the heartbeat', () => {
-  const id = heartbeatIdOf('acme');
+  const id = deriveHeartbeatId('acme');
 
   async function begin(heartbeat: object, text: string): Promise<void> {
     const scope = await rig.scope();
@@ -366,15 +366,15 @@ describe('the heartbeat', () => {
     ]);
     await rig.answerAll({ reply: 'The inbox is full.' });
     await pass(20);
-    expect((await rig.runsOf({ id })).length).toBeGreaterThanOrEqual(2);
+    expect((await rig.listRuns({ id })).length).toBeGreaterThanOrEqual(2);
   });
 
   it('beats no more often than schedules may, and as rarely as one likes', async () => {
     await begin({ every: '5s' }, 'Look after the inbox.');
     const scope = await rig.scope();
-    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '1m' });
+    expect((await readHeartbeat(scope, rig.nowMs))?.schedule).toEqual({ every: '1m' });
     await scope.updateSettings({ heartbeat: { every: '7d' } });
-    expect((await heartbeatOf(scope, rig.nowMs))?.schedule).toEqual({ every: '7d' });
+    expect((await readHeartbeat(scope, rig.nowMs))?.schedule).toEqual({ every: '7d' });
   });
 
   it('leaves no conversation when there was nothing to do, and one when there was', async () => {

@@ -36,7 +36,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const drain = new Drain();
   const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const streamQuota = new StreamQuota(new StreamBytes(redis, log));
-  const receipts = new DeliveryReceipts({ redis, told: emitDeliveries(events.outgoing) });
+  const receipts = new DeliveryReceipts({ redis, onReported: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
   const handlers = createHandlers({
     core,

@@ -44,7 +44,7 @@ async function acceptedBy(scope: TenantScope): Promise<AcceptedTurn[]> {
 }
 
 /** The turn in the words of the fixtures. */
-function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: ExpectedMessage): object {
+function told({ sender, text, channelMessage, ...turn }: AcceptedTurn, expected: ExpectedMessage): object {
   return {
     origin: turn.origin,
     agent: turn.agent,
@@ -52,11 +52,11 @@ function told({ sender, text, chatApp, ...turn }: AcceptedTurn, expected: Expect
     channel: turn.channel,
     sender,
     text,
-    media: chatApp?.media.length,
-    address: chatApp?.address,
-    isGroup: chatApp?.isGroup,
-    replyTo: chatApp?.replyTo,
-    ...(expected.message_ref !== undefined && { messageRef: chatApp?.messageRef }),
+    media: channelMessage?.media.length,
+    address: channelMessage?.address,
+    isGroup: channelMessage?.isGroup,
+    replyTo: channelMessage?.replyTo,
+    ...(expected.message_ref !== undefined && { messageRef: channelMessage?.messageRef }),
   };
 }
 
@@ -141,7 +141,7 @@ describe('a delivery of a channel', () => {
       const heard = accepted.filter(({ origin }) => origin === 'webhook');
       expect(heard).toHaveLength(total);
       const takenBack = accepted.filter(({ origin }) => origin === 'retraction').map(({ retracts }) => retracts);
-      const redacted = effects.map(({ redact }) => heard.find(({ chatApp }) => chatApp?.messageRef === redact)?.turnId);
+      const redacted = effects.map(({ redact }) => heard.find(({ channelMessage }) => channelMessage?.messageRef === redact)?.turnId);
       expect(takenBack).toEqual(redacted);
     },
   );

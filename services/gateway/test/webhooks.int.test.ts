@@ -408,7 +408,7 @@ describe('a pressed button', () => {
     });
     for (const id of [31, 32, 33]) expect((await postTelegram(gateway, tenant.id, picture(id))).status).toBe(200);
     const turns = await accepted();
-    expect(turns.map(({ collects, chatApp }) => [collects, chatApp?.albumId])).toEqual(turns.map(() => [true, '131']));
+    expect(turns.map(({ collects, channelMessage }) => [collects, channelMessage?.albumId])).toEqual(turns.map(() => [true, '131']));
     expect(turns).toHaveLength(3);
   });
 });

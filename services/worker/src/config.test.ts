@@ -4,7 +4,7 @@ import { readConfig } from './config.ts';
 
 const least = { REDIS_URL: 'redis://127.0.0.1:6379', KEY_SECRET: 'k'.repeat(32), DATA_DIR: '/srv/concierge' };
 
-const problemsOf = (env: NodeJS.ProcessEnv): readonly string[] => {
+const readProblems = (env: NodeJS.ProcessEnv): readonly string[] => {
   try {
     readConfig(env);
     return [];
@@ -30,7 +30,7 @@ describe('the worker’s configuration', () => {
   });
 
   it('names every bad value at once', () => {
-    const problems = problemsOf({
+    const problems = readProblems({
       ...least,
       WORKER_CONCURRENCY: '2',
       TENANT_SHARE: '3',
@@ -50,7 +50,7 @@ describe('the worker’s configuration', () => {
       'TENANT_SHARE',
       'WEB_SEARCH_PROVIDER',
     ]);
-    expect(problemsOf({ ...least, WORKER_CONCURRENCY: '2', TENANT_SHARE: '3' })).toEqual([
+    expect(readProblems({ ...least, WORKER_CONCURRENCY: '2', TENANT_SHARE: '3' })).toEqual([
       'TENANT_SHARE: must not be more than WORKER_CONCURRENCY',
     ]);
   });
@@ -60,7 +60,7 @@ describe('the worker’s configuration', () => {
     expect(readConfig(least).mayUseDemoModel).toBe(true);
     expect(readConfig(production).mayUseDemoModel).toBe(false);
     expect(readConfig({ ...production, DEMO_MODEL: '1' }).mayUseDemoModel).toBe(true);
-    expect(problemsOf({ ...production, DEMO_MODEL: 'perhaps' })).toEqual(['DEMO_MODEL: must be 1 or 0']);
+    expect(readProblems({ ...production, DEMO_MODEL: 'perhaps' })).toEqual(['DEMO_MODEL: must be 1 or 0']);
   });
 
   it('looks provider keys up in the environment it was given', () => {
@@ -98,7 +98,7 @@ describe('the worker’s configuration', () => {
     [{ WEB_SEARCH_PROVIDER: 'searxng' }, 'WEB_SEARCH_URL: is required: SearXNG has no address of its own'],
     [{ WEB_SEARCH_URL: 'ftp://x', WEB_SEARCH_PROVIDER: 'brave' }, 'WEB_SEARCH_URL: must be an http:// or https:// address'],
   ])('refuses a web search that cannot work: %j', (given, problem) => {
-    expect(problemsOf({ ...least, ...given })).toContain(problem);
+    expect(readProblems({ ...least, ...given })).toContain(problem);
   });
 
   it('opens what is not public only where it is listed, host and port', () => {
@@ -108,6 +108,8 @@ describe('the worker’s configuration', () => {
       '127.0.0.1:9000',
       '[::1]:443',
     ]);
-    expect(problemsOf({ ...least, OUTBOUND_ALLOW: 'intranet:8080,10.0.0.0/8' })).toEqual(['OUTBOUND_ALLOW.1: must be a list of host:port']);
+    expect(readProblems({ ...least, OUTBOUND_ALLOW: 'intranet:8080,10.0.0.0/8' })).toEqual([
+      'OUTBOUND_ALLOW.1: must be a list of host:port',
+    ]);
   });
 });

@@ -10,7 +10,7 @@ import type { EventView } from '@concierge/contract';
 import { say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { unconnected } from './fixtures/unconnected.ts';
 import { emitTurnEnd } from './follow-ups.ts';
-import { TurnMetrics } from './turn/turn-metrics.ts';
+import { TurnMetrics } from './metrics.ts';
 import type { ChosenModel } from './turn/prepare-turn.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 

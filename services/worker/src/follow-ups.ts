@@ -11,12 +11,12 @@ type FailureSettings = NonNullable<TenantSettings['onFailure']>;
 
 /** Puts the reply of a turn that came from a channel into the outbox, once, however often this is called. */
 export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
-  const { chatApp, channel, turnId } = turn;
-  if (chatApp === undefined || !isMessagingChannel(channel)) return;
+  const { channelMessage, channel, turnId } = turn;
+  if (channelMessage === undefined || !isMessagingChannel(channel)) return;
   if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
   const text = findLastReply(session, turnId);
   if (text === '') return;
-  const { address, isGroup, messageRef } = chatApp;
+  const { address, isGroup, messageRef } = channelMessage;
   await scope.outbox.accept({
     kind: 'answer',
     channel,
@@ -34,9 +34,9 @@ export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record)
 };
 
 /** Delivers what a staff member wrote in a conversation to the conversation's channel. */
-export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, chatApp }, record) => {
-  if (turn.origin !== 'person' || record.status !== 'done' || chatApp === undefined || !isMessagingChannel(channel)) return;
-  const { to, thread } = chatApp;
+export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, channelAddress }, record) => {
+  if (turn.origin !== 'person' || record.status !== 'done' || channelAddress === undefined || !isMessagingChannel(channel)) return;
+  const { to, thread } = channelAddress;
   const { turnId, text } = turn;
   await scope.outbox.accept({
     kind: 'person',
@@ -56,13 +56,13 @@ export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowU
   return async ({ scope, turn }, session, record) => {
     // A retraction asks nothing and gets no answer.
     if (turn.origin === 'retraction') return;
-    const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(replyOf(session, turn.turnId)));
+    const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(joinReply(session, turn.turnId)));
     if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);
   };
 }
 
 /** The whole text of the agent in the turn, as a client that does not stream gets it. */
-function replyOf(session: Session, turnId: string): string {
+function joinReply(session: Session, turnId: string): string {
   return session.messages.flatMap((message) => (message.role === 'assistant' && message.turnId === turnId ? [message.text] : [])).join('');
 }
 
@@ -74,17 +74,17 @@ function replyOf(session: Session, turnId: string): string {
 export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
   return async (run, _session, record) => {
     const { scope, turn } = run;
-    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.chatApp === undefined) return;
+    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.channelMessage === undefined) return;
     const { onFailure = {}, handoff = {} } = await scope.settings();
     if (onFailure.action === 'silent') return;
     if (onFailure.action === 'handoff') {
       await handOver(run, record, requestStaff);
       // The handoff sends its own notice.
-      if (handoff.notice === undefined) await tell(run, 'notice', onFailure);
+      if (handoff.notice === undefined) await notifyContact(run, 'notice', onFailure);
       return;
     }
     // Staff has the conversation: they write what the agent could not.
-    if (!(await scope.handoffs.isPaused(turn.sessionId))) await tell(run, 'answer', onFailure);
+    if (!(await scope.handoffs.isPaused(turn.sessionId))) await notifyContact(run, 'answer', onFailure);
   };
 }
 
@@ -95,18 +95,18 @@ async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: Capab
 }
 
 /** An `answer` is withheld while staff has the conversation; a `notice` announces that a staff member was requested. */
-async function tell({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
-  const place = placeOf(turn);
-  if (place === undefined) return;
+async function notifyContact({ scope, turn }: TurnRun, kind: 'answer' | 'notice', { notice }: FailureSettings): Promise<void> {
+  const recipient = toRecipient(turn);
+  if (recipient === undefined) return;
   const { sessionId, agent, turnId, acceptedAtMs } = turn;
   const text = notice ?? (kind === 'notice' ? SORRY_HANDED_OVER : SORRY);
   const inboundAt = new Date(acceptedAtMs).toISOString();
-  await scope.outbox.accept({ kind, ...place, sessionId, text, agent, turnId, callId: 'failure', inboundAt });
+  await scope.outbox.accept({ kind, ...recipient, sessionId, text, agent, turnId, callId: 'failure', inboundAt });
 }
 
 /** Where an answer would have gone, as the answer to that message. */
-function placeOf({ channel, chatApp }: AcceptedTurn) {
-  if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
-  const { address, isGroup, messageRef } = chatApp;
+function toRecipient({ channel, channelMessage }: AcceptedTurn) {
+  if (channelMessage === undefined || !isMessagingChannel(channel)) return undefined;
+  const { address, isGroup, messageRef } = channelMessage;
   return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
 import { newMetrics, serveMetrics } from '@concierge/runtime';
-import { TurnMetrics } from './turn/turn-metrics.ts';
+import { TurnMetrics } from './metrics.ts';
 
 const at = '2026-11-20T10:00:02.000Z';
 const record: TurnRecord = {

@@ -23,9 +23,8 @@ import {
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader, WebPages, WebSearch } from '@concierge/web';
 import { WorkerRunDirectories } from './capabilities/runtime/worker-run-directories.ts';
-import { SandboxReaper } from './capabilities/runtime/sandbox-reaper.ts';
+import { SandboxReaper, WorkerLiveness } from './capabilities/runtime/sandbox-reaper.ts';
 import { TurnRuntime } from './capabilities/runtime/turn-runtime.ts';
-import { WorkerLiveness } from './capabilities/runtime/worker-liveness.ts';
 import type { CapabilityFactories } from './capabilities/turn-capabilities.ts';
 import { createSubagents } from './capabilities/subagents.ts';
 import { createWeb } from './capabilities/web.ts';
@@ -34,13 +33,12 @@ import { McpTools } from './capabilities/mcp-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
-import { crowdedModels } from './prompt/context-report.ts';
+import { crowdedModels } from './prompt/prompt-context.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
-import { DeliveryMetrics, EventMetrics } from './outbound-metrics.ts';
+import { DeliveryMetrics, EventMetrics, TurnMetrics } from './metrics.ts';
 import { answerFollowUp, failureFollowUp, deliverStaffMessage, emitTurnEnd } from './follow-ups.ts';
-import { TurnMetrics } from './turn/turn-metrics.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 
@@ -78,14 +76,14 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.of(run) },
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.listTools(run) },
     capabilityFactories: {
       runtime: create,
-      ...lendReading(outside, building),
+      ...createReading(outside, building),
       ...createSubagents({ turns, streams: turnStreams }),
       requestStaff,
     },
-    channels: { chatApps: openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
+    channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
     followUps: [answerFollowUp, failureFollowUp(requestStaff), deliverStaffMessage, emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
@@ -117,7 +115,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
 }
 
 /** Binds what reads for turns: web pages, the operator's own search, uploads. */
-function lendReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
+function createReading({ outbound }: Outside, { config, log }: Building): Pick<CapabilityFactories, 'web' | 'readUpload'> {
   // One reader for all: its slots count every document that this process reads.
   const documents = new DocumentReader();
   const search = config.webSearch === undefined ? undefined : new WebSearch(config.webSearch);
@@ -136,7 +134,7 @@ function startEvents({ eventSender: sender }: Outside, { core, registry, stack, 
   const onTried: EventMetrics['tried'] = (type, outcome) => {
     metrics.tried(type, outcome);
   };
-  const worker = new EventWorker({ redis, queue: events.queue, tenants, sender, onTried, log });
+  const worker = new EventWorker({ queue: events.queue, tenants, sender, onTried, log });
   stack.defer(async () => worker.stop(stack.graceLeftMs));
   worker.start();
 }
@@ -146,12 +144,11 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
   const { redis, tenants, deliveries, events } = core;
   const { deliveryConcurrency: concurrency } = config;
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
-  const told = emitDeliveries(events.outgoing);
-  const receipts = new DeliveryReceipts({ redis, told });
+  const onReported = emitDeliveries(events.outgoing);
+  const receipts = new DeliveryReceipts({ redis, onReported });
   const pace = new DeliveryPace(redis);
-  const deliverer = new Deliverer({ providers: config, pace, receipts, told, metrics: new DeliveryMetrics(registry), log });
+  const deliverer = new Deliverer({ providers: config, pace, receipts, onReported, metrics: new DeliveryMetrics(registry), log });
   return new DeliveryWorker({
-    redis,
     queue: deliveries,
     tenants,
     concurrency,

@@ -56,14 +56,14 @@ function message(sender: string, text: string, facts: Partial<TurnInput> = {}): 
     dedupeId: `${sender}:${text}`,
     requestHash: text,
     keyId: null,
-    chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
+    channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
     ...facts,
   };
 }
 
 const sentTo = (chat: string): unknown[] => fake.sent.filter((sent) => String(sent['chat_id']) === chat);
 
-async function deliveredOf(turnId: string): Promise<Delivery> {
+async function findDelivered(turnId: string): Promise<Delivery> {
   return eventually(
     async () => {
       const [delivery] = await scope.outbox.ofTurn(turnId);
@@ -79,22 +79,22 @@ describe('a message from a channel', () => {
   it('is answered there, and its turn records it', async () => {
     model.when('are you open', [say('Until **18:00**.')]);
     const { turnId } = await turns.accept(scope, message('4242', 'are you open'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4242')).toMatchObject([{ text: 'Until <b>18:00</b>.' }]);
     expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', deliveries: [{ kind: 'answer', state: 'sent', to: '4242' }] });
   });
 
   it('of a group is answered there, in its topic, and names what is answered', async () => {
     model.when('who is there', [say('I am.')]);
-    const chatApp = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
-    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { chatApp }));
-    await deliveredOf(turnId);
+    const channelMessage = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
+    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { channelMessage }));
+    await findDelivered(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
   });
 
   it('that an API has in the name of a channel is answered to the API alone', async () => {
     model.when('from an api', [say('Hello, API.')]);
-    const { chatApp: _, ...input } = message('5555', 'from an api', { origin: 'api' });
+    const { channelMessage: _, ...input } = message('5555', 'from an api', { origin: 'api' });
     const { turnId } = await turns.accept(scope, input);
     await eventually(async () => (await turns.find(scope, turnId))?.status === 'done');
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
@@ -103,7 +103,7 @@ describe('a message from a channel', () => {
   it('whose turn fails is not left without a word: it gets a sentence, which no stream has', async () => {
     model.when('the model is down', [status(400)]);
     const { turnId } = await turns.accept(scope, message('4301', 'the model is down'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4301')).toMatchObject([{ text: expect.stringContaining('Please try again') }]);
     const { sessionId } = (await scope.outbox.ofTurn(turnId))[0]?.message ?? {};
     const session = await scope.sessions.load(sessionId ?? '');
@@ -115,7 +115,7 @@ describe('a message from a channel', () => {
     await scope.updateSettings({ onFailure: { notice: 'Da ging etwas schief.' } });
     model.when('it is down again', [status(400)]);
     const { turnId } = await turns.accept(scope, message('4302', 'it is down again'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(sentTo('4302')).toMatchObject([{ text: 'Da ging etwas schief.' }]);
     await scope.updateSettings({ onFailure: null });
   });
@@ -124,7 +124,7 @@ describe('a message from a channel', () => {
     await scope.updateSettings({ onFailure: { action: 'handoff' } });
     model.when('help me please', [status(400)]);
     const { turnId, sessionId } = await turns.accept(scope, message('4303', 'help me please'));
-    await deliveredOf(turnId);
+    await findDelivered(turnId);
     expect(await scope.handoffs.find(sessionId)).toMatchObject({
       state: 'paused',
       reason: expect.stringContaining('could not answer'),
@@ -175,7 +175,7 @@ describe('a message from a channel', () => {
       const { turnId } = await turns.accept(scope, message(sender, `hello ${failpoint}`));
       await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       worker?.start();
-      const { state } = await deliveredOf(turnId);
+      const { state } = await findDelivered(turnId);
       expect({ state, sends: sentTo(sender).length }).toEqual(expected);
     },
     2 * RECOVERY_MS,

@@ -24,7 +24,7 @@ beforeEach(async () => {
   beforeAsking = async () => Promise.resolve();
   const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
   stage = await TurnStage.start({
-    channels: { chatApps: openChannels({ urls, log }) },
+    channels: openChannels({ urls, log }),
     tools: {
       attached: async () => {
         await beforeAsking();
@@ -49,15 +49,22 @@ function file(parts: Partial<ChannelMedia>): ChannelMedia {
 /** A message from a channel. */
 function message(
   media: readonly ChannelMedia[],
-  parts: Omit<Partial<AcceptedTurn>, 'chatApp'> & { chatApp?: Partial<ChannelMessage> } = {},
+  parts: Omit<Partial<AcceptedTurn>, 'channelMessage'> & { channelMessage?: Partial<ChannelMessage> } = {},
 ): Partial<AcceptedTurn> {
-  const { chatApp, ...turn } = parts;
-  const whole = { address: { to: '491', thread: null }, isGroup: false, messageRef: '12', media: [...media], replyTo: null, ...chatApp };
-  return { origin: 'webhook', agent: 'cs', authority: 'cs', channel: 'channel_c', sender: '491', text: '', ...turn, chatApp: whole };
+  const { channelMessage, ...turn } = parts;
+  const whole = {
+    address: { to: '491', thread: null },
+    isGroup: false,
+    messageRef: '12',
+    media: [...media],
+    replyTo: null,
+    ...channelMessage,
+  };
+  return { origin: 'webhook', agent: 'cs', authority: 'cs', channel: 'channel_c', sender: '491', text: '', ...turn, channelMessage: whole };
 }
 
 /** The last user message as the provider was sent it. */
-function sentOf({ requests }: PlayedTurn): string {
+function readSent({ requests }: PlayedTurn): string {
   return JSON.stringify(requests[0]?.body.messages.at(-1));
 }
 
@@ -65,7 +72,7 @@ describe('a picture that a contact sent', () => {
   it('reaches the model as a picture, and stays with the conversation', async () => {
     fakeTelegram.addFile('f1', png);
     const played = await stage.play([], message([file({ id: 'f1' })], { text: 'what is this?' }));
-    expect(sentOf(played)).toContain(`data:image/png;base64,${png.toString('base64')}`);
+    expect(readSent(played)).toContain(`data:image/png;base64,${png.toString('base64')}`);
     const [user] = played.session.messages;
     expect(user).toMatchObject({
       role: 'user',
@@ -79,7 +86,7 @@ describe('a picture that a contact sent', () => {
   it('is a message by itself', async () => {
     fakeMeta.addMedia('m1', { bytes: png, contentType: 'image/png' });
     const played = await stage.play([], message([file({ id: 'm1' })], { channel: 'channel_a' }));
-    expect(sentOf(played)).toContain('data:image/png;base64');
+    expect(readSent(played)).toContain('data:image/png;base64');
     expect(played.session.messages[0]).toMatchObject({ text: '' });
   });
 
@@ -90,7 +97,7 @@ describe('a picture that a contact sent', () => {
       file({ kind: 'document', id: 'f1', fileName: '../../photo.png' }),
       file({ kind: 'document', id: 'f2', fileName: 'menu.pdf' }),
     ];
-    const sent = sentOf(await stage.play([], message(media)));
+    const sent = readSent(await stage.play([], message(media)));
     expect(sent).toContain(String.raw`name=\"photo.png\" type=\"text/plain\">\nOpen from 9 to 18.`);
     expect(sent).toContain(String.raw`[Document \"menu.pdf\": its type cannot be read here`);
   });
@@ -100,7 +107,7 @@ describe('a PDF that a contact sent', () => {
   it('reaches the model as its text', async () => {
     fakeTelegram.addFile('f1', smallPdf('Two rooms from Friday'));
     const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
-    expect(sentOf(played)).toContain('Two rooms from Friday');
+    expect(readSent(played)).toContain('Two rooms from Friday');
     expect(played.session.messages[0]).toMatchObject({ attachments: [{ name: 'booking.pdf', type: 'application/pdf' }] });
   });
 });
@@ -113,7 +120,7 @@ describe('a PDF of one kilobyte that decodes to gigabytes', () => {
     const gauge = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 10);
     const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'menu.pdf' })]));
     clearInterval(gauge);
-    expect(sentOf(played)).toContain('No text could be read from this PDF');
+    expect(readSent(played)).toContain('No text could be read from this PDF');
     expect(most - before).toBeLessThan(128 * 1024 * 1024);
   });
 });
@@ -145,7 +152,7 @@ describe('what cannot be used', () => {
       file({ kind: 'video', id: 'f2' }),
       file({ kind: 'document', id: 'f3', mediaType: 'audio/mpeg' }),
     ];
-    const sent = sentOf(await stage.play([], message(media)));
+    const sent = readSent(await stage.play([], message(media)));
     expect(sent).toContain('[Voice message: it cannot be listened to here.]');
     expect(sent).toContain('[Video: videos cannot be watched here.]');
     expect(sent).toContain('[Document: it cannot be listened to here.]');
@@ -155,7 +162,7 @@ describe('what cannot be used', () => {
   it('is reported: a file that is too large, and one that declares it before it is asked for', async () => {
     fakeTelegram.addFile('f1', Buffer.alloc(limits.uploadMaxBytes + 1));
     const media = [file({ kind: 'document', id: 'f1' }), file({ kind: 'document', id: 'f2', bytes: limits.uploadMaxBytes + 1 })];
-    const sent = sentOf(await stage.play([], message(media, { text: 'read these' })));
+    const sent = readSent(await stage.play([], message(media, { text: 'read these' })));
     expect(sent.match(/\[Document: it is larger than 10 MiB/gu)).toHaveLength(2);
     expect(fakeTelegram.callsTo('/getFile').map(({ body }) => body['file_id'])).toEqual(['f1']);
   });
@@ -167,9 +174,9 @@ describe('what cannot be used', () => {
       return new Response('hello');
     });
     const gone = await stage.play([], message([file({ id: 'nothing' })]));
-    expect(sentOf(gone)).toContain('[Picture: the app does not have it any more.]');
+    expect(readSent(gone)).toContain('[Picture: the app does not have it any more.]');
     const foreign = await stage.play([], message([file({ url: `${stranger.url}/x.png` })], { channel: 'channel_b' }));
-    expect(sentOf(foreign)).toContain('[Picture: it is not on a host of the app, so it was not fetched.]');
+    expect(readSent(foreign)).toContain('[Picture: it is not on a host of the app, so it was not fetched.]');
     expect(asked).toEqual([]);
   });
 
@@ -177,10 +184,10 @@ describe('what cannot be used', () => {
     fakeTelegram.addFile('f1', png);
     const many = await stage.play([], message(Array.from({ length: 12 }, () => file({ id: 'f1' }))));
     expect(many.session.messages[0]).toMatchObject({ attachments: { length: 10 } });
-    expect(sentOf(many).match(/\[Picture: only the first 10 files are looked at\.\]/gu)).toHaveLength(2);
+    expect(readSent(many).match(/\[Picture: only the first 10 files are looked at\.\]/gu)).toHaveLength(2);
     await stage.scope.channels.disconnect('channel_c');
     const lost = await stage.play([], message([file({ id: 'f1' })]));
-    expect(sentOf(lost)).toContain('because the channel is not connected any more');
+    expect(readSent(lost)).toContain('because the channel is not connected any more');
   });
 });
 
@@ -189,7 +196,7 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', chatApp: { address: { to: '-100', thread: '7' }, isGroup: true } }));
+    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '-100', thread: '7' }, isGroup: true } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body)).toEqual([
       { chat_id: -100, message_thread_id: 7, action: 'typing' },
     ]);
@@ -202,8 +209,8 @@ describe('typing', () => {
     };
     const sessionId = stage.newSessionId();
     const facts = { channel: 'channel_a', collects: true, sessionId } as const;
-    stage.behind = [await stage.accept('t_second', message([], { ...facts, text: 'two', chatApp: { messageRef: 'wamid.2' } }))];
-    await stage.play([], message([], { ...facts, text: 'one', chatApp: { messageRef: 'wamid.1' } }));
+    stage.behind = [await stage.accept('t_second', message([], { ...facts, text: 'two', channelMessage: { messageRef: 'wamid.2' } }))];
+    await stage.play([], message([], { ...facts, text: 'one', channelMessage: { messageRef: 'wamid.1' } }));
     expect(isTyping()).toEqual(['wamid.2']);
   });
 
@@ -215,7 +222,7 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', chatApp: { address: { to: '492', thread: null } } }));
+    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '492', thread: null } } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id'])).toEqual([492]);
   });
 

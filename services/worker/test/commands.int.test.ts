@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { OUTCOME_UNKNOWN } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { canRunBubblewrap, canRunDocker, eventually } from '@concierge/testing';
-import { bash, outcomesOf, tool, WholeSystem, type Tenant } from './whole-turn.ts';
+import { bash, readOutcomes, tool, WholeSystem, type Tenant } from './whole-turn.ts';
 
 jest.setTimeout(120_000);
 
@@ -109,7 +109,7 @@ for (const { kind, within } of sandboxes)
         expect(tenant.scope.settingsProblem()).toBeNull();
       }
       await tenant.scope.files.writeText('watch/stop', '');
-      const [outcome] = outcomesOf(await turn.events());
+      const [outcome] = readOutcomes(await turn.events());
       expect(outcome?.output).toMatch(/Exit code 0[^]*\n0\nrounds: \d{3,}$/u);
       expect((await tenant.scope.files.readText('watch/seen')).text).toBe('');
       const expected = { plan: 'standard', name: expect.stringMatching(/ 200$/u), timezone: 'UTC', limits: { requestsPerHour: 5000 } };
@@ -175,7 +175,7 @@ for (const { kind, within } of sandboxes)
       const events = await turn.events();
       const types = events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);
       expect(types).toEqual(['session', 'tool_call_start', 'tool_call_progress', 'tool_call_end', 'tool_result', 'text_delta', 'done']);
-      expect(outcomesOf(events)[0]?.output).toMatch(/working\nfinished$/u);
+      expect(readOutcomes(events)[0]?.output).toMatch(/working\nfinished$/u);
       const quick = await (await tenant.begin('admin', bash('echo quick'))).events();
       expect(quick.map(({ type }) => type)).not.toContain('tool_call_progress');
     });
@@ -187,7 +187,7 @@ for (const { kind, within } of sandboxes)
       await turn.cancel();
       const events = await turn.events();
       expect(events.at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
-      expect(outcomesOf(events)).toEqual([{ isError: true, output: expect.stringContaining('stopped from outside') }]);
+      expect(readOutcomes(events)).toEqual([{ isError: true, output: expect.stringContaining('stopped from outside') }]);
       const last = (await tenant.scope.files.readText('alive')).text;
       await tenant.bash('sleep 0.3');
       expect((await tenant.scope.files.readText('alive')).text).toBe(last);
@@ -206,7 +206,7 @@ for (const { kind, within } of sandboxes)
         'concierge --help | grep -c "^  bash "',
       ].join('\n');
       const turn = await tenant.begin('admin', bash(command));
-      const [outcome] = outcomesOf(await turn.events());
+      const [outcome] = readOutcomes(await turn.events());
       expect(outcome?.output).toContain('Exit code 0');
       expect(outcome?.output).toMatch(/read: 1\n1\n[^]*nope: 2\n1$/u);
       expect((await tenant.scope.files.readText('memory/three.md')).text).toBe('1\n2\n3\n');
@@ -258,7 +258,7 @@ for (const { kind, within } of sandboxes)
       expect(left).toHaveLength(1);
       await worker?.kill();
       worker?.start();
-      const [outcome] = outcomesOf(await turn.events());
+      const [outcome] = readOutcomes(await turn.events());
       expect(outcome).toEqual({
         isError: true,
         output: `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n- concierge write: done`,
@@ -285,7 +285,7 @@ for (const { kind, within } of sandboxes) {
       const last = (await tenant.scope.files.readText('alive')).text;
       expect((await readdir(join(whole.system.dataDir, 'run'))).filter((name) => name.startsWith('w_'))).toEqual([]);
       worker?.start();
-      const [outcome] = outcomesOf(await turn.events());
+      const [outcome] = readOutcomes(await turn.events());
       expect(outcome).toEqual({ isError: true, output: expect.stringMatching(/stopped from outside[^]*begun$/u) });
       expect((await tenant.scope.files.readText('alive')).text).toBe(last);
     });

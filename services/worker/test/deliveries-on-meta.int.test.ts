@@ -123,8 +123,8 @@ describe('on WhatsApp', () => {
     expect(await redis.keys(`${keyOf.earlyReceipts('other')}/*`)).toHaveLength(1);
     const kept = await redis.keys(`${keyOf.earlyReceipts('acme')}/*`);
     expect(kept).toHaveLength(2000);
-    expect(await bytesOf(redis, kept[0])).toBeLessThan(1000);
-    expect(await bytesOf(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
+    expect(await countBytes(redis, kept[0])).toBeLessThan(1000);
+    expect(await countBytes(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
   });
 
   it('a repeated receipt is reported again: its first worker may have died before that', async () => {
@@ -134,7 +134,7 @@ describe('on WhatsApp', () => {
     const messageId = (await stage.delivery(id)).parts?.[0]?.providerMessageId ?? '';
     const died = new DeliveryReceipts({
       redis: stage.redis(),
-      told: async () => Promise.reject(new Error('it died')),
+      onReported: async () => Promise.reject(new Error('it died')),
       now: () => stage.nowMs,
     });
     const delivered = receipt({ messageId, state: 'delivered' });
@@ -188,7 +188,7 @@ describe('on Messenger', () => {
     meta.personWrites('777');
     if (account === settings.instagramId) meta.personWritesOnInstagram('777');
     const sessionId = deriveSessionId('cs', 'channel_b', '777');
-    await stage.scope.sessions.publish({ ...emptySession(sessionId), chatApp: { to: '777', thread: null, account } });
+    await stage.scope.sessions.publish({ ...emptySession(sessionId), channelAddress: { to: '777', thread: null, account } });
     const text = 'word '.repeat(380).trim();
     const id = await stage.say(text, { channel: 'channel_b', to: '777', sessionId, inboundAt: new Date(stage.nowMs).toISOString() });
     await stage.deliver(id);
@@ -215,7 +215,7 @@ describe('on Messenger', () => {
   });
 });
 
-async function bytesOf(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
+async function countBytes(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
   return redis.memory('USAGE', key);
 }
 

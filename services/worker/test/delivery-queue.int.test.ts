@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
 import { deriveSessionId } from '@concierge/tenant';
-import { dueKeyOf, keyOf, wakeOutboxBy, type DueKey } from '@concierge/turn';
+import { toDueKey, keyOf, wakeOutboxBy, type DueKey } from '@concierge/turn';
 import { DeliveryStage, telegram } from './delivery-stage.ts';
 
 let stage: DeliveryStage;
@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(async () => stage[Symbol.asyncDispose]());
 
 function keyOfMessage(id: string, tenantId = 'acme'): DueKey {
-  return dueKeyOf({ tenantId, lane: id.slice(2, 14) });
+  return toDueKey({ tenantId, lane: id.slice(2, 14) });
 }
 
 const texts = (): unknown[] => stage.telegram.sent.map(({ text }) => text);

@@ -16,7 +16,7 @@ import {
 } from '@concierge/turn';
 import { Registry } from 'prom-client';
 import { Deliverer } from '../src/deliveries/deliverer.ts';
-import { DeliveryMetrics } from '../src/outbound-metrics.ts';
+import { DeliveryMetrics } from '../src/metrics.ts';
 
 export const log = createLog({ service: 'test', level: 'silent' });
 export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
@@ -27,7 +27,7 @@ const BINDING_TRY_EVERY_MS = 15 * 60_000;
 export class DeliveryStage implements AsyncDisposable {
   /** Messages are accepted by the machine's clock. */
   nowMs = Date.now();
-  /** States that `told` was called with, in order. */
+  /** States that `onReported` was called with, in order. */
   readonly told: string[] = [];
   /** Bindings that were throttled, and for how long. */
   readonly held: { readonly channel: string; readonly ms: number }[] = [];
@@ -68,7 +68,7 @@ export class DeliveryStage implements AsyncDisposable {
   }
 
   get receipts(): DeliveryReceipts {
-    return new DeliveryReceipts({ redis: this.redis(), told: async (_scope, { state }) => this.#hear(state), now: () => this.nowMs });
+    return new DeliveryReceipts({ redis: this.redis(), onReported: async (_scope, { state }) => this.#hear(state), now: () => this.nowMs });
   }
 
   /** As Prometheus reads them. */
@@ -128,7 +128,7 @@ export class DeliveryStage implements AsyncDisposable {
       providers: { providerUrls: this.urls, publicUrl: this.publicUrl },
       pace,
       receipts: this.receipts,
-      told: async (_scope, { state }) => this.#hear(state),
+      onReported: async (_scope, { state }) => this.#hear(state),
       metrics: this.#metrics,
       log,
       now: () => this.nowMs + aheadMs,
@@ -168,7 +168,7 @@ export class DeliveryStage implements AsyncDisposable {
     const worker = (concurrency = 4): DeliveryWorker => {
       const deliverer = this.deliverer();
       const deliverNext: DeliverNext = async (scope, lane, signal) => deliverer.deliverNext(scope, lane, signal);
-      const made = new DeliveryWorker({ redis: this.redis(), queue, tenants, concurrency, deliverNext, log, now });
+      const made = new DeliveryWorker({ queue, tenants, concurrency, deliverNext, log, now });
       made.start();
       this.clearing.defer(async () => made.stop(0));
       return made;

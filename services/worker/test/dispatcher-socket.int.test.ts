@@ -125,10 +125,10 @@ describe('the concierge program', () => {
 
 describe('the socket of the dispatcher', () => {
   it('is open to any user of the sandbox', async () => {
-    const modeOf = async (name: string): Promise<number> => (await stat(join(door.folder, name))).mode & 0o777;
-    expect(await modeOf('.')).toBe(0o755);
-    expect(await modeOf('concierge')).toBe(0o755);
-    expect(await modeOf('socket')).toBe(0o666);
+    const readMode = async (name: string): Promise<number> => (await stat(join(door.folder, name))).mode & 0o777;
+    expect(await readMode('.')).toBe(0o755);
+    expect(await readMode('concierge')).toBe(0o755);
+    expect(await readMode('socket')).toBe(0o666);
   });
 
   it('works below a path that is longer than a socket’s address', async () => {

@@ -34,7 +34,7 @@ interface Place {
 }
 
 /** Uses of each tool, good and bad: a tool that is missing here does not compile. */
-function usesOf({ web, sessionId }: Place): Record<ToolName, Uses> {
+function buildUses({ web, sessionId }: Place): Record<ToolName, Uses> {
   return {
     read: {
       admin: [works({ path: 'USER.md' }, /^1\t# /u), fails({ path: '../other/SOUL.md' }, /must not contain/u)],
@@ -181,21 +181,21 @@ const within = canRunDocker() || canRunBubblewrap() ? describe : describe.skip;
 within('every tool, in whole turns', () => {
   it.each(toolNames)('%s does what it describes for the owner’s agent', async (name) => {
     const { tenant, sessionId } = await furnished();
-    const uses = usesOf({ web: place, sessionId })[name].admin;
+    const uses = buildUses({ web: place, sessionId })[name].admin;
     const outcomes = await tenant.calls('admin', ...uses.map(({ input }) => tool(name, input)));
     expect(outcomes).toEqual(uses.map(({ says, isError }) => ({ output: expect.stringMatching(says), isError })));
   });
 
   it.each(toolNames.filter((name) => mayUseTool('cs', name)))('%s does for cs what strangers may have', async (name) => {
     const { tenant, sessionId } = await furnished();
-    const { admin, cs = admin } = usesOf({ web: place, sessionId })[name];
+    const { admin, cs = admin } = buildUses({ web: place, sessionId })[name];
     const outcomes = await tenant.calls('cs', ...cs.map(({ input }) => tool(name, input)));
     expect(outcomes).toEqual(cs.map(({ says, isError }) => ({ output: expect.stringMatching(says), isError })));
   });
 
   it.each(toolNames.filter((name) => !mayUseTool('cs', name)))('%s is not there for cs, with arguments good or bad', async (name) => {
     const { tenant, sessionId } = await furnished();
-    const uses = usesOf({ web: place, sessionId })[name].admin;
+    const uses = buildUses({ web: place, sessionId })[name].admin;
     const outcomes = await tenant.calls('cs', ...uses.map(({ input }) => tool(name, input)));
     expect(outcomes).toEqual(uses.map(() => ({ output: expect.stringContaining(`There is no tool "${name}"`), isError: true })));
   });

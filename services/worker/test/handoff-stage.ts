@@ -54,7 +54,7 @@ export class HandoffStage implements AsyncDisposable {
     return this.#scope;
   }
 
-  sessionOf(sender: string): string {
+  toSessionId(sender: string): string {
     return deriveSessionId('cs', 'channel_c', sender);
   }
 
@@ -74,7 +74,7 @@ export class HandoffStage implements AsyncDisposable {
       dedupeId: `channel:channel_c:1:${messageRef}`,
       requestHash: createHash('sha256').update(messageRef).digest('hex'),
       keyId: null,
-      chatApp: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
+      channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
     };
     return (await this.#turns.accept(this.scope, input)).turnId;
   }
@@ -83,7 +83,7 @@ export class HandoffStage implements AsyncDisposable {
   async ended(sender: string, turnId: string): Promise<Session> {
     return await eventually(
       async () => {
-        const session = await this.scope.sessions.load(this.sessionOf(sender));
+        const session = await this.scope.sessions.load(this.toSessionId(sender));
         return session?.turns.some(({ id }) => id === turnId) === true ? session : undefined;
       },
       { timeoutMs: 40_000, everyMs: 50 },

@@ -16,7 +16,7 @@ beforeEach(async () => {
   await stage.newTenant();
 });
 
-const session = (): string => `/api/sessions/${stage.sessionOf(bob)}`;
+const session = (): string => `/api/sessions/${stage.toSessionId(bob)}`;
 const asksForPerson = callTools([{ name: 'handoff', args: { action: 'request', reason: 'Wants a refund.' } }]);
 
 async function takeOver(body: Record<string, unknown> = { notify: false }): Promise<void> {
@@ -105,7 +105,7 @@ describe('a staff member who takes a conversation over', () => {
     const list = await stage.ask('read', '/api/handoffs');
     expect(list.headers.get('x-total-count')).toBe('1');
     expect(list.json).toMatchObject([
-      { sessionId: stage.sessionOf(bob), reason: 'My customer.', channel: 'channel_c', title: 'hi', lastMessage: { from: 'agent' } },
+      { sessionId: stage.toSessionId(bob), reason: 'My customer.', channel: 'channel_c', title: 'hi', lastMessage: { from: 'agent' } },
     ]);
     for (const path of ['/handoff', '/resume', '/messages'])
       expect((await stage.ask('cs', `${session()}${path}`, { body: { message: 'x' } })).status).toBe(403);
@@ -134,7 +134,7 @@ describe('an agent that requests staff', () => {
     await stage.say(owner, `/answer ${code} This is the owner.`);
     await eventually(async () => (await sentTo(bob)).includes('person: This is the owner.'));
     await stage.say(owner, `/resume ${code}`);
-    expect(await stage.scope.handoffs.isPaused(stage.sessionOf(bob))).toBe(false);
+    expect(await stage.scope.handoffs.isPaused(stage.toSessionId(bob))).toBe(false);
     expect(stage.model.requests.filter(({ userText }) => !userText.includes('waits for a person'))).toHaveLength(asked);
   });
 

@@ -30,7 +30,7 @@ const servers = new McpServers({ fetch: async (url, init) => fetch(url, init), e
 beforeAll(async () => {
   endpoint = await serveRequests(crm.fetch);
   const attached = new McpTools({ servers, log: createLog({ service: 'test', level: 'silent' }) });
-  stage = await TurnStage.start({ tools: { attached: async (run) => attached.of(run) } });
+  stage = await TurnStage.start({ tools: { attached: async (run) => attached.listTools(run) } });
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();

@@ -11,7 +11,7 @@ import { UploadTexts } from '@concierge/upload';
 import { DocumentReader } from '@concierge/web';
 import type { CapabilityFactories } from '../src/capabilities/turn-capabilities.ts';
 import { unconnected } from '../src/fixtures/unconnected.ts';
-import { TurnMetrics } from '../src/turn/turn-metrics.ts';
+import { TurnMetrics } from '../src/metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn/turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
@@ -139,14 +139,14 @@ export class TurnStage implements AsyncDisposable {
     this.#model.enqueue(...uses.map(({ name, input }) => [callTools([{ name, args: input }])]), [say('done')]);
     const before = this.#model.requests.length;
     const voice = new Voice();
-    const end = await this.#runners[sight].runTurn(this.#runOf(turn, voice, steps));
+    const end = await this.#runners[sight].runTurn(this.#buildRun(turn, voice, steps));
     const session = await this.scope.sessions.load(turn.sessionId);
     if (session === undefined || end.event.type !== 'done') throw new Error(`the turn ended in ${JSON.stringify(end)}`);
     const results = session.messages.flatMap((message) => (message.role === 'tool' && message.turnId === turn.turnId ? [message] : []));
     return { session, results, steps: voice.steps, requests: this.#model.requests.slice(before) };
   }
 
-  #runOf(turn: AcceptedTurn, writer: Voice, steps: readonly TurnStep[]): TurnRun {
+  #buildRun(turn: AcceptedTurn, writer: Voice, steps: readonly TurnStep[]): TurnRun {
     return {
       scope: this.scope,
       turn,

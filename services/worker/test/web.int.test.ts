@@ -12,7 +12,7 @@ const paragraph = 'The bakery sells bread, cakes and coffee, every day of the we
 const url = (path: string): string => `http://${place}${path}`;
 
 /** A site, and a SearXNG that finds pages of it. */
-function answerOf(path: string): { status: number; type: string; body: string } {
+function buildAnswer(path: string): { status: number; type: string; body: string } {
   const html = { status: 200, type: 'text/html' };
   if (path.startsWith('/search?q=broken')) return { status: 500, type: 'text/plain', body: 'no' };
   if (path.startsWith('/search')) {
@@ -29,7 +29,7 @@ function answerOf(path: string): { status: number; type: string; body: string } 
 beforeAll(async () => {
   web = createServer((request, response) => {
     requests.push(request.url ?? '');
-    const { status, type, body } = answerOf(request.url ?? '');
+    const { status, type, body } = buildAnswer(request.url ?? '');
     response.writeHead(status, { 'content-type': type }).end(body);
   });
   web.listen(0, '127.0.0.1');

@@ -78,7 +78,7 @@ export class Tenant {
 
   async calls(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<CallOutcome[]> {
     const turn = await this.begin(agent, ...calls);
-    return outcomesOf(await turn.events());
+    return readOutcomes(await turn.events());
   }
 
   async bash(command: string, more: Readonly<Record<string, unknown>> = {}): Promise<CallOutcome> {
@@ -105,7 +105,7 @@ export function tool(name: string, input: unknown = {}): ScriptedCall {
   return { name, args: JSON.stringify(input) };
 }
 
-export function outcomesOf(events: readonly StreamedEvent[]): CallOutcome[] {
+export function readOutcomes(events: readonly StreamedEvent[]): CallOutcome[] {
   return events.filter(({ type }) => type === 'tool_result').map(({ data }) => ToolResult.parse(data));
 }
 
@@ -116,7 +116,7 @@ export class StartedTurn {
   readonly #ask: (path: string, method: string) => Promise<Response>;
 
   constructor(response: Response, ask: (path: string, method: string) => Promise<Response>) {
-    this.#reader = eventsOf(response)[Symbol.asyncIterator]();
+    this.#reader = readEvents(response)[Symbol.asyncIterator]();
     this.#ask = ask;
   }
 
@@ -151,7 +151,7 @@ export class StartedTurn {
 }
 
 /** As the service writes them: `event`, one line of `data`, `id`, blank line. */
-async function* eventsOf(response: Response): AsyncGenerator<StreamedEvent> {
+async function* readEvents(response: Response): AsyncGenerator<StreamedEvent> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body ?? []) {

@@ -5,8 +5,7 @@ import { connectRedis, createLog } from '@concierge/runtime';
 import { temporaryDirectory, TestRedis } from '@concierge/testing';
 import { keyOf, Lanes } from '@concierge/turn';
 import { WorkerRunDirectories } from '../src/capabilities/runtime/worker-run-directories.ts';
-import { SandboxReaper } from '../src/capabilities/runtime/sandbox-reaper.ts';
-import { WorkerLiveness } from '../src/capabilities/runtime/worker-liveness.ts';
+import { SandboxReaper, WorkerLiveness } from '../src/capabilities/runtime/sandbox-reaper.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 

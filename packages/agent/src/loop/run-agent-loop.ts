@@ -213,8 +213,8 @@ const MORE_NOTE = '\n[there is more: it is in the result]\n';
 
 /**
  * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
- * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes after
- * that.
+ * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes
+ * after that.
  */
 export class CallProgress implements Disposable {
   readonly #call: Pick<ToolCall, 'id' | 'name'>;

@@ -2,29 +2,29 @@ import { describe, expect, it } from '@jest/globals';
 import type { ChannelMedia, ChannelMessage } from '@concierge/contract';
 import { dynamicContext, toMessageText, type UserMessageInput } from './user-message.ts';
 
-const chatApp: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
+const channelMessage: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const photo: ChannelMedia = { kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null };
 const upload = { id: `u_${'1'.repeat(32)}`, name: 'image.png', type: 'image/png', size: 3 } as const;
 const alone = (message: Omit<UserMessageInput, 'text'> & { text?: string }): string =>
   toMessageText({ text: '', ...message }, { amongOthers: false });
-const said = (parts: Partial<ChannelMessage>): string => alone({ chatApp: { ...chatApp, ...parts } });
+const said = (parts: Partial<ChannelMessage>): string => alone({ channelMessage: { ...channelMessage, ...parts } });
 
 describe('a message from a channel, as a model reads it', () => {
   it('is its text', () => {
-    expect(alone({ text: 'hello', chatApp })).toBe('hello');
+    expect(alone({ text: 'hello', channelMessage })).toBe('hello');
   });
 
   it('explains why a file cannot be used, and which it was', () => {
     const media = [{ ...photo, kind: 'document', fileName: 'menu.pdf' } as const, { ...photo, kind: 'voice' } as const];
     const files = [{ problem: 'it is too large' }, { problem: 'it cannot be listened to here' }];
-    expect(alone({ text: 'look', chatApp: { ...chatApp, media }, files })).toBe(
+    expect(alone({ text: 'look', channelMessage: { ...channelMessage, media }, files })).toBe(
       'look\n[Document "menu.pdf": it is too large.]\n[Voice message: it cannot be listened to here.]',
     );
     expect(said({ media })).toContain('[Voice message: it was not fetched.]');
   });
 
   it('names a file that can be used only among several messages', () => {
-    const message = { text: 'the red one', chatApp: { ...chatApp, media: [photo] }, files: [{ upload }] };
+    const message = { text: 'the red one', channelMessage: { ...channelMessage, media: [photo] }, files: [{ upload }] };
     expect(toMessageText(message, { amongOthers: false })).toBe('the red one');
     expect(toMessageText(message, { amongOthers: true })).toBe(`the red one\n[Picture: attached as ${upload.id}.]`);
     expect(alone({ ...message, text: '' })).toBe('');
@@ -35,7 +35,7 @@ describe('a message from a channel, as a model reads it', () => {
       '[Location: "Zoo", latitude 52.5, longitude 13.4.]',
     );
     expect(said({ cards: ['Ann', 'Bob'] })).toBe('[Contact cards: "Ann", "Bob". Only the names are known here.]');
-    expect(alone({ text: 'Yes', chatApp: { ...chatApp, choice: { kind: 'button', id: 'ok_1', title: 'Yes' } } })).toBe(
+    expect(alone({ text: 'Yes', channelMessage: { ...channelMessage, choice: { kind: 'button', id: 'ok_1', title: 'Yes' } } })).toBe(
       'Yes\n[Chosen from the buttons or the menu: "Yes", id "ok_1".]',
     );
     const items = [
@@ -64,13 +64,13 @@ describe('several messages', () => {
   const facts = { timezone: undefined, now: new Date('2026-07-01T22:30:05Z'), attachments: [] };
 
   it('follow one another, a blank line between them', () => {
-    const sent = dynamicContext({ ...facts, messages: [{ text: 'one' }, { text: 'two', chatApp }] });
+    const sent = dynamicContext({ ...facts, messages: [{ text: 'one' }, { text: 'two', channelMessage }] });
     expect(sent).toMatch(/<\/context>\n\none\n\ntwo$/u);
     expect(sent).not.toContain('others read along');
   });
 
   it('of a group come with a word about who reads the answer', () => {
-    const sent = dynamicContext({ ...facts, messages: [{ text: 'one', chatApp: { ...chatApp, isGroup: true } }] });
+    const sent = dynamicContext({ ...facts, messages: [{ text: 'one', channelMessage: { ...channelMessage, isGroup: true } }] });
     expect(sent).toContain('(UTC)\nThis is said in a group of a chat app: others read along');
   });
 });

@@ -8,8 +8,8 @@ export type MediaFile = { readonly upload: UploadRef } | { readonly problem: str
 /** One message of a contact or user, as its channel accepted it. */
 export interface UserMessageInput {
   readonly text: string;
-  readonly chatApp?: ChannelMessage | undefined;
-  /** What became of the media of `chatApp`, in their order; without it nothing was fetched. */
+  readonly channelMessage?: ChannelMessage | undefined;
+  /** What became of the media of `channelMessage`, in their order; without it nothing was fetched. */
   readonly files?: readonly MediaFile[] | undefined;
 }
 
@@ -33,11 +33,15 @@ const kindNames: Readonly<Record<ChannelMedia['kind'], string>> = {
  * The message as a model reads it: its text, and in brackets what came with it and is no text. Files that can be used
  * are attachments, and only named here among several messages, so that it can be seen with which of them they came.
  */
-export function toMessageText({ text, chatApp, files }: UserMessageInput, { amongOthers }: { readonly amongOthers: boolean }): string {
-  const notes = chatApp === undefined ? [] : [...mediaNotes(chatApp.media, files, amongOthers), ...otherNotes(chatApp)];
+export function toMessageText(
+  { text, channelMessage, files }: UserMessageInput,
+  { amongOthers }: { readonly amongOthers: boolean },
+): string {
+  const notes =
+    channelMessage === undefined ? [] : [...mediaNotes(channelMessage.media, files, amongOthers), ...otherNotes(channelMessage)];
   const hasAttachment = files?.some((file) => 'upload' in file) === true;
   const said = [text, ...notes].filter((part) => part.trim() !== '').join('\n');
-  return said === '' && chatApp !== undefined && !hasAttachment ? '[An empty message.]' : said;
+  return said === '' && channelMessage !== undefined && !hasAttachment ? '[An empty message.]' : said;
 }
 
 function mediaNotes(media: readonly ChannelMedia[], files: readonly MediaFile[] | undefined, amongOthers: boolean): string[] {
@@ -156,7 +160,7 @@ export function dynamicContext(turn: UserTurn): string {
   const heartbeat = turn.heartbeat === undefined ? '' : HEARTBEAT_LINES[turn.heartbeat];
   const delegated = turn.isDelegated === true ? `\n${DELEGATED}` : '';
   const heldBack = turn.isHeldBack === true ? `\n${HELD_BACK}` : '';
-  const group = turn.messages.some(({ chatApp }) => chatApp?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
+  const group = turn.messages.some(({ channelMessage }) => channelMessage?.isGroup === true) ? `\n${IN_A_GROUP}` : '';
   const context = `<context>\nCurrent time: ${timestamp(turn.now, turn.timezone ?? 'UTC')}${delegated}${group}${heldBack}${heartbeat}${CONTEXT_END}`;
   const said = turn.messages
     .map((message) => toMessageText(message, { amongOthers: turn.messages.length > 1 }))

@@ -44,7 +44,7 @@ async function resume({ deployment, answer }: CommandContext, tenantId: string, 
   const scope = await deployment.scope(tenantId);
   const desk = await deployment.handoffRequests();
   const outcome = await desk.giveBack(scope, id, operator);
-  const state: HandoffState = await desk.stateOf(scope, id);
+  const state: HandoffState = await desk.readState(scope, id);
   const text = outcome === 'resumed' ? `The agent has ${id} again, from the next message on.` : `The agent has ${id} already.`;
   answer({ json: state, text });
 }

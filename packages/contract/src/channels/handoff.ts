@@ -47,13 +47,17 @@ export const HandoffCall = z.strictObject({
   channel: CanonicalChannel,
   sender: z.string().nullable(),
   /** Where the contact is notified, in a conversation on a channel. */
-  chatApp: ChannelAddress.nullable(),
+  channelAddress: ChannelAddress.nullable(),
   /** The contact's last message. */
   lastWords: z.string().nullable(),
   /** False: a staff member has it already, and no notification is needed. */
   callsOwner: z.boolean(),
 });
 export type HandoffCall = z.infer<typeof HandoffCall>;
+
+/** The same call as its file spells it: the address is stored as `chatApp`. */
+export const StoredHandoffCall = HandoffCall.omit({ channelAddress: true }).extend({ chatApp: ChannelAddress.nullable() });
+export type StoredHandoffCall = z.infer<typeof StoredHandoffCall>;
 
 export const HandoffView = z
   .object({

@@ -106,7 +106,7 @@ export const Session = z.object({
   /** Missing in files of earlier versions; loading a session adds it. */
   origin: SessionOrigin.optional(),
   /** Where its last message from a channel came from. */
-  chatApp: ChannelAddress.optional(),
+  channelAddress: ChannelAddress.optional(),
   revision: z.int().nonnegative(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
@@ -122,6 +122,10 @@ export const Session = z.object({
   contextTokens: z.object({ tokens: z.int().nonnegative(), messages: z.int().nonnegative() }).nullable(),
 });
 export type Session = z.infer<typeof Session>;
+
+/** The same session as its file spells it: the address is stored as `chatApp`. */
+export const StoredSession = Session.omit({ channelAddress: true }).extend({ chatApp: ChannelAddress.optional() });
+export type StoredSession = z.infer<typeof StoredSession>;
 
 /** One line of sessions/<sessionId>.history.jsonl: what compaction took out of the session file. */
 export const HistoryLine = z.discriminatedUnion('kind', [

@@ -64,7 +64,7 @@ export const TurnInput = z.object({
   /** Names of the tools that it may have at most, from the schedule that started it. */
   tools: z.array(z.string()).optional(),
   /** Only for a message from a channel: the reply goes back to it. */
-  chatApp: ChannelMessage.optional(),
+  channelMessage: ChannelMessage.optional(),
   /** Only for origin `person`: the staff member. */
   by: Actor.optional(),
   /** Only of a `retraction`: the turn whose words are taken back. */
@@ -85,8 +85,11 @@ export const AcceptedTurn = TurnInput.omit({ busy: true, debounceMs: true, conta
 });
 export type AcceptedTurn = z.infer<typeof AcceptedTurn>;
 
-/** The same turn as its inbox file spells it: the tenant's id is stored as `accountId`. */
-export const StoredTurn = AcceptedTurn.omit({ tenantId: true }).extend({ accountId: TenantId });
+/** The same turn as its inbox file spells it: `tenantId` is stored as `accountId`, `channelMessage` as `chatApp`. */
+export const StoredTurn = AcceptedTurn.omit({ tenantId: true, channelMessage: true }).extend({
+  accountId: TenantId,
+  chatApp: ChannelMessage.optional(),
+});
 export type StoredTurn = z.infer<typeof StoredTurn>;
 
 /** Waiting → running → one of the last three. Running → waiting when its worker died or was drained. */

@@ -20,8 +20,8 @@ export class SharedNamespace implements Disposable {
   }
 
   /**
-   * The arguments before the first command of a turn, which makes the namespace. `entryFiles` are the files of its control
-   * group.
+   * The arguments before the first command of a turn, which makes the namespace. `entryFiles` are the files of its
+   * control group.
    */
   static making(limits: SandboxLimits, asRoot: boolean, entryFiles: readonly string[] = []): string[] {
     const script = `${stepIn}; mount -t tmpfs -o size=${String(limits.tmpBytes)},mode=1777,nosuid,nodev tmp ${sharedTmp} && exec "$@"`;

@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { HOUR_MS, AppError, Handoff, HandoffCall, HandoffEnd, limits, type Actor, type HandoffView } from '@concierge/contract';
+import {
+  AppError,
+  Handoff,
+  HandoffEnd,
+  HOUR_MS,
+  limits,
+  StoredHandoffCall,
+  type Actor,
+  type HandoffCall,
+  type HandoffView,
+} from '@concierge/contract';
 import { RecordFolder, type FolderSync } from '@concierge/files';
 import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
 
@@ -30,7 +40,7 @@ export interface HandoffRequest {
 export class Handoffs {
   readonly #handoffs: RecordFolder<typeof Handoff>;
   readonly #ends: RecordFolder<typeof HandoffEnd>;
-  readonly #calls: RecordFolder<typeof HandoffCall>;
+  readonly #calls: RecordFolder<typeof StoredHandoffCall>;
   readonly #writers = new KeyedMutex();
   readonly #now: () => number;
 
@@ -43,7 +53,7 @@ export class Handoffs {
       folders,
       tenantId,
       log,
-      schema: HandoffCall,
+      schema: StoredHandoffCall,
       names: /^h_[0-9a-f]{32}$/u,
     });
     this.#now = now;
@@ -102,8 +112,10 @@ export class Handoffs {
       });
       // The notifications come first: else a crash after the next line would leave a contact waiting without any notice
       // to staff.
-      if (call !== undefined)
-        await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...call });
+      if (call !== undefined) {
+        const { channelAddress: chatApp, ...facts } = call;
+        await this.#calls.put(handoff.id, { version: 1, handoffId: handoff.id, sessionId, at: handoff.since, ...facts, chatApp });
+      }
       await this.#handoffs.put(sessionId, handoff);
       await failpoint('handoff.after-file');
       return { view: await this.#toHandoffView(handoff), isNew: true };
@@ -128,7 +140,7 @@ export class Handoffs {
   /** Handoffs whose notifications are not all sent. */
   async pending(): Promise<HandoffCall[]> {
     const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
-    return calls.filter((call) => call !== undefined);
+    return calls.filter((call) => call !== undefined).map(({ chatApp, ...call }) => ({ ...call, channelAddress: chatApp }));
   }
 
   /** Marks all notifications of the handoff as sent. */

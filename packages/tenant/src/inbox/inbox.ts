@@ -194,8 +194,8 @@ function toFileName(turnId: string, suffix: string): string {
   return `${turnId}${suffix}`;
 }
 
-function toInboxFile({ tenantId, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
-  const stored: StoredTurn = { ...turn, accountId: tenantId };
+function toInboxFile({ tenantId, channelMessage, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
+  const stored: StoredTurn = { ...turn, accountId: tenantId, ...(channelMessage !== undefined && { chatApp: channelMessage }) };
   return { name: toFileName(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
 }
 
@@ -203,6 +203,6 @@ function isTurnFile(name: string): boolean {
   return name.endsWith(turnSuffix) && isTurnId(name.slice(0, -turnSuffix.length));
 }
 
-function toAcceptedTurn({ accountId, ...turn }: StoredTurn): AcceptedTurn {
-  return { ...turn, tenantId: accountId };
+function toAcceptedTurn({ accountId, chatApp, ...turn }: StoredTurn): AcceptedTurn {
+  return { ...turn, tenantId: accountId, ...(chatApp !== undefined && { channelMessage: chatApp }) };
 }

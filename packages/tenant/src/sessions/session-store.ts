@@ -1,9 +1,10 @@
 import { readdir, rename, unlink } from 'node:fs/promises';
 import {
-  Session,
+  StoredSession,
   toSessionOrigin,
   type HistoryLine,
   type RemovedSession,
+  type Session,
   type SessionMessage,
   type SessionView,
   type TurnRecord,
@@ -133,7 +134,7 @@ export class SessionStore {
    */
   async publish(next: Session): Promise<void> {
     if (!isHashedName(next.id)) throw new Error(`not a session id: ${next.id}`);
-    const text = JSON.stringify(next);
+    const text = JSON.stringify(toStoredSession(next));
     try {
       const birth = await this.#revisions.publish(next.id, next.revision, text);
       this.#cache.set(this.#cacheKey(next.id), { session: copySession(next), birth }, text.length);
@@ -226,7 +227,7 @@ export class SessionStore {
   async #read(id: string, revision: number, listed: Revisions): Promise<Session | undefined> {
     const text = await this.#revisions.read(id, revision);
     if (text === undefined) return undefined;
-    const parsed = parseJson(Session, text);
+    const parsed = parseJson(StoredSession, text);
     if (parsed.status === 'broken' || parsed.value.revision !== revision || parsed.value.id !== id) {
       const reason = parsed.status === 'broken' ? parsed.reason : 'is of another session or revision';
       this.#log.error({ tenantId: this.#tenantId, sessionId: id, revision, reason }, 'session file is damaged and was set aside');
@@ -234,7 +235,7 @@ export class SessionStore {
       return undefined;
     }
     if (!(await this.#revisions.isViewed(id, revision))) await this.#revisions.repairView(id);
-    const session = repaired(parsed.value);
+    const session = toSession(parsed.value);
     this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, text.length);
     return copySession(session);
   }
@@ -244,7 +245,7 @@ export class SessionStore {
     const path = this.#revisions.viewPath(id);
     const text = (await lstatIfThere(path)) === undefined ? undefined : await readIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(Session, text);
+    const parsed = parseJson(StoredSession, text);
     if (parsed.status === 'broken' || parsed.value.id !== id) {
       this.#log.error({ tenantId: this.#tenantId, sessionId: id }, 'session file is damaged and was set aside');
       await ignoreMissing(rename(this.#revisions.viewPath(id), `${this.#revisions.viewPath(id)}.broken`));
@@ -255,7 +256,7 @@ export class SessionStore {
       return undefined;
     }
     await this.#revisions.adopt(id, parsed.value.revision);
-    return repaired(parsed.value);
+    return toSession(parsed.value);
   }
 
   async #removeRest(id: string): Promise<void> {
@@ -282,9 +283,14 @@ export class SessionStore {
  * earlier version does not contain what began the session: the first of the turns that the file names does, or the
  * channel where that one only added to a conversation.
  */
-function repaired(session: Session): Session {
+function toSession({ chatApp, ...session }: StoredSession): Session {
   const { channel, turns, origin = toOrigin(channel, turns[0]?.origin) } = session;
-  return { ...session, origin, messages: [...repairUnpaired(session.messages)] };
+  const address = chatApp === undefined ? {} : { channelAddress: chatApp };
+  return { ...session, ...address, origin, messages: [...repairUnpaired(session.messages)] };
+}
+
+function toStoredSession({ channelAddress: chatApp, ...session }: Session): StoredSession {
+  return { ...session, ...(chatApp !== undefined && { chatApp }) };
 }
 
 function toOrigin(channel: Session['channel'], first: TurnRecord['origin'] | undefined): Session['origin'] {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RedisScript } from '@concierge/runtime';
 import type { OutboxLane } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { takeTask } from '../lanes/take-task.ts';
+import { takeTask } from '../due/reconciler.ts';
 
 const scripts = {
   pace: new RedisScript(new URL('./pace.lua', import.meta.url)),
@@ -45,16 +45,11 @@ export class DeliveryPace {
   async pace(lane: OutboxLane, channel: string, rules: PaceRules): Promise<number> {
     const { tenantId } = lane;
     const binding = `${tenantId}/${channel}`;
+    const keys = [keyOf.pace(toMember(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix];
     const { conversationIntervalMs, conversationBurst, bindingPerSecond } = rules;
-    return z
-      .number()
-      .parse(
-        await scripts.pace.run(
-          this.#redis,
-          [keyOf.pace(memberOf(lane)), keyOf.pace(binding), keyOf.throttledUntil(binding), queuePrefix],
-          [conversationIntervalMs, conversationBurst, 1000 / bindingPerSecond, bindingPerSecond],
-        ),
-      );
+    const ofConversation = { intervalMs: conversationIntervalMs, burst: conversationBurst };
+    const ofBinding = { intervalMs: 1000 / bindingPerSecond, burst: bindingPerSecond };
+    return z.number().parse(await scripts.pace.run(this.#redis, keys, [JSON.stringify([ofConversation, ofBinding])]));
   }
 
   /** Pauses all sending through this binding for this long. */
@@ -67,7 +62,7 @@ export class DeliveryPace {
    * before or that Redis has lost. Names that are not given are forgotten.
    */
   async ages(lane: OutboxLane, names: readonly string[]): Promise<readonly number[]> {
-    const keys = [keyOf.deliveriesSeen(memberOf(lane)), queuePrefix];
+    const keys = [keyOf.deliveriesSeen(toMember(lane)), queuePrefix];
     const reply = await scripts.firstSeen.run(this.#redis, keys, [JSON.stringify({ names, keepMs: SEEN_KEPT_MS })]);
     return z.array(z.number()).parse(reply);
   }
@@ -83,6 +78,6 @@ export class DeliveryPace {
   }
 }
 
-function memberOf({ tenantId, lane }: OutboxLane): string {
+function toMember({ tenantId, lane }: OutboxLane): string {
   return `${tenantId}/${lane}`;
 }

@@ -19,7 +19,7 @@ const ID_MAX_CHARACTERS = 512;
 
 const keepEarly = new RedisScript(new URL('./early-receipt.lua', import.meta.url));
 /** A receipt that is repeated within this time may come after a process that died before it reported the state. */
-const TOLD_AGAIN_MS = 24 * 3600 * 1000;
+const REPORTED_AGAIN_MS = 24 * 3600 * 1000;
 
 /** A provider's receipt for messages of ours, as the channel adapter reads it. */
 const Receipt = z.object({
@@ -45,7 +45,7 @@ export type DeliveryReported = (scope: TenantScope, delivery: Delivery) => Promi
 
 export interface DeliveryReceiptsOptions {
   readonly redis: Redis;
-  readonly told: DeliveryReported;
+  readonly onReported: DeliveryReported;
   readonly now?: () => number;
 }
 
@@ -78,11 +78,9 @@ export class DeliveryReceipts {
     }
     if (await this.#noteOne(scope, { channel, messageId, receipt })) return;
     const key = earlyKey(scope, channel, messageId);
-    await keepEarly.run(
-      this.#options.redis,
-      [key, keyOf.earlyReceiptsOf(scope.tenantId)],
-      [JSON.stringify(essenceOf(receipt)), EARLY_MAX, EARLY_SECONDS, EARLY_MESSAGES_MAX],
-    );
+    const kept = { receiptsMax: EARLY_MAX, keptSeconds: EARLY_SECONDS, messagesMax: EARLY_MESSAGES_MAX };
+    const given = JSON.stringify({ receipt: JSON.stringify(toStoredReceipt(receipt)), ...kept });
+    await keepEarly.run(this.#options.redis, [key, keyOf.earlyReceiptsOf(scope.tenantId)], [given]);
     // The sender may have looked for early receipts right before this one was kept.
     await this.#noteOne(scope, { channel, messageId, receipt });
   }
@@ -138,18 +136,19 @@ export class DeliveryReceipts {
   ): Promise<void> {
     const nowMs = (this.#options.now ?? Date.now)();
     const at = new Date(nowMs).toISOString();
-    const problem = receipt.state === 'failed' ? problemOf(receipt) : undefined;
+    const problem = receipt.state === 'failed' ? toProblem(receipt) : undefined;
     const steps = parts.map((part): DeliveryStep => ({ kind: 'receipt', at, part, state: receipt.state, ...(problem && { problem }) }));
     const news = steps.filter((step) => isNews(before, step));
     if (news.length === 0) {
-      const isOfLate = nowMs - Date.parse(before.updatedAt) < TOLD_AGAIN_MS;
-      if (isOfLate && before.state !== 'waiting' && steps.some((step) => isKnown(before, step))) await this.#options.told(scope, before);
+      const isOfLate = nowMs - Date.parse(before.updatedAt) < REPORTED_AGAIN_MS;
+      if (isOfLate && before.state !== 'waiting' && steps.some((step) => isKnown(before, step)))
+        await this.#options.onReported(scope, before);
       return;
     }
     const after = await scope.outbox.record(before.message.id, news);
     if (after === undefined) return;
     if (problem !== undefined && after.state === 'failed') await scope.channels.noteError(after.message.channel, problem);
-    if (after.state !== before.state && after.state !== 'waiting') await this.#options.told(scope, after);
+    if (after.state !== before.state && after.state !== 'waiting') await this.#options.onReported(scope, after);
   }
 }
 
@@ -169,13 +168,13 @@ function isKnown({ parts }: Delivery, step: DeliveryStep): boolean {
   return step.kind === 'receipt' && parts?.[step.part]?.receipt === step.state;
 }
 
-function problemOf({ errorCodes }: DeliveryReceipt): DeliveryProblem {
+function toProblem({ errorCodes }: DeliveryReceipt): DeliveryProblem {
   const code = errorCodes[0] ?? 'failed';
   return { code: code.slice(0, CODE_MAX_CHARACTERS), message: 'The provider took the message and could not deliver it.' };
 }
 
 /** Only the fields that are used, however much was sent. */
-function essenceOf({ state, errorCodes }: DeliveryReceipt): DeliveryReceipt {
+function toStoredReceipt({ state, errorCodes }: DeliveryReceipt): DeliveryReceipt {
   const codes = errorCodes.slice(0, 1).map((code) => code.slice(0, CODE_MAX_CHARACTERS));
   return { messageId: null, upToMs: null, recipient: null, state, errorCodes: codes };
 }

@@ -3,9 +3,15 @@ import { failpoint, type Log } from '@concierge/runtime';
 import type { WakeOutbox, OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { DueQueue, type DueClaim, type DueKey } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
+import { Reconciler } from '../due/reconciler.ts';
+import { keyOf } from '../keys.ts';
 
 /** The wait after a failure of the disk or of Redis. */
 const AFTER_FAILURE_MS = 10_000;
+const EVERY_MS = 2000;
+const SCAN_EVERY_MS = 5000;
+/** Records that are kept for days are removed once a day. */
+const RETENTION_EVERY_MS = 24 * 3600_000;
 
 /** Conversations with messages to send in their outbox, named after their lanes. */
 export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
@@ -14,10 +20,10 @@ export function openDeliveryQueue(redis: Redis, log: Log): DueQueue {
 
 /** Wakes a worker for new messages in an outbox. */
 export function wakeOutboxBy(queue: DueQueue): WakeOutbox {
-  return async (lane) => queue.add([{ ...dueKeyOf(lane), delayMs: 0 }]);
+  return async (lane) => queue.add([{ ...toDueKey(lane), delayMs: 0 }]);
 }
 
-export function dueKeyOf({ tenantId, lane: name }: OutboxLane): DueKey {
+export function toDueKey({ tenantId, lane: name }: OutboxLane): DueKey {
   return { tenantId, name };
 }
 
@@ -34,7 +40,6 @@ export type LaneStep = { readonly kind: 'again' } | { readonly kind: 'empty' } |
 export type DeliverNext = (scope: TenantScope, lane: string, signal: AbortSignal) => Promise<LaneStep>;
 
 export interface DeliveryWorkerOptions {
-  readonly redis: Redis;
   readonly queue: DueQueue;
   readonly tenants: Pick<Tenants, 'find'>;
   /** Conversations in which this worker sends at once. */
@@ -52,9 +57,9 @@ export class DeliveryWorker {
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
-    const { redis, queue, concurrency, log } = options;
+    const { queue, concurrency, log } = options;
     const handle = async (claim: DueClaim, signal: AbortSignal): Promise<number | null> => this.#deliver(claim, signal);
-    this.#worker = new DueWorker({ redis, queue, handle, concurrency, afterFailureMs: AFTER_FAILURE_MS, log });
+    this.#worker = new DueWorker({ queue, handle, concurrency, afterFailureMs: AFTER_FAILURE_MS, log });
   }
 
   start(): void {
@@ -89,5 +94,46 @@ export class DeliveryWorker {
         return Math.max(0, step.untilMs - now());
       }
     }
+  }
+}
+
+interface DeliveryReconcilerOptions {
+  readonly redis: Redis;
+  readonly queue: DueQueue;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'outboxLanes'>;
+  readonly log: Log;
+}
+
+/** Finds messages to be sent that Redis does not know: a wake-up was lost, a worker died, Redis came back empty. */
+export class DeliveryReconciler extends Reconciler {
+  readonly name = 'delivery reconciler';
+  readonly #options: DeliveryReconcilerOptions;
+
+  constructor(options: DeliveryReconcilerOptions) {
+    super({ everyMs: EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis, queue, tenants } = this.#options;
+    await queue.wakeLate();
+    await this.share(redis, { task: keyOf.deliveryScanLock, everyMs: SCAN_EVERY_MS }, async () => {
+      await this.forEachTenant(tenants, async (tenantId) => this.#addMissing(tenantId));
+    });
+    await this.share(redis, { task: keyOf.deliveryRetentionLock, everyMs: RETENTION_EVERY_MS }, async () => {
+      await this.forEachTenant(tenants, async (tenantId) => this.#clearAway(tenantId));
+    });
+  }
+
+  async #addMissing(tenantId: string): Promise<void> {
+    const { tenants, queue } = this.#options;
+    const found = (await tenants.outboxLanes(tenantId)).map((name) => ({ tenantId, name }));
+    await queue.add((await queue.unknown(found)).map((key) => ({ ...key, delayMs: 0 })));
+  }
+
+  async #clearAway(tenantId: string): Promise<void> {
+    const { outbox } = await this.#options.tenants.open(tenantId);
+    await outbox.sweep();
+    await outbox.forget();
   }
 }

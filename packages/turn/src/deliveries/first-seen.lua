@@ -1,6 +1,6 @@
--- Returns for how long the given names of a place have been known, and deletes its other names.
--- KEYS  1 the names of the place, by the service time at which each was first seen  2 prefix with the hash tag
--- ARGV  1 JSON: names; keepMs, after which a place that is not asked about is cleared away
+-- Returns for how long the given names of a conversation have been known, and deletes its other names.
+-- KEYS  1 the names of the conversation, by the service time at which each was first seen  2 prefix with the hash tag
+-- ARGV  1 JSON: names; keepMs, after which a conversation that is not asked about is cleared away
 -- Returns the ages in ms, in the order of the names; 0 for one that is new
 -- Atomic because several workers may ask at once, and the first time counts.
 #include "../lua/clock.lua"

@@ -1,8 +1,8 @@
-import type { JobsOptions, Queue } from 'bullmq';
+import type { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { RedisScript, type Log, type ScriptReply } from '@concierge/runtime';
-import { wakeupOptions, keptForDashboards, openWakeupQueue } from '../lanes/wakeup-jobs.ts';
+import { addJobs, jobOptions, openWakeupQueue, openWakeupWorker, toPriority } from '../lanes/wakeup-queue.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 
 const scripts = {
@@ -16,9 +16,6 @@ const CLAIM_MS = 10_000;
 /** A wake-up that is this late was lost, or its worker died. */
 const LATE_MS = 3000;
 const LATE_AT_ONCE = 500;
-/** BullMQ's largest priority is 2^21; all jobs carry one, since a job without one would go before all others. */
-const MAX_PRIORITY = 1000;
-const jobOptions = wakeupOptions(keptForDashboards);
 /** A job id is used again, so it must be free when its job has ended. */
 const forgotten = { removeOnComplete: true, removeOnFail: true } as const;
 
@@ -38,7 +35,7 @@ export interface DueMember extends DueKey {
 }
 
 /** The payload of a wake-up job: the work itself stands in files. */
-export const DueJob = z.object({ tenantId: z.string(), name: z.string() });
+const DueJob = z.object({ tenantId: z.string(), name: z.string() });
 
 const Wakeup = z.tuple([z.string(), z.string(), z.number(), z.number()]);
 const AddReply = z.array(Wakeup);
@@ -75,7 +72,14 @@ export class DueQueue {
     const { redis, kind, log, wakes = true } = options;
     this.#options = options;
     this.kind = kind;
-    this.queues = wakes ? [openWakeupQueue(kind, { redis, kept: keptForDashboards, log })] : [];
+    this.queues = wakes ? [openWakeupQueue(kind, { redis, log })] : [];
+  }
+
+  /** Answers wake-ups, `concurrency` at once, once it runs; undefined where workers poll. The caller closes it. */
+  openWorker(concurrency: number, answer: (key: DueKey) => Promise<void>): Worker | undefined {
+    if (this.queues.length === 0) return undefined;
+    const { redis, log } = this.#options;
+    return openWakeupWorker(this.kind, { redis, concurrency, log, schema: DueJob, answer });
   }
 
   /**
@@ -88,18 +92,18 @@ export class DueQueue {
   }
 
   /**
-   * Adds all members at once, atomically with a mark: a Redis that is emptied meanwhile has all of them, or no mark.
+   * Adds all members at once, atomically with a flag: a Redis that is emptied meanwhile has all of them, or no flag.
    */
   async addAll(keys: readonly DueKey[]): Promise<void> {
     const members = keys.map((key) => this.#timed({ ...key, delayMs: 0 }));
-    await this.#wake(AddReply.parse(await this.#run('add', { members, mark: keyOf.dueComplete(this.kind) })));
+    await this.#wake(AddReply.parse(await this.#run('add', { members, flag: keyOf.dueComplete(this.kind) })));
   }
 
   /** Finds the given members that are neither planned nor claimed. */
   async unknown(keys: readonly DueKey[]): Promise<DueKey[]> {
     if (keys.length === 0) return [];
     const due = keyOf.dueWork(this.kind);
-    const members = keys.map((key) => memberOf(key));
+    const members = keys.map((key) => toMember(key));
     const [waiting, claimed] = await Promise.all([due, `${due}:claimed`].map(async (set) => this.#options.redis.zmscore(set, ...members)));
     return keys.filter((_key, index) => waiting?.[index] == null && claimed?.[index] == null);
   }
@@ -115,12 +119,12 @@ export class DueQueue {
    */
   async claim(limit: number, { lateMs = 0 } = {}): Promise<{ readonly claims: DueClaim[]; readonly nextInMs: number | null }> {
     const [claims, nextInMs] = ClaimReply.parse(await this.#run('claim', { limit, lateMs, claimMs: this.#claimMs }));
-    return { claims: claims.map(([member, number]) => ({ ...keyOfMember(member), number })), nextInMs: nextInMs < 0 ? null : nextInMs };
+    return { claims: claims.map(([member, number]) => ({ ...toKey(member), number })), nextInMs: nextInMs < 0 ? null : nextInMs };
   }
 
   /** undefined when the member is not due, or claimed by another process. */
   async claimOne(key: DueKey): Promise<DueClaim | undefined> {
-    const [[claim]] = ClaimReply.parse(await this.#run('claim', { member: memberOf(key), claimMs: this.#claimMs }));
+    const [[claim]] = ClaimReply.parse(await this.#run('claim', { member: toMember(key), claimMs: this.#claimMs }));
     return claim && { ...key, number: claim[1] };
   }
 
@@ -161,12 +165,12 @@ export class DueQueue {
   /** "At once" is before every clock, where times are due by the clocks of several machines. */
   #timed({ delayMs, ...key }: DueMember): { readonly member: string; readonly delayMs?: number; readonly at?: number } {
     const { clock } = this.#options;
-    if (clock === undefined) return { member: memberOf(key), delayMs };
-    return { member: memberOf(key), at: delayMs === 0 ? 0 : clock() + delayMs };
+    if (clock === undefined) return { member: toMember(key), delayMs };
+    return { member: toMember(key), at: delayMs === 0 ? 0 : clock() + delayMs };
   }
 
   async #plan(claim: DueClaim, then: object): Promise<z.infer<typeof PlanReply>> {
-    return PlanReply.parse(await this.#run('plan', { member: memberOf(claim), claim: claim.number, ...then }));
+    return PlanReply.parse(await this.#run('plan', { member: toMember(claim), claim: claim.number, ...then }));
   }
 
   async #run(name: keyof typeof scripts, given: object): Promise<ScriptReply> {
@@ -180,24 +184,20 @@ export class DueQueue {
     const [queue] = this.queues;
     if (queue === undefined || wakeups.length === 0) return;
     const jobs = wakeups.map(([member, at, delay, backlog]) => {
-      const key = keyOfMember(member);
+      const key = toKey(member);
       const jobId = `${key.tenantId}.${key.name}.${again ?? at}`;
-      const priority = Math.min(Math.max(backlog, 1), MAX_PRIORITY);
-      const opts: JobsOptions & { jobId: string } = { ...jobOptions, ...(again !== undefined && forgotten), jobId, delay, priority };
+      const opts = { ...jobOptions, ...(again !== undefined && forgotten), jobId, delay, priority: toPriority(backlog) };
       return { name: this.kind, data: key, opts };
     });
-    const [first] = jobs;
-    // Nearly always there is one wake-up, which needs no transaction.
-    if (jobs.length === 1 && first !== undefined) await queue.add(first.name, first.data, first.opts);
-    else await queue.addBulk(jobs);
+    await addJobs(queue, jobs);
   }
 }
 
-function memberOf({ tenantId, name }: DueKey): string {
+function toMember({ tenantId, name }: DueKey): string {
   return `${tenantId}/${name}`;
 }
 
-function keyOfMember(member: string): DueKey {
+function toKey(member: string): DueKey {
   const slash = member.indexOf('/');
   return { tenantId: member.slice(0, slash), name: member.slice(slash + 1) };
 }

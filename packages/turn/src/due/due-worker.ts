@@ -1,8 +1,6 @@
 import type { Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { background, duringActivity, type Log } from '@concierge/runtime';
-import { keptForDashboards, openWakeupWorker } from '../lanes/wakeup-jobs.ts';
-import { DueJob, type DueClaim, type DueKey, type DueQueue } from './due-queue.ts';
+import type { DueClaim, DueKey, DueQueue } from './due-queue.ts';
 
 const KEEP_EVERY_MS = 3000;
 const POLLED_AT_ONCE = 32;
@@ -17,7 +15,6 @@ const ROUNDS_PER_POLL = 50;
 export type DueHandler = (claim: DueClaim, signal: AbortSignal) => Promise<number | null>;
 
 export interface DueWorkerOptions {
-  readonly redis: Redis;
   readonly queue: DueQueue;
   readonly handle: DueHandler;
   /** Members that a woken worker processes at the same time. */
@@ -37,12 +34,10 @@ export class DueWorker {
   #pulse: NodeJS.Timeout | undefined;
 
   constructor(options: DueWorkerOptions) {
-    const { redis, queue, concurrency, log } = options;
+    const { queue, concurrency } = options;
     this.#options = options;
     this.name = `worker of ${queue.kind}`;
-    if (queue.queues.length === 0) return;
-    const answer = async (key: DueKey): Promise<void> => this.look(key);
-    this.#wakeups = openWakeupWorker(queue.kind, { redis, concurrency, log, kept: keptForDashboards, schema: DueJob, answer });
+    this.#wakeups = queue.openWorker(concurrency, async (key) => this.look(key));
   }
 
   start(): void {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { background, type Log } from '@concierge/runtime';
+import { background, type Log, RedisScript } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import { takeTask } from '../lanes/take-task.ts';
+import { queuePrefix } from '../keys.ts';
 
 /** A scan of all tenants costs at most a twentieth of one process's time. */
 const LOAD = 20;
@@ -67,7 +67,7 @@ export abstract class Reconciler {
   }
 
   /** One look through all tenants; one that fails keeps no other from it. */
-  protected async ofEach(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
+  protected async forEachTenant(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
     for (const tenantId of await tenants.list()) {
       if (this.#isStopped) return;
       await look(tenantId).catch((error: unknown) => {
@@ -89,4 +89,14 @@ export abstract class Reconciler {
     });
     background(this.#round, this.#log);
   }
+}
+
+const script = new RedisScript(new URL('../lua/take.lua', import.meta.url));
+
+/**
+ * Claims a task for a time, so that one of many processes does it; false when another has it. `keeps`: the caller has
+ * it and prolongs the claim.
+ */
+export async function takeTask(redis: Redis, task: string, { forMs, keeps = false }: { forMs: number; keeps?: boolean }): Promise<boolean> {
+  return (await script.run(redis, [queuePrefix, task], [JSON.stringify({ forMs, keeps })])) === 1;
 }

@@ -1,12 +1,10 @@
-import type { Redis } from 'ioredis';
 import { limits, type EventRecord, type EventTry, type EventType } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { endpointIdOfEvent, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { DueClaim } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
 import type { EventQueue } from './event-queue.ts';
-import { retryDelayMs } from './event-retries.ts';
-import type { EventSender, SentEvent } from './event-sender.ts';
+import { retryDelayMs, type EventSender, type SentEvent } from './event-sender.ts';
 
 /** Endpoints that one worker sends to at once; each mostly waits for responses. */
 const ENDPOINTS_AT_ONCE = 100;
@@ -16,7 +14,6 @@ const ROUNDS = 20;
 const AGAIN_AFTER_MS = 30_000;
 
 export interface EventWorkerOptions {
-  readonly redis: Redis;
   readonly queue: EventQueue;
   readonly tenants: Tenants;
   readonly sender: EventSender;
@@ -41,9 +38,9 @@ export class EventWorker {
 
   constructor(options: EventWorkerOptions) {
     this.#options = options;
-    const { redis, queue, log, concurrency = ENDPOINTS_AT_ONCE } = options;
+    const { queue, log, concurrency = ENDPOINTS_AT_ONCE } = options;
     const handle = async (endpoint: DueClaim, signal: AbortSignal): Promise<number | null> => this.#sendDue(endpoint, signal);
-    this.#worker = new DueWorker({ redis, queue: queue.endpoints, handle, concurrency, afterFailureMs: AGAIN_AFTER_MS, log });
+    this.#worker = new DueWorker({ queue: queue.endpoints, handle, concurrency, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
   start(): void {
@@ -59,14 +56,14 @@ export class EventWorker {
   /** @returns how long until the next try at this endpoint, null when nothing waits for it */
   async #sendDue(endpoint: DueClaim, signal: AbortSignal): Promise<number | null> {
     const { queue, tenants } = this.#options;
-    const events = queue.eventsOf(endpoint);
+    const events = queue.openEndpoint(endpoint);
     const scope = await tenants.find(endpoint.tenantId);
     for (let round = 0; round < ROUNDS && !this.#draining; round += 1) {
       const { claims } = await events.claim(limits.eventsAtOnce);
       if (claims.length === 0) break;
       const delays = await Promise.all(
         claims.map(async (claim) => {
-          const delayMs = await this.#attend(scope, claim.name, signal);
+          const delayMs = await this.#trySend(scope, claim.name, signal);
           await events.plan(claim, delayMs ?? null);
           return delayMs;
         }),
@@ -78,7 +75,7 @@ export class EventWorker {
   }
 
   /** How long until the event is tried again; undefined when it is not tried again. */
-  async #attend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
+  async #trySend(scope: TenantScope | undefined, id: string, signal: AbortSignal): Promise<number | undefined> {
     try {
       return scope === undefined ? undefined : await this.#send(scope, id, signal);
     } catch (error) {
@@ -121,7 +118,7 @@ export class EventWorker {
     if (delayMs === undefined)
       return this.#settle(scope, event, { outcome: 'dead', reason: `Every try has failed. The last one: ${error}` });
     await files.put({ ...event, nextTryAt: new Date(this.#nowMs() + delayMs).toISOString() });
-    this.#tell(scope, event, 'failed');
+    this.#report(scope, event, 'failed');
     return delayMs;
   }
 
@@ -132,7 +129,7 @@ export class EventWorker {
   ): Promise<undefined> {
     await this.#noteRun(scope, event, { outcome, reason });
     await scope.events.files.settle({ ...event, outcome, reason });
-    this.#tell(scope, event, outcome);
+    this.#report(scope, event, outcome);
   }
 
   /** Records in a schedule's history how the sending of its reply ended. */
@@ -147,7 +144,7 @@ export class EventWorker {
     await scope.schedules.runs.noteDelivery(scheduleId, runId, { eventId: id, status, reason: end.reason });
   }
 
-  #tell({ tenantId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
+  #report({ tenantId }: TenantScope, { id: eventId, type, tries, log }: EventRecord, outcome: 'sent' | 'failed' | 'dead'): void {
     this.#options.onTried?.(type, outcome);
     const last = log.at(-1);
     const facts = { tenantId, eventId, type, tries, status: last?.status, ms: last?.ms };

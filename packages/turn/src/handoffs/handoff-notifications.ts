@@ -13,8 +13,11 @@ import {
   type TenantSettings,
 } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
-import { deriveSessionId, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope, type Tenants } from '@concierge/tenant';
 import type { Turns } from '../turns.ts';
+import type { Redis } from 'ioredis';
+import { Reconciler } from '../due/reconciler.ts';
+import { keyOf } from '../keys.ts';
 
 /** A call that this process has seen for this long without its handoff has none: its writer died in between. */
 const UNWRITTEN_MS = 60_000;
@@ -36,6 +39,7 @@ const preparingTools = [
   'load_skill',
 ];
 
+const WATCH_EVERY_MS = 5000;
 export interface HandoffNotificationsOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly log: Log;
@@ -59,10 +63,10 @@ export class HandoffNotifications {
   }
 
   /** Sends all pending notifications. A failure is logged and left to the next attempt. */
-  async tell(scope: TenantScope): Promise<void> {
+  async sendPending(scope: TenantScope): Promise<void> {
     for (const call of await scope.handoffs.pending()) {
       const { handoffId } = call;
-      await this.#tell(scope, call).catch((error: unknown) => {
+      await this.#send(scope, call).catch((error: unknown) => {
         this.#options.log.warn(
           { err: error, tenantId: scope.tenantId, handoffId },
           'some handoff notifications are not written; tried again',
@@ -71,7 +75,7 @@ export class HandoffNotifications {
     }
   }
 
-  async #tell(scope: TenantScope, call: HandoffCall): Promise<void> {
+  async #send(scope: TenantScope, call: HandoffCall): Promise<void> {
     const handoff = await scope.handoffs.find(call.sessionId);
     if (handoff?.id !== call.handoffId) {
       const now = (this.#options.now ?? performance.now.bind(performance))();
@@ -93,16 +97,21 @@ export class HandoffNotifications {
   }
 
   async #notifyContact(scope: TenantScope, call: HandoffCall, { notice }: HandoffSettings): Promise<void> {
-    const { sessionId, channel, chatApp, agent, handoffId } = call;
-    if (notice === undefined || chatApp === null || !isMessagingChannel(channel)) return;
-    const place = { channel, to: chatApp.to, ...(chatApp.thread !== null && { thread: chatApp.thread }), sessionId };
-    await scope.outbox.accept({ kind: 'notice', ...place, text: notice, agent, turnId: handoffId, callId: 'notice' });
+    const { sessionId, channel, channelAddress, agent, handoffId } = call;
+    if (notice === undefined || channelAddress === null || !isMessagingChannel(channel)) return;
+    const recipient = {
+      channel,
+      to: channelAddress.to,
+      ...(channelAddress.thread !== null && { thread: channelAddress.thread }),
+      sessionId,
+    };
+    await scope.outbox.accept({ kind: 'notice', ...recipient, text: notice, agent, turnId: handoffId, callId: 'notice' });
   }
 
-  async #callOwner(scope: TenantScope, told: Told): Promise<void> {
-    await this.#notify(scope, told);
+  async #callOwner(scope: TenantScope, sent: Notified): Promise<void> {
+    await this.#notify(scope, sent);
     await failpoint('handoff.after-notify');
-    const { agent, handoffId } = told.call;
+    const { agent, handoffId } = sent.call;
     // The owner takes part in that conversation.
     if (agent === 'admin') return;
     await this.#options.turns.accept(scope, {
@@ -112,7 +121,7 @@ export class HandoffNotifications {
       channel: 'web',
       sender: null,
       contactId: null,
-      text: textForAgent(told),
+      text: textForAgent(sent),
       attachments: [],
       busy: 'queue',
       dedupeId: `handoff:${handoffId}`,
@@ -123,31 +132,31 @@ export class HandoffNotifications {
   }
 
   /** Sends a notice: a handoff of the owner's own conversation does not withhold it. */
-  async #notify(scope: TenantScope, told: Told): Promise<void> {
-    const { notify } = told.settings;
+  async #notify(scope: TenantScope, sent: Notified): Promise<void> {
+    const { notify } = sent.settings;
     if (notify === undefined) return;
     const channel = channelSynonyms[notify.channel];
     const to = readRecipient(channel, notify.to) ?? notify.to;
     const sessionId = deriveSessionId('cs', channel, await scope.contacts.findCanonicalSender(channel, to));
-    const code = codeOf(
-      told.call.sessionId,
+    const code = buildHandoffCode(
+      sent.call.sessionId,
       (await scope.handoffs.paused()).handoffs.map((paused) => paused.sessionId),
     );
-    const text = textForOwner(told, { code, mark: commandMark(channel) });
-    const { agent, handoffId } = told.call;
+    const text = textForOwner(sent, { code, prefix: findCommandPrefix(channel) });
+    const { agent, handoffId } = sent.call;
     await scope.outbox.accept({ kind: 'notice', channel, to, sessionId, text, agent, turnId: handoffId, callId: 'notify' });
   }
 }
 
 type HandoffSettings = NonNullable<TenantSettings['handoff']>;
 
-interface Told {
+interface Notified {
   readonly call: HandoffCall;
   readonly handoff: HandoffView;
   readonly settings: HandoffSettings;
 }
 
-export function commandMark(channel: ChannelName): '/' | '!' {
+export function findCommandPrefix(channel: ChannelName): '/' | '!' {
   return isMessagingChannel(channel) ? channelDefinitions[channel].commandPrefix : '/';
 }
 
@@ -155,7 +164,7 @@ export function commandMark(channel: ChannelName): '/' | '!' {
  * The shortest prefix of a conversation's id that is unique among the waiting ones. A prefix that is not unique later
  * is refused, never mistaken.
  */
-export function codeOf(sessionId: string, waiting: readonly string[]): string {
+export function buildHandoffCode(sessionId: string, waiting: readonly string[]): string {
   const others = waiting.filter((id) => id !== sessionId);
   for (let length = CODE_MIN_CHARACTERS; length < sessionId.length; length += 1) {
     const code = sessionId.slice(0, length);
@@ -166,26 +175,26 @@ export function codeOf(sessionId: string, waiting: readonly string[]): string {
 
 export const CODE_MIN_CHARACTERS = 4;
 
-function textForOwner({ call, handoff }: Told, { code, mark }: { readonly code: string; readonly mark: string }): string {
+function textForOwner({ call, handoff }: Notified, { code, prefix }: { readonly code: string; readonly prefix: string }): string {
   return [
     `A conversation waits for a person: ${whoIs(call)}.`,
     `Why: ${handoff.reason}`,
-    ...lastWordsOf(call),
+    ...quoteLastWords(call),
     '',
-    `${mark}answer ${code} and your text: answers in the agent's place`,
-    `${mark}resume ${code}: gives it back to the agent`,
-    `${mark}handoffs: all that wait`,
+    `${prefix}answer ${code} and your text: answers in the agent's place`,
+    `${prefix}resume ${code}: gives it back to the agent`,
+    `${prefix}handoffs: all that wait`,
   ].join('\n');
 }
 
-function textForAgent({ call, handoff, settings }: Told): string {
+function textForAgent({ call, handoff, settings }: Notified): string {
   const { notify } = settings;
   return [
     `A conversation waits for a person: ${whoIs(call)}.`,
     '',
     `Conversation: ${call.sessionId} (agent ${call.agent})`,
     `Why, in the words of the requester: ${handoff.reason}`,
-    ...lastWordsOf(call),
+    ...quoteLastWords(call),
     ...(handoff.until === null ? [] : [`The agent goes on by itself at ${handoff.until}.`]),
     notify === undefined ? 'Only you have been notified.' : `The owner has been notified on ${notify.channel}.`,
     '',
@@ -197,7 +206,7 @@ function whoIs({ sender, channel }: HandoffCall): string {
   return `${sender ?? 'an anonymous visitor'} on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
 }
 
-function lastWordsOf({ lastWords }: HandoffCall): string[] {
+function quoteLastWords({ lastWords }: HandoffCall): string[] {
   return lastWords === null || lastWords.trim() === '' ? [] : ['Last words:', quoted(lastWords)];
 }
 
@@ -208,4 +217,34 @@ function quoted(text: string): string {
     .map((line) => `> ${line}`)
     .join('\n')
     .slice(0, limits.messageMaxCharacters);
+}
+
+interface HandoffReconcilerOptions {
+  readonly redis: Redis;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'pendingHandoffs'>;
+  readonly calls: Pick<HandoffNotifications, 'sendPending'>;
+  readonly log: Log;
+}
+
+/**
+ * Writes missing notifications of handoffs whose requester died or failed before all were written. A notification that
+ * two processes write is sent once.
+ */
+export class HandoffReconciler extends Reconciler {
+  readonly name = 'handoff watch';
+  readonly #options: HandoffReconcilerOptions;
+
+  constructor(options: HandoffReconcilerOptions) {
+    super({ everyMs: WATCH_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis, tenants, calls } = this.#options;
+    await this.share(redis, { task: keyOf.handoffScanLock, everyMs: WATCH_EVERY_MS }, async () => {
+      await this.forEachTenant(tenants, async (tenantId) => {
+        if ((await tenants.pendingHandoffs(tenantId)).length > 0) await calls.sendPending(await tenants.open(tenantId));
+      });
+    });
+  }
 }

@@ -16,7 +16,7 @@ import type { Turns } from '../turns.ts';
 
 export interface HandoffRequestsOptions {
   readonly turns: Pick<Turns, 'accept' | 'cancelRunning' | 'findAccepted'>;
-  readonly calls: Pick<HandoffNotifications, 'tell'>;
+  readonly calls: Pick<HandoffNotifications, 'sendPending'>;
 }
 
 /** A staff member's message in the agent's place. */
@@ -50,10 +50,10 @@ export class HandoffRequests {
     const session = await scope.sessions.load(sessionId);
     const isOwn = sessionId === turn.sessionId;
     // The turn's own message is in no session yet.
-    const lastWords = isOwn ? turn.text : lastWordsOf(session);
+    const lastWords = isOwn ? turn.text : readLastWords(session);
     const { agent, channel, sender } = isOwn ? turn : (session ?? turn);
-    const chatApp = (isOwn ? turn.chatApp?.address : undefined) ?? session?.chatApp ?? null;
-    const call = { agent, channel, sender, chatApp, lastWords, callsOwner: true };
+    const channelAddress = (isOwn ? turn.channelMessage?.address : undefined) ?? session?.channelAddress ?? null;
+    const call = { agent, channel, sender, channelAddress, lastWords, callsOwner: true };
     return this.#request(scope, { ...asked, call });
   }
 
@@ -64,8 +64,8 @@ export class HandoffRequests {
    */
   async take(scope: TenantScope, sessionId: string, wish: HandoffWish & { readonly notify: boolean }): Promise<Requested> {
     const session = await mustLoad(scope, sessionId);
-    const { agent, channel, sender, chatApp = null } = session;
-    const call = { agent, channel, sender, chatApp, lastWords: lastWordsOf(session), callsOwner: wish.notify };
+    const { agent, channel, sender, channelAddress = null } = session;
+    const call = { agent, channel, sender, channelAddress, lastWords: readLastWords(session), callsOwner: wish.notify };
     const requested = await this.#request(scope, { sessionId, ...wish, call });
     await this.#options.turns.cancelRunning(scope, sessionId);
     return requested;
@@ -78,7 +78,7 @@ export class HandoffRequests {
   }
 
   /** @throws AppError not_found */
-  async stateOf(scope: TenantScope, sessionId: string): Promise<HandoffState> {
+  async readState(scope: TenantScope, sessionId: string): Promise<HandoffState> {
     await mustLoad(scope, sessionId);
     const [isPaused, handoff] = await Promise.all([scope.handoffs.isPaused(sessionId), scope.handoffs.find(sessionId)]);
     return { isPaused, handoff: handoff ?? null };
@@ -119,7 +119,7 @@ export class HandoffRequests {
       handoffs.slice(0, limit).map(async (handoff): Promise<WaitingHandoff> => {
         const session = await scope.sessions.load(handoff.sessionId);
         const { agent = null, channel = null, title = null } = session ?? {};
-        return { ...handoff, agent, channel, title, lastMessage: lastMessageOf(session) };
+        return { ...handoff, agent, channel, title, lastMessage: readLastMessage(session) };
       }),
     );
     return { items, total: handoffs.length };
@@ -131,7 +131,7 @@ export class HandoffRequests {
   ): Promise<Requested> {
     const lasts = hours ?? (await scope.settings()).handoff?.hours;
     const requested = await scope.handoffs.request(sessionId, { reason, by, hours: lasts, call });
-    if (requested.isNew) await this.#options.calls.tell(scope);
+    if (requested.isNew) await this.#options.calls.sendPending(scope);
     return requested;
   }
 
@@ -148,11 +148,11 @@ async function mustLoad(scope: TenantScope, sessionId: string): Promise<Session>
   return session;
 }
 
-function lastWordsOf(session: Session | undefined): string | null {
+function readLastWords(session: Session | undefined): string | null {
   return session?.messages.findLast((message) => message.role === 'user')?.text ?? null;
 }
 
-function lastMessageOf(session: Session | undefined): WaitingHandoff['lastMessage'] {
+function readLastMessage(session: Session | undefined): WaitingHandoff['lastMessage'] {
   const last = session?.messages.findLast((message) => message.role !== 'tool' && message.text !== '');
   if (last === undefined || last.role === 'tool') return null;
   if (last.role === 'user') return { from: 'contact', text: last.text, at: last.at };

@@ -7,7 +7,7 @@ import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
 import { DebounceTimer } from './debounce-timer.ts';
-import { freshSenderOf, newTurnId, turnIdOf } from '../turn-ids.ts';
+import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
 
 export interface TurnReceipt {
   readonly turnId: string;
@@ -131,7 +131,7 @@ export class TurnAcceptance {
 
   /** Builds the new turn, or finds the one that the same request made earlier. */
   async #prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
-    const turnId = input.dedupeId === null ? newTurnId() : turnIdOf(await scope.identity(), input.dedupeId);
+    const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(await scope.identity(), input.dedupeId);
     const sessionId = await this.#resolveSession(scope, input, turnId);
     // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
@@ -233,21 +233,21 @@ export class TurnAcceptance {
       if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
       return derived;
     }
-    if (input.contactId === null) return deriveSessionId(input.agent, input.channel, freshSenderOf(turnId));
-    const agent = await this.#agentOf(scope, input.contactId);
+    if (input.contactId === null) return deriveSessionId(input.agent, input.channel, deriveFreshSender(turnId));
+    const agent = await this.#findAgent(scope, input.contactId);
     if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
     return input.contactId;
   }
 
   /** A session exists once its first turn is accepted, which is before its file does. */
-  async #agentOf(scope: TenantScope, sessionId: string): Promise<string | null> {
+  async #findAgent(scope: TenantScope, sessionId: string): Promise<string | null> {
     const session = await scope.sessions.load(sessionId);
     if (session !== undefined) return session.agent;
     const { redis, lanes } = this.#options;
     const unknown = (cause?: unknown): AppError =>
       new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
     const [agent, { isReady }] = await Promise.all([
-      redis.hget(keyOf.held({ tenantId: scope.tenantId, sessionId }), 'agent'),
+      redis.hget(keyOf.lease({ tenantId: scope.tenantId, sessionId }), 'agent'),
       lanes.readiness(),
     ]).catch((error: unknown) => {
       throw unknown(error);
@@ -335,7 +335,7 @@ interface Enqueued {
 }
 
 function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'tenantId'>): AcceptedTurn {
-  const { busy, debounceMs: _holdMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
+  const { busy, debounceMs: _debounceMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
   const collects = busy === 'collect' ? { collects: true as const } : {};
   return { ...kept, ...collects, ...facts, version: 1 };
 }

@@ -36,7 +36,7 @@ export interface Wakeup extends Lane {
   readonly backlog: number;
   readonly at: number;
   /**
-   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see admit.lua).
+   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see lanes.lua).
    */
   readonly depth: number;
 }
@@ -184,7 +184,7 @@ function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
 }
 
 /** A depth beyond the bound shares the slots of the deepest. */
-function depthOf({ grant }: Pick<AcceptedTurn, 'grant'>): number {
+function readDepth({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
@@ -227,7 +227,7 @@ export class Lanes {
       requestHash,
       agent,
       keyId: turn.keyId ?? '',
-      depth: depthOf(turn),
+      depth: readDepth(turn),
       collects: turn.collects === true,
       cancelled,
       sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
@@ -237,7 +237,7 @@ export class Lanes {
       maxLine: limits.tenantMaxWaiting,
       debounceMs: busy === 'collect' ? debounceMs : 0,
     };
-    const reply = EnqueuedReply.parse(await this.#runNamed('accept', given));
+    const reply = EnqueuedReply.parse(await this.#run('accept', given));
     switch (reply[0]) {
       case 'exists': {
         return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
@@ -259,7 +259,7 @@ export class Lanes {
     const { tenantId, sessionId, depth } = lane;
     const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
     const given = { tenantId, sessionId, workerId, depth, alone, ...rules };
-    const reply = LeaseReply.parse(await this.#runNamed('lease', given));
+    const reply = LeaseReply.parse(await this.#run('lease', given));
     if (reply[0] === 'idle') return { kind: 'idle', wakeups: toWakeups(tenantId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
@@ -282,7 +282,8 @@ export class Lanes {
 
   async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
     const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
-    const entries = z.number().parse(await this.#run('append', [...facts, ...entryArguments(write)]));
+    const reply = await scripts.append.run(this.#redis, [queuePrefix], [...facts, ...entryArguments(write)]);
+    const entries = z.number().parse(reply);
     if (entries > 0) return { kind: 'written', entries };
     return { kind: entries === 0 ? 'lost' : 'cut' };
   }
@@ -292,7 +293,7 @@ export class Lanes {
     const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
     const written = { before: write.before ?? -1, entries: write.entries };
     const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
-    const reply = FinishReply.parse(await this.#runNamed('finish', given));
+    const reply = FinishReply.parse(await this.#run('finish', given));
     return reply[0] === 'finished' ? { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) } : { kind: reply[0] };
   }
 
@@ -302,14 +303,14 @@ export class Lanes {
    */
   async release(lease: Lease, { waitMs, charged }: { readonly waitMs: number; readonly charged: boolean }): Promise<Wakeup[]> {
     const { tenantId, sessionId, epoch } = lease;
-    const reply = await this.#runNamed('release', { tenantId, sessionId, epoch, waitMs, charged });
+    const reply = await this.#run('release', { tenantId, sessionId, epoch, waitMs, charged });
     return toWakeups(tenantId, z.array(WakeupReply).parse(reply));
   }
 
   async renew(leases: readonly Lease[]): Promise<Renewed> {
     if (leases.length === 0) return { lost: [], cancelled: [] };
-    const facts = leases.flatMap((lease) => [laneMember(lease), lease.epoch, lease.turnId]);
-    const [lost, cancelled] = RenewReply.parse(await this.#run('renew', [LEASE_MS, ...facts]));
+    const given = leases.map((lease) => ({ member: laneMember(lease), epoch: lease.epoch, turnId: lease.turnId }));
+    const [lost, cancelled] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
     return {
       lost: leases.filter((lease) => lost.includes(laneMember(lease))),
       cancelled: leases.filter((lease) => cancelled.includes(lease.turnId)),
@@ -318,7 +319,7 @@ export class Lanes {
 
   /** Whether Redis has all that was accepted, and the run id of this Redis. A reconciler notes the time with it. */
   async readiness({ notesTime = false } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
-    const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', [notesTime ? '1' : '0']));
+    const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', { notesTime }));
     return { isReady: ready === 1, runId };
   }
 
@@ -331,8 +332,8 @@ export class Lanes {
    * Every inbox has been scanned for this Redis: from now on turns run. `generation`: above all that were given before.
    */
   async open({ runId, generation }: { readonly runId: string; readonly generation: number }): Promise<Wakeup[]> {
-    const epoch = (FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION;
-    return readWakeups(await this.#run('open', [FIRST_WAIT_MS, epoch, runId]));
+    const epoch = String((FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION);
+    return readWakeups(await this.#run('open', { runId, epoch }));
   }
 
   /**
@@ -341,24 +342,23 @@ export class Lanes {
    * @returns whether it was
    */
   async order({ tenantId, sessionId }: Lane, numbered: readonly string[], own?: Lease): Promise<{ moved: boolean; wakeups: Wakeup[] }> {
-    const [moved, wakeups] = OrderReply.parse(
-      await this.#run('order', [tenantId, sessionId, own?.epoch ?? '', FIRST_WAIT_MS, ...numbered]),
-    );
+    const given = { tenantId, sessionId, numbered, epoch: own?.epoch ?? '' };
+    const [moved, wakeups] = OrderReply.parse(await this.#run('order', given));
     return { moved: moved === 1, wakeups: toWakeups(tenantId, wakeups) };
   }
 
-  async sweep(atMost: number): Promise<Wakeup[]> {
-    return readWakeups(await this.#run('sweep', [atMost, FIRST_WAIT_MS]));
+  async sweep(limit: number): Promise<Wakeup[]> {
+    return readWakeups(await this.#run('sweep', { limit }));
   }
 
   /** @returns the wake-ups to send: a lane that was debounced with the turn runs now */
   async cancel(turnId: string): Promise<Wakeup[]> {
-    return readWakeups(await this.#run('cancel', [turnId, FIRST_WAIT_MS]));
+    return readWakeups(await this.#run('cancel', { turnId }));
   }
 
   /** Ends the debounce of lanes that are due. */
   async findDue(): Promise<DueLanes> {
-    const [found, nextIn] = DueReply.parse(await this.#run('findDue', [DUE_AT_ONCE, FIRST_WAIT_MS]));
+    const [found, nextIn] = DueReply.parse(await this.#run('findDue', { limit: DUE_AT_ONCE }));
     return { wakeups: found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])), nextInMs: nextIn < 0 ? null : nextIn };
   }
 
@@ -377,15 +377,11 @@ export class Lanes {
     readonly facts: object;
     readonly leaving: boolean;
   }): Promise<void> {
-    await this.#run('heartbeat', [worker.id, worker.share, WORKER_GONE_MS, JSON.stringify(worker.facts), worker.leaving ? '1' : '0']);
+    const { id: workerId, share, facts, leaving } = worker;
+    await this.#run('heartbeat', { workerId, share, facts: JSON.stringify(facts), leaving, goneMs: WORKER_GONE_MS });
   }
 
-  /** Runs a script that takes its facts by name, as one JSON argument. */
-  async #runNamed(name: 'accept' | 'lease' | 'finish' | 'release', given: object): Promise<ScriptReply> {
-    return this.#run(name, [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
-  }
-
-  async #run(name: keyof typeof scripts, args: readonly (string | number)[]): Promise<ScriptReply> {
-    return await scripts[name].run(this.#redis, [queuePrefix], args);
+  async #run(name: Exclude<keyof typeof scripts, 'append'>, given: object): Promise<ScriptReply> {
+    return await scripts[name].run(this.#redis, [queuePrefix], [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
   }
 }

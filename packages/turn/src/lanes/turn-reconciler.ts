@@ -3,11 +3,10 @@ import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { Reconciler } from '../due/reconciler.ts';
+import { Reconciler, takeTask } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, EnqueueOptions } from './lanes.ts';
-import { takeTask } from './take-task.ts';
 
 const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;

@@ -8,12 +8,10 @@
 --       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
 --         when times of acceptance do not determine its place: when Redis loses it, only a number on disk does}
 -- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision. A
--- Redis that is not ready (ready.lua) runs nothing until every inbox has been scanned (open.lua). Turns accepted
+-- Redis that is not ready (lanes.lua) runs nothing until every inbox has been scanned (open.lua). Turns accepted
 -- meanwhile are `late`: behind all that are found. Found turns stand in order of acceptance.
-#include "admit.lua"
-#include "ready.lua"
+#include "lanes.lua"
 #include "add-entry.lua"
-#include "debounced.lua"
 local prefix = KEYS[1]
 local given = cjson.decode(ARGV[1])
 local turn_id, account, session, found = given.turnId, given.tenantId, given.sessionId, given.found

@@ -5,7 +5,7 @@
 --       that were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler
 -- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', wakeups}
 -- Atomic because the terminal event, the lane and the share change together or not at all.
-#include "admit.lua"
+#include "lanes.lua"
 #include "add-entry.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session, turn_id, epoch = given.tenantId, given.sessionId, given.turnId, given.epoch

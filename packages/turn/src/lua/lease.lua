@@ -11,8 +11,7 @@
 --         its last start whatever steps it finishes}
 -- Atomic because two workers may answer two wake-ups of one lane. The epoch is a counter that open.lua sets above all
 -- epochs ever drawn, so it also rises when Redis comes back empty or without its last second.
-#include "admit.lua"
-#include "ready.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session

@@ -1,17 +1,16 @@
 -- Marks Redis as ready: every inbox has been scanned and missing turns enqueued, so turns run from now on.
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 first wait of the reconciler, ms  2 an epoch above all that were given before  3 run id of the Redis for
---       which it was done
+-- ARGV  1 as JSON: runId: of the Redis for which it was done; epoch: above all that were given before, as text;
+--       firstWaitMs: of the reconciler
 -- Returns a list of {account id, wake}; an empty one, too, when Redis has been started again since
 -- Atomic because an acceptance in between must either be in a lane that is opened here, or see the `ready` flag.
-#include "admit.lua"
-#include "ready.lua"
-local prefix = KEYS[1]
+#include "lanes.lua"
+local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local now = now_ms(prefix)
 local run = run_id()
-if ARGV[3] ~= run then return {} end
+if given.runId ~= run then return {} end
 local epoch = redis.call('GET', prefix .. ':epoch')
-if not epoch or tonumber(epoch) < tonumber(ARGV[2]) then redis.call('SET', prefix .. ':epoch', ARGV[2]) end
+if not epoch or tonumber(epoch) < tonumber(given.epoch) then redis.call('SET', prefix .. ':epoch', given.epoch) end
 redis.call('SET', prefix .. ':ready', run)
 -- Wake-ups that were not answered meanwhile.
 for _, member in ipairs(redis.call('ZRANGE', prefix .. ':due', 0, -1)) do
@@ -19,7 +18,7 @@ for _, member in ipairs(redis.call('ZRANGE', prefix .. ':due', 0, -1)) do
 end
 local found = {}
 for _, pool in ipairs(redis.call('SMEMBERS', prefix .. ':unopened')) do
-  for _, one in ipairs(admit(prefix, pool, now, tonumber(ARGV[1]))) do found[#found + 1] = { account_of(pool), one } end
+  for _, one in ipairs(admit(prefix, pool, now, given.firstWaitMs)) do found[#found + 1] = { account_of(pool), one } end
 end
 redis.call('DEL', prefix .. ':unopened')
 return found

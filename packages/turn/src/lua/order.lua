@@ -1,38 +1,37 @@
 -- Puts a lane in order of acceptance: turns without a number as they stand, then numbered ones (packages/tenant,
 -- lane-order.ts).
 -- KEYS  1 prefix with the hash tag
--- ARGV  1 account id  2 session id  3 epoch of the caller's lease of its head, or ''  4 first wait of the reconciler,
---       ms  then ids of numbered turns, in order
+-- ARGV  1 as JSON: tenantId, sessionId; numbered: ids of numbered turns, in order; epoch: of the caller's lease of its
+--       head, or ''; firstWaitMs: of the reconciler
 -- Returns {1 when the caller's head is no longer the head, and its lease is given back as if it had not been taken,
 --        else 0, wakeups}
 -- Atomic because turns come and go meanwhile. A head that another worker runs stays where it is.
-#include "admit.lua"
-#include "debounced.lua"
-#include "ready.lua"
-local prefix, account, session = KEYS[1], ARGV[1], ARGV[2]
+#include "lanes.lua"
+local prefix, given = KEYS[1], cjson.decode(ARGV[1])
+local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
 local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local now = now_ms(prefix)
 
-local place = {}
-for index = 5, #ARGV do place[ARGV[index]] = index end
+local position = {}
+for index, turn in ipairs(given.numbered) do position[turn] = index end
 local turns = redis.call('LRANGE', lane, 0, -1)
 local head = turns[1]
 if not head then return { 0, {} } end
 local lease = redis.call('HMGET', held, 'epoch', 'until', 'turn')
 local is_leased = lease[3] == head and tonumber(lease[2] or '0') > now
-local is_callers = is_leased and lease[1] == ARGV[3]
+local is_callers = is_leased and lease[1] == given.epoch
 
 local sorted, numbered = {}, {}
 local keeps_head = is_leased and not is_callers
 if keeps_head then sorted[1] = head end
 for index, turn in ipairs(turns) do
   if not (keeps_head and index == 1) then
-    local into = place[turn] and numbered or sorted
+    local into = position[turn] and numbered or sorted
     into[#into + 1] = turn
   end
 end
-table.sort(numbered, function(left, right) return place[left] < place[right] end)
+table.sort(numbered, function(left, right) return position[left] < position[right] end)
 for _, turn in ipairs(numbered) do sorted[#sorted + 1] = turn end
 
 local is_same = true
@@ -60,12 +59,12 @@ if next_pool ~= pool then
   line_up(prefix, account, session, sorted[1])
   if is_ready(prefix) then
     for _, freed in ipairs({ pool, next_pool }) do
-      for _, one in ipairs(admit(prefix, freed, now, tonumber(ARGV[4]))) do wakeups[#wakeups + 1] = one end
+      for _, one in ipairs(admit(prefix, freed, now, given.firstWaitMs)) do wakeups[#wakeups + 1] = one end
     end
   else
     redis.call('SADD', prefix .. ':unopened', next_pool)
   end
 elseif is_callers then
-  wakeups[1] = wake(prefix, pool, session, now, tonumber(ARGV[4]))
+  wakeups[1] = wake(prefix, pool, session, now, given.firstWaitMs)
 end
 return { is_callers and 1 or 0, wakeups }

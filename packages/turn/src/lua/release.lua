@@ -4,7 +4,7 @@
 --       turn; firstWaitMs: of the reconciler
 -- Returns {} or {wake}: woken at once when the wait is 0, by the reconciler after it otherwise.
 -- Atomic because a lease that has moved on must stay as it is.
-#include "admit.lua"
+#include "lanes.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session

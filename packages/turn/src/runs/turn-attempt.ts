@@ -3,16 +3,13 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
-import { endOf } from '../streams/replay-turn.ts';
-import { foldStream, withoutRepeats, type FoldedStream } from './fold-steps.ts';
+import { toEndEvent, toTurnEvents, isShown, replaySteps, streamLost } from '../streams/replay-turn.ts';
+import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
 import type { Lanes, Lease } from '../lanes/lanes.ts';
-import { LeaseLost, TurnCancelled, WorkerDraining } from './stop-reasons.ts';
-import { eventsOf, isShown, replaySteps, streamLost } from '../streams/replay-steps.ts';
+import { LeaseLost, TurnCancelled, WorkerDraining, type TurnEnd, type TurnHandlers, type TurnRun } from './turn-run.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry } from '../streams/stream-entry.ts';
-import type { StreamBytes } from '../streams/stream-bytes.ts';
-import type { TurnEnd, TurnHandlers, TurnRun } from './turn-run.ts';
-import { TurnWriter } from '../streams/turn-writer.ts';
+import { TurnWriter, type StreamPast, type WritingWorker } from '../streams/turn-writer.ts';
 
 /** What an attempt needs of its worker. */
 export interface AttemptOptions {
@@ -22,18 +19,14 @@ export interface AttemptOptions {
   readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
   readonly log: Log;
-  /** Turns that run in this process now. */
-  readonly turnsRunning: () => number;
-  /** Called when a step of the turn is in its stream. */
-  onProgress(): void;
-  readonly streamBytes: StreamBytes;
+  readonly worker: WritingWorker;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
 const INFRASTRUCTURE_WAIT_MS = 3000;
 const CRASH_WAIT_MS = 500;
 
-function stateOf(end: TurnEnd): TurnStatus {
+function toTurnStatus(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
 }
@@ -43,7 +36,7 @@ interface Earlier {
   readonly journal: readonly TurnStep[];
   readonly folded: FoldedStream;
   /** The number of entries in the stream; null when not counted. */
-  readonly before: number | null;
+  readonly entries: number | null;
   /** The stream does not contain all of it. */
   readonly isLost: boolean;
 }
@@ -95,7 +88,7 @@ export class TurnAttempt {
     const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
     await failpoint('turn.after-save');
     if (end.isRepeated === true) await this.#replaySaved(run, writer);
-    const wakeups = await writer.finish(end.event, { state: stateOf(end), answered: end.answered });
+    const wakeups = await writer.finish(end.event, { state: toTurnStatus(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(this.#clear(scope, turn, isNumbered), this.#options.log);
     await this.#options.wakeupQueue.wake(wakeups);
@@ -116,7 +109,7 @@ export class TurnAttempt {
    */
   async #begin(scope: TenantScope, turn: AcceptedTurn): Promise<{ run: TurnRun; writer: TurnWriter }> {
     const lease = this.#lease;
-    const { journal, folded, before, isLost } = await this.#earlierAttempts(scope);
+    const { journal, folded, entries, isLost } = await this.#earlierAttempts(scope);
     const facts = {
       scope,
       turn,
@@ -125,15 +118,16 @@ export class TurnAttempt {
       waitingBehind: async (atMost: number): Promise<readonly string[]> => await this.#waitingBehind(scope, atMost),
       signal: this.#stop.signal,
     };
+    const { steps, openCalls, interruptedText, lastPublicId } = folded;
+    const written = { persisted: journal.length, lastPublicId, entries };
     if (isLost) {
       // The writer starts without steps: the replay records them again.
-      const writer = this.#writer(scope, { folded: { ...folded, openCalls: new Set() }, steps: [], persisted: journal.length, before });
-      const known = journal.length >= folded.steps.length ? journal : folded.steps;
+      const writer = this.#openWriter(scope, { ...written, steps: [], openCalls: new Set() });
+      const known = journal.length >= steps.length ? journal : steps;
       replaySteps(writer, known);
       return { writer, run: { ...facts, writer, steps: known, reset: null, openCalls: new Set() } };
     }
-    const { steps, openCalls, interruptedText } = folded;
-    const writer = this.#writer(scope, { folded, steps, persisted: journal.length, before });
+    const writer = this.#openWriter(scope, { ...written, steps, openCalls });
     return { writer, run: { ...facts, writer, steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
   }
 
@@ -142,12 +136,12 @@ export class TurnAttempt {
     const { inbox } = scope;
     const seldom = attempt > 1 || restored || orphan || cutEpoch !== null;
     if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    if (!seldom) return { journal: [], folded: nothingYet, before: null, isLost: false };
+    if (!seldom) return { journal: [], folded: nothingYet, entries: null, isLost: false };
     const journal = withoutRepeats(await inbox.readJournal(turnId));
     const entries = attempt > 1 || cutEpoch !== null ? await readEntries(this.#options.redis, turnId, null) : [];
     const folded = foldStream(entries);
     const isLost = isStreamLost(folded, journal, this.#lease) || isCut(entries, this.#lease);
-    return { journal, folded, before: entries.length === 0 ? null : entries.length, isLost };
+    return { journal, folded, entries: entries.length === 0 ? null : entries.length, isLost };
   }
 
   async #waitingBehind(scope: TenantScope, atMost: number): Promise<readonly string[]> {
@@ -165,36 +159,12 @@ export class TurnAttempt {
     const entries = await readEntries(this.#options.redis, turn.turnId, null);
     if (isShown(entries, messages)) return;
     writer.emit(streamLost);
-    for (const event of messages.flatMap((message) => eventsOf(message))) writer.emit(event);
+    for (const event of messages.flatMap((message) => toTurnEvents(message))) writer.emit(event);
   }
 
-  #writer(
-    scope: TenantScope,
-    past: { folded: FoldedStream; steps: readonly TurnStep[]; persisted: number; before: number | null },
-  ): TurnWriter {
-    const { lanes, log, turnsRunning, streamBytes } = this.#options;
-    return new TurnWriter({
-      onProgress: () => {
-        this.#options.onProgress();
-      },
-      lanes,
-      lease: this.#lease,
-      inbox: scope.inbox,
-      steps: past.steps,
-      persisted: past.persisted,
-      lastPublicId: past.folded.lastPublicId,
-      openCalls: past.folded.openCalls,
-      entriesBefore: past.before,
-      signal: this.#stop.signal,
-      log,
-      turnsRunning,
-      onLost: (reason) => {
-        this.#stop.abort(reason);
-      },
-      onWritten: (characters) => {
-        streamBytes.add(scope.tenantId, characters);
-      },
-    });
+  #openWriter({ inbox }: TenantScope, past: StreamPast): TurnWriter {
+    const { lanes, worker, log } = this.#options;
+    return new TurnWriter({ lanes, lease: this.#lease, inbox, past, stop: this.#stop, worker, log });
   }
 
   /**
@@ -204,8 +174,8 @@ export class TurnAttempt {
    */
   async #endWithoutInbox(scope: TenantScope): Promise<void> {
     const { sessionId, turnId } = this.#lease;
-    const folded = foldStream(await readEntries(this.#options.redis, turnId, null));
-    const writer = this.#writer(scope, { folded, steps: [], persisted: 0, before: null });
+    const { lastPublicId, openCalls } = foldStream(await readEntries(this.#options.redis, turnId, null));
+    const writer = this.#openWriter(scope, { steps: [], persisted: 0, lastPublicId, openCalls, entries: null });
     const record =
       (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
     if (record === undefined) {
@@ -216,9 +186,9 @@ export class TurnAttempt {
     const session = await scope.sessions.view(sessionId);
     writer.emit(streamLost);
     for (const message of session?.messages ?? []) {
-      if (message.turnId === turnId) for (const event of eventsOf(message)) writer.emit(event);
+      if (message.turnId === turnId) for (const event of toTurnEvents(message)) writer.emit(event);
     }
-    await this.#options.wakeupQueue.wake(await writer.finish(endOf(record), { state: record.status }));
+    await this.#options.wakeupQueue.wake(await writer.finish(toEndEvent(record), { state: record.status }));
   }
 
   async #giveBack(error: unknown): Promise<void> {

@@ -6,8 +6,7 @@ import { background, duringActivity, eventLoopStallMs, failpoint } from '@concie
 import { takeWakeups, depths, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease, type Wakeup } from '../lanes/lanes.ts';
-import { StartGate } from '../lanes/start-gate.ts';
-import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './stop-reasons.ts';
+import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
@@ -59,7 +58,7 @@ interface RunningTurn {
 export class TurnWorker {
   readonly id: string;
   readonly #options: TurnWorkerOptions;
-  readonly #attempts: Omit<AttemptOptions, 'onProgress'>;
+  readonly #attempts: Omit<AttemptOptions, 'worker'>;
   readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
   /** Lanes whose head must run alone and waits while another such head runs. */
@@ -76,7 +75,7 @@ export class TurnWorker {
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
     const { redis, log, queue, tenants, handlers, capacity } = options;
-    this.#attempts = { ...queue, redis, tenants, handlers, log, turnsRunning: () => this.#running.size, streamBytes: this.#streamBytes };
+    this.#attempts = { ...queue, redis, tenants, handlers, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
@@ -196,7 +195,8 @@ export class TurnWorker {
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, tenantId } = lease;
-      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, onProgress }, lease, stop).run());
+      const worker = { turnsRunning: () => this.#running.size, onProgress, streamBytes: this.#streamBytes };
+      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, worker }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) {
@@ -224,5 +224,55 @@ export class TurnWorker {
     const stallMs = eventLoopStallMs();
     const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
+  }
+}
+
+/**
+ * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: when
+ * the process dies, that turn may be the cause. A suspect, whose workers have died twice, starts when no other turn is
+ * unproven, and no turn starts beside it until it has finished a step or used its time: a death can then be attributed
+ * to it (docs/decisions/0007-crash-starts.md). open → closed (a suspect waits for the others, then runs) → open.
+ */
+class StartGate {
+  readonly #unproven = new Set<object>();
+  #closed: PromiseWithResolvers<void> | undefined;
+  #quiet: (() => void) | undefined;
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Resolves when the gate opens; it may be closed again by then. */
+  async opened(): Promise<void> {
+    await this.#closed?.promise;
+  }
+
+  /**
+   * Call before a lease is requested.
+   * @returns a function to call when the turn is proven, has ended, or was not leased
+   */
+  enter(): () => void {
+    const token = {};
+    this.#unproven.add(token);
+    return () => {
+      if (this.#unproven.delete(token) && this.#unproven.size === 0) this.#quiet?.();
+    };
+  }
+
+  /** Nothing starts until `open`. Resolves when nothing is unproven, or after `patienceMs`. */
+  async close(patienceMs: number): Promise<void> {
+    this.#closed = Promise.withResolvers<void>();
+    if (this.#unproven.size === 0) return;
+    const quiet = Promise.withResolvers<void>();
+    this.#quiet = quiet.resolve;
+    const timer = setTimeout(quiet.resolve, patienceMs);
+    await quiet.promise;
+    clearTimeout(timer);
+    this.#quiet = undefined;
+  }
+
+  open(): void {
+    this.#closed?.resolve();
+    this.#closed = undefined;
   }
 }

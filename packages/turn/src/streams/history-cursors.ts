@@ -32,22 +32,22 @@ export class HistoryCursors {
     });
   }
 
-  async add(name: string, mark: HistoryCursor): Promise<void> {
+  async add(name: string, cursor: HistoryCursor): Promise<void> {
     const key = keyOf.historyCursors(name);
     await this.#redis
       .multi()
-      .zadd(key, Date.now(), memberOf(mark))
+      .zadd(key, Date.now(), toMember(cursor))
       .zremrangebyrank(key, 0, -1 - ALIKE_MAX)
       .expire(key, TTL_SECONDS)
       .exec();
   }
 
   /** @returns false when another caller has taken it */
-  async take(name: string, mark: HistoryCursor): Promise<boolean> {
-    return (await this.#redis.zrem(keyOf.historyCursors(name), memberOf(mark))) === 1;
+  async take(name: string, cursor: HistoryCursor): Promise<boolean> {
+    return (await this.#redis.zrem(keyOf.historyCursors(name), toMember(cursor))) === 1;
   }
 }
 
-function memberOf({ sessionId, turnId }: HistoryCursor): string {
+function toMember({ sessionId, turnId }: HistoryCursor): string {
   return `${sessionId} ${turnId}`;
 }

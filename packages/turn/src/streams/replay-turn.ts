@@ -1,7 +1,16 @@
-import { errorCodes, type TurnEvent, type TurnRecord } from '@concierge/contract';
+import {
+  errorCodes,
+  type TurnEvent,
+  type TurnRecord,
+  toolCallEnd,
+  toolCallStart,
+  type SessionMessage,
+  type TurnOutput,
+  type TurnStep,
+} from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { eventsOf, streamLost } from './replay-steps.ts';
-import { compareIds, firstEntryId, type StreamEntry } from './stream-entry.ts';
+import { compareIds, firstEntryId, type StreamEntry, toEvent } from './stream-entry.ts';
+import { TurnFold } from './fold-stream.ts';
 
 /** The largest number that ids compare exactly. */
 const replayEpoch = String(Number.MAX_SAFE_INTEGER);
@@ -18,26 +27,89 @@ export async function replayTurn(scope: TenantScope, turnId: string, after: stri
   if (indexed === undefined) return null;
   const session = await scope.sessions.view(indexed.sessionId);
   const messages = session?.messages.filter((message) => message.turnId === turnId) ?? [];
-  const entryOf = (event: TurnEvent, seq: number): StreamEntry => ({
+  const toEntry = (event: TurnEvent, seq: number): StreamEntry => ({
     id: `${replayEpoch}-${String(seq)}`,
     type: event.type,
     json: JSON.stringify(event.data),
   });
-  const told = [...messages.flatMap((message) => eventsOf(message)), endOf(indexed.record)].map((event, index) =>
-    entryOf(event, index + 2),
+  const entries = [...messages.flatMap((message) => toTurnEvents(message)), toEndEvent(indexed.record)].map((event, index) =>
+    toEntry(event, index + 2),
   );
   if (after === null)
-    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...told];
-  if (after === firstEntryId) return told;
-  if (after.startsWith(`${replayEpoch}-`)) return told.filter(({ id }) => compareIds(id, after) > 0);
-  return [entryOf(streamLost, 1), ...told];
+    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...entries];
+  if (after === firstEntryId) return entries;
+  if (after.startsWith(`${replayEpoch}-`)) return entries.filter(({ id }) => compareIds(id, after) > 0);
+  return [toEntry(streamLost, 1), ...entries];
 }
 
 /** The terminal event of a turn's record. */
-export function endOf(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
+export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
   if (record.error !== null) {
     const { code, message, retryable = errorCodes[code].retryable } = record.error;
     return { type: 'error', data: { code, message, retryable, turnId: record.id } };
   }
   return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
+}
+
+/** Emitted before a turn is replayed from its start: all that readers have of it, tool calls included, is void. */
+export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
+
+type ShownMessage = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
+
+/** The events of a turn's message: the streamed content in one piece. */
+export function toTurnEvents(message: ShownMessage): TurnEvent[] {
+  switch (message.role) {
+    case 'user': {
+      return [];
+    }
+    case 'assistant': {
+      return [...toTextEvents(message), ...(message.toolCalls ?? []).map((call) => toolCallStart(call))];
+    }
+    case 'tool': {
+      return toolCallEnd(message, 0);
+    }
+  }
+}
+
+/**
+ * Restores the steps of the journal beside the inbox file, with their events, in a stream that has lost them. One
+ * write, so that there is never half of it. `begun`: calls that run now, without a result yet.
+ */
+export function replaySteps(
+  output: Pick<TurnOutput, 'emit' | 'record'>,
+  steps: readonly TurnStep[],
+  begun: ReadonlySet<string> = new Set(),
+): void {
+  output.emit(streamLost);
+  const finished = new Set(steps.flatMap((step) => (step.kind === 'result' ? [step.message.callId] : [])));
+  // Any other call is started by the attempt that continues.
+  const hasStarted = (callId: string): boolean => finished.has(callId) || begun.has(callId);
+  for (const step of steps) {
+    if (step.kind === 'assistant' || step.kind === 'said') for (const event of toTextEvents(step.message)) output.emit(event);
+    output.record(step);
+    for (const event of eventsAfter(step, hasStarted)) output.emit(event);
+  }
+}
+
+function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): TurnEvent[] {
+  if (step.kind === 'result') return toolCallEnd(step.message, step.durationMs);
+  const calls = step.kind === 'assistant' ? (step.message.toolCalls ?? []) : [];
+  return calls.filter(({ id }) => hasStarted(id)).map((call) => toolCallStart(call));
+}
+
+/** Whether a reader of this stream sees what the session contains. Not so when another attempt's text was published. */
+export function isShown(entries: readonly StreamEntry[], messages: readonly ShownMessage[]): boolean {
+  const fold = new TurnFold();
+  for (const entry of entries) {
+    const event = toEvent(entry);
+    if (event !== null) fold.add(event);
+  }
+  const replies = messages.filter((message) => message.role === 'assistant');
+  const results = messages.filter((message) => message.role === 'tool');
+  const text = replies.map((message) => message.text).join('');
+  return fold.text === text && fold.endedCalls.join() === results.map(({ callId }) => callId).join();
+}
+
+function toTextEvents({ text }: { readonly text: string }): TurnEvent[] {
+  return text === '' ? [] : [{ type: 'text_delta', data: { delta: text } }];
 }

@@ -42,7 +42,7 @@ export class StreamBytes {
   }
 
   /** The bytes of the last hour, as far as known; an unknown sum is being fetched. */
-  sumOf(tenantId: string): number {
+  countBytes(tenantId: string): number {
     const known = this.#sums.get(tenantId) ?? { bytes: 0, askedAtMs: -Infinity };
     const nowMs = performance.now();
     if (nowMs - known.askedAtMs > SUM_AGE_MS) {

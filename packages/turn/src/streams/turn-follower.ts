@@ -34,8 +34,8 @@ const RETRY_MS = 500;
 const SLICE = 64;
 
 /**
- * One reader's place in one turn. filling (reading the stream; live messages wait) → live (messages are passed on as
- * they come) → filling again on a gap → ended.
+ * One reader of one turn, at its position in the stream. filling (reading the stream; live messages wait) → live
+ * (messages are passed on as they come) → filling again on a gap → ended.
  */
 export class TurnFollower {
   readonly #options: FollowerOptions;
@@ -129,9 +129,9 @@ export class TurnFollower {
       await this.#passEntries(entries);
       return;
     }
-    const told = await this.#options.replay(this.#last);
-    if (told === null) await this.#passLive(entries);
-    else await this.#passEnded(told);
+    const replayed = await this.#options.replay(this.#last);
+    if (replayed === null) await this.#passLive(entries);
+    else await this.#passEnded(replayed);
   }
 
   async #passLive(entries: readonly StreamEntry[]): Promise<void> {
@@ -146,7 +146,7 @@ export class TurnFollower {
     else if (newest === null) this.#tryLater();
   }
 
-  async #passEnded(told: readonly StreamEntry[]): Promise<void> {
+  async #passEnded(replayed: readonly StreamEntry[]): Promise<void> {
     // The turn may have ended while the disk was read: then the stream has it all.
     const entries = await this.#entries();
     if (this.#isWhole(entries)) {
@@ -154,7 +154,7 @@ export class TurnFollower {
     } else if (this.#isSeenEnd(await this.#newest())) {
       this.#pass('', this.#last, true);
     } else {
-      await this.#passEntries(told);
+      await this.#passEntries(replayed);
       this.#pass('', this.#last, true);
     }
   }

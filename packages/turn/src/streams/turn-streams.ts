@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { replayTurn } from './replay-turn.ts';
-import { TurnFold, type FoldedTurn } from './fold-events.ts';
+import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 import { TurnFollower, type FollowSink } from './turn-follower.ts';
 import { compareIds, isTerminal, newestEntry, readEntries, toEvent } from './stream-entry.ts';

@@ -4,8 +4,9 @@ import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
 import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from '../lanes/lanes.ts';
-import { replaySteps } from './replay-steps.ts';
-import { LeaseLost, WorkerDraining } from '../runs/stop-reasons.ts';
+import { replaySteps } from './replay-turn.ts';
+import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
+import type { StreamBytes } from './stream-bytes.ts';
 import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
@@ -30,29 +31,40 @@ interface Pending {
   delta: string | null;
 }
 
+/** What earlier attempts of the turn left. */
+export interface StreamPast {
+  readonly steps: readonly TurnStep[];
+  /** Steps that the journal beside the inbox file already has. */
+  readonly persisted: number;
+  /** The last public entry of the stream so far. */
+  readonly lastPublicId: string;
+  /** Calls that they started. */
+  readonly openCalls: ReadonlySet<string>;
+  /** The number of entries in the stream so far; null when not counted. */
+  readonly entries: number | null;
+}
+
+/** The worker that a turn runs in, as far as its writer needs it. */
+export interface WritingWorker {
+  /** The number of turns that run in this process now. */
+  turnsRunning(): number;
+  /** Called when a step is in the stream. */
+  onProgress(): void;
+  readonly streamBytes: Pick<StreamBytes, 'add'>;
+}
+
 export interface TurnWriterOptions {
   readonly lanes: Lanes;
   readonly lease: Lease;
   readonly inbox: Pick<Inbox, 'appendJournal'>;
-  /** Steps of earlier attempts that the journal beside the inbox file already has. */
-  readonly persisted: number;
-  readonly steps: readonly TurnStep[];
-  /** The last public entry of the stream so far. */
-  readonly lastPublicId: string;
-  /** Calls that earlier attempts started. */
-  readonly openCalls: ReadonlySet<string>;
-  /** The number of entries in the stream so far; null when not counted. */
-  readonly entriesBefore: number | null;
-  /** The attempt's signal: an attempt that will continue in another worker does not wait for a Redis without memory. */
-  readonly signal: AbortSignal;
+  readonly past: StreamPast;
+  /**
+   * Stops the attempt; the writer does when it loses the lease. An attempt that will continue in another worker does
+   * not wait for a Redis without memory.
+   */
+  readonly stop: AbortController;
+  readonly worker: WritingWorker;
   readonly log: Log;
-  /** The number of turns that run in this process now. */
-  readonly turnsRunning: () => number;
-  /** Called when a step is in the stream. */
-  onProgress(): void;
-  onLost(reason: LeaseLost): void;
-  /** Called with the number of characters written to the stream. */
-  onWritten(characters: number): void;
 }
 
 /**
@@ -80,11 +92,12 @@ export class TurnWriter {
 
   constructor(options: TurnWriterOptions) {
     this.#options = options;
-    this.#steps = [...options.steps];
-    this.#persisted = options.persisted;
-    this.#lastPublicId = options.lastPublicId;
-    this.#entries = options.entriesBefore;
-    this.#openCalls = new Set(options.openCalls);
+    const { past } = options;
+    this.#steps = [...past.steps];
+    this.#persisted = past.persisted;
+    this.#lastPublicId = past.lastPublicId;
+    this.#entries = past.entries;
+    this.#openCalls = new Set(past.openCalls);
   }
 
   /** Emits an event to the turn's readers. Text is coalesced; everything else goes out with the next write. */
@@ -96,7 +109,7 @@ export class TurnWriter {
       if (last?.delta != null) last.delta += event.data.delta;
       else this.#pending.push({ type: event.type, json: '', delta: event.data.delta });
     } else {
-      this.#pending.push(pendingOf(event));
+      this.#pending.push(toPending(event));
       if (event.type === 'text_reset') this.#openText = '';
       if (event.type === 'tool_call_start') this.#openCalls.add(event.data.id);
       if (event.type === 'tool_result') this.#openCalls.delete(event.data.id);
@@ -118,7 +131,7 @@ export class TurnWriter {
   /** Records a step that a crash may lose: it costs no write of its own but goes out with the next one. */
   record(step: TurnStep): void {
     this.#steps.push(step);
-    this.#pending.push(pendingStep(step));
+    this.#pending.push(toPendingStep(step));
     if (step.kind === 'assistant' || step.kind === 'said') this.#openText = '';
     if (step.kind === 'assistant' || step.kind === 'said' || step.kind === 'result') this.#progress = true;
   }
@@ -165,10 +178,10 @@ export class TurnWriter {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#lost !== undefined) throw this.#lost;
     // Pending entries go out in the same write.
-    const finished = await this.#finish([...this.#pending, pendingOf(event)], end);
-    const told = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), pendingOf(event)], end) : finished;
-    if (told.kind !== 'finished') throw this.#loseLease();
-    return [...told.wakeups];
+    const finished = await this.#finish([...this.#pending, toPending(event)], end);
+    const answer = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
+    if (answer.kind !== 'finished') throw this.#loseLease();
+    return [...answer.wakeups];
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
@@ -180,7 +193,7 @@ export class TurnWriter {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#writing !== undefined) return;
-    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.turnsRunning()) - performance.now());
+    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.worker.turnsRunning()) - performance.now());
     this.#timer = setTimeout(() => {
       this.flush().catch((error: unknown) => {
         if (!(error instanceof LeaseLost))
@@ -195,11 +208,11 @@ export class TurnWriter {
     this.#pending = [];
     this.#progress = false;
     const appended = await this.#append(pending, progress);
-    const told = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
+    const answer = appended.kind === 'cut' ? await this.#append(this.#wholeTurn(), progress) : appended;
     this.#lastWriteAt = performance.now();
-    if (told.kind !== 'written') throw this.#loseLease();
-    this.#entries = told.entries;
-    if (progress) this.#options.onProgress();
+    if (answer.kind !== 'written') throw this.#loseLease();
+    this.#entries = answer.entries;
+    if (progress) this.#options.worker.onProgress();
   }
 
   async #append(pending: readonly Pending[], progress: boolean): Promise<Appended> {
@@ -210,7 +223,11 @@ export class TurnWriter {
       this.#options.lanes.append(this.#options.lease, this.#toWrite(entries), { payload, progress }),
     );
     if (appended.kind !== 'written') return appended;
-    this.#options.onWritten(entries.reduce((characters, { json }) => characters + json.length, 0));
+    const { lease, worker } = this.#options;
+    worker.streamBytes.add(
+      lease.tenantId,
+      entries.reduce((characters, { json }) => characters + json.length, 0),
+    );
     this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
     return appended;
   }
@@ -231,7 +248,7 @@ export class TurnWriter {
   }
 
   #goesOnElsewhere(): boolean {
-    const { reason }: { readonly reason: unknown } = this.#options.signal;
+    const { reason }: { readonly reason: unknown } = this.#options.stop.signal;
     return reason instanceof LeaseLost || reason instanceof WorkerDraining;
   }
 
@@ -241,8 +258,8 @@ export class TurnWriter {
   #wholeTurn(): Pending[] {
     const whole: Pending[] = [];
     const output = {
-      emit: (event: TurnEvent) => void whole.push(pendingOf(event)),
-      record: (step: TurnStep) => void whole.push(pendingStep(step)),
+      emit: (event: TurnEvent) => void whole.push(toPending(event)),
+      record: (step: TurnStep) => void whole.push(toPendingStep(step)),
     };
     replaySteps(output, this.#steps, this.#openCalls);
     if (this.#openText !== '') whole.push({ type: 'text_delta', json: '', delta: this.#openText });
@@ -270,15 +287,15 @@ export class TurnWriter {
 
   #loseLease(cause?: unknown): LeaseLost {
     this.#lost ??= new LeaseLost(cause === undefined ? 'another worker has this session now' : 'the stream cannot be written', { cause });
-    this.#options.onLost(this.#lost);
+    this.#options.stop.abort(this.#lost);
     return this.#lost;
   }
 }
 
-function pendingOf(event: TurnEvent): Pending {
+function toPending(event: TurnEvent): Pending {
   return { type: event.type, json: JSON.stringify(event.data), delta: null };
 }
 
-function pendingStep(step: TurnStep): Pending {
+function toPendingStep(step: TurnStep): Pending {
   return { type: STEP, json: JSON.stringify(step), delta: null };
 }

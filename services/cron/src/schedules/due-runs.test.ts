@@ -5,7 +5,7 @@ import { decideDue, type RunsSituation } from './due-runs.ts';
 const at = (text: string): number => Date.parse(text);
 const hourly: ScheduleTiming = { every: '1h' };
 
-function scheduleOf(more: Partial<Schedule>): Schedule {
+function buildSchedule(more: Partial<Schedule>): Schedule {
   return {
     version: 1,
     id: `s_${'1'.repeat(32)}`,
@@ -31,7 +31,7 @@ function scheduleOf(more: Partial<Schedule>): Schedule {
 
 /** Times and their outcomes, as `05:00 waiting`. */
 function decided(schedule: Partial<Schedule>, nowText: string, situation: Partial<RunsSituation> = {}): string[] {
-  const whole = scheduleOf(schedule);
+  const whole = buildSchedule(schedule);
   const idle = { afterMs: at(whole.countsFrom), nowMs: at(nowText), isRunning: false, isWaiting: false, blockedReason: null };
   return decideDue(whole, { ...idle, ...situation }).map(({ scheduledAt, outcome }) => `${scheduledAt.slice(11, 16)} ${outcome}`);
 }
@@ -66,7 +66,7 @@ describe('after a stop of five hours', () => {
 
 describe('after a stop of months', () => {
   it('the newest are listed singly, with the time since when there were others', () => {
-    const found = decideDue(scheduleOf({ schedule: { every: '1m' }, missed: 'run_all' }), {
+    const found = decideDue(buildSchedule({ schedule: { every: '1m' }, missed: 'run_all' }), {
       afterMs: at('2027-01-01T00:00:00Z'),
       nowMs: at('2027-04-01T00:00:30Z'),
       isRunning: false,
@@ -122,7 +122,7 @@ describe('the clock', () => {
   });
 
   it('is waited for as long as the jitter, and no run is late because of it', () => {
-    const jittered = scheduleOf({ jitterSeconds: 3600, missed: 'skip' });
+    const jittered = buildSchedule({ jitterSeconds: 3600, missed: 'skip' });
     const decideAt = (nowMs: number): string[] => decided(jittered, new Date(nowMs).toISOString());
     const first = Array.from({ length: 120 }, (_, minute) => at('2027-01-01T01:00:00Z') + minute * MINUTE_MS).find(
       (nowMs) => decideAt(nowMs).length > 0,

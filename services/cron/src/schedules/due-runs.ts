@@ -27,9 +27,9 @@ export function decideDue(schedule: Schedule, situation: RunsSituation): RunDeci
   const timely = newest.filter((atMs) => atMs >= lateBeforeMs);
   const missed = decideMissed(schedule, late, timely.length > 0);
   const [first, ...others] = missed;
-  const told = first === undefined || left === null ? missed : [{ ...first, missedSince: left }, ...others];
+  const decided = first === undefined || left === null ? missed : [{ ...first, missedSince: left }, ...others];
   const isWaiting = situation.isWaiting || missed.some(({ outcome }) => outcome === 'waiting');
-  return [...told, ...decideTimely(schedule, timely, { ...situation, isWaiting })];
+  return [...decided, ...decideTimely(schedule, timely, { ...situation, isWaiting })];
 }
 
 /** Lists each missed time; of very many, those of the last day and since when there were others. */

@@ -27,10 +27,10 @@ const message = `This is your heartbeat: nobody has written. HEARTBEAT, above, s
  * interval, with an offset for each tenant. No missed time is made up for: it counts from the last one that could still
  * be in time.
  */
-export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
+export async function readHeartbeat(scope: TenantScope, nowMs: number): Promise<Schedule | undefined> {
   const { heartbeat, plan, handoff } = await scope.settings();
   if (heartbeat === undefined) return undefined;
-  const id = heartbeatIdOf(scope.tenantId);
+  const id = deriveHeartbeatId(scope.tenantId);
   const leastMs = minDistanceMs(plan);
   const asked = heartbeat.every ?? DEFAULT_EVERY;
   const every = durationMs(asked) < leastMs ? `${String(leastMs / MINUTE_MS)}m` : asked;
@@ -45,7 +45,7 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
     agent: 'admin',
     message,
     schedule: { every },
-    deliver: destinationOf(heartbeat.deliver ?? handoff?.notify),
+    deliver: toDestination(heartbeat.deliver ?? handoff?.notify),
     missed: 'skip',
     overlap: 'skip',
     jitterSeconds: 0,
@@ -64,7 +64,7 @@ export async function heartbeatOf(scope: TenantScope, nowMs: number): Promise<Sc
  * The recipient of a heartbeat's answer: `heartbeat.deliver`, by default `handoff.notify` (the owner); null where there
  * is none.
  */
-function destinationOf(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
+function toDestination(asked: NonNullable<TenantSettings['heartbeat']>['deliver']): Schedule['deliver'] {
   if (asked === undefined) return null;
   const channel = channelSynonyms[asked.channel];
   return { channel, to: readRecipient(channel, asked.to) ?? asked.to };
@@ -76,7 +76,7 @@ export function isQuiet(text: string): boolean {
 }
 
 /** The folder of its runs: beside those of the schedules. */
-export function heartbeatIdOf(tenantId: string): string {
+export function deriveHeartbeatId(tenantId: string): string {
   return ScheduleId.parse(`s_${hashParts([heartbeatName, tenantId], { separator: 'json', digits: 32 })}`);
 }
 

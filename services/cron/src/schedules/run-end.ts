@@ -10,7 +10,7 @@ import {
 } from '@concierge/contract';
 import { findLastReply, deriveSessionId, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
 import { heartbeatReported, scheduleCompleted, scheduleFailing, type EndedRun, type WebhookEvents } from '@concierge/turn';
-import { heartbeatIdOf, isQuiet } from './heartbeat.ts';
+import { deriveHeartbeatId, isQuiet } from './heartbeat.ts';
 
 /** The agent whose conversations are the contacts' own. */
 const contactsAgent = 'cs';
@@ -37,9 +37,9 @@ export interface RunInScope {
 export async function deliverReply(ended: RunInScope, turn: RunTurn): Promise<RunDelivery | null> {
   const { scope, schedule, run } = ended;
   const { deliver } = schedule;
-  const isHeartbeat = schedule.id === heartbeatIdOf(scope.tenantId);
+  const isHeartbeat = schedule.id === deriveHeartbeatId(scope.tenantId);
   if (deliver === null && !isHeartbeat) return null;
-  const reply = turn.status === 'done' ? await replyOf(scope, turn) : '';
+  const reply = turn.status === 'done' ? await readReply(scope, turn) : '';
   const text = isHeartbeat && isQuiet(reply) ? '' : reply;
   // Emitted besides the delivery: it also reaches an owner without a channel.
   if (isHeartbeat && text !== '') await ended.webhookEvents.emit(scope, heartbeatReported({ schedule, run, turn }, text));
@@ -84,8 +84,8 @@ export function failuresToReport(
   const ran = earlier.filter((run) => run.outcome === 'ran');
   const failures = failuresInARow(turn, ran);
   const quietSinceMs = nowMs - durationMs(alert.cooldown);
-  const isToldAlready = ran.some(({ alertedAt }) => alertedAt !== null && Date.parse(alertedAt) > quietSinceMs);
-  return failures >= alert.afterFailures && !isToldAlready ? { turn, failures } : undefined;
+  const isReported = ran.some(({ alertedAt }) => alertedAt !== null && Date.parse(alertedAt) > quietSinceMs);
+  return failures >= alert.afterFailures && !isReported ? { turn, failures } : undefined;
 }
 
 /** Counts failed runs in a row up to now; `earlier`: the newest first. */
@@ -96,7 +96,7 @@ export function failuresInARow(turn: RunTurn, earlier: readonly ScheduleRun[]): 
   return 1 + (good === -1 ? ran.length : good);
 }
 
-async function replyOf(scope: TenantScope, { id, contact_id: sessionId }: RunTurn): Promise<string> {
+async function readReply(scope: TenantScope, { id, contact_id: sessionId }: RunTurn): Promise<string> {
   const session = await scope.sessions.view(sessionId);
   return session === undefined ? '' : findLastReply(session, id);
 }

@@ -28,7 +28,7 @@ export class ScheduleClock extends Reconciler {
   readonly #options: ScheduleClockOptions;
   readonly #due: DueQueue;
   readonly #worker: DueWorker;
-  readonly #marks = new Map<string, ReadonlyMap<string, string>>();
+  readonly #versions = new Map<string, ReadonlyMap<string, string>>();
 
   constructor(options: ScheduleClockOptions) {
     const { redis, now, log } = options;
@@ -37,7 +37,7 @@ export class ScheduleClock extends Reconciler {
     // Schedules have times of day: replicas poll for them, by their own clock.
     this.#due = new DueQueue({ redis, kind: 'schedules', wakes: false, clock: now, claimMs: CLAIM_MS, log });
     const handle = async (claim: DueClaim): Promise<number | null> => this.#reconcile(claim);
-    this.#worker = new DueWorker({ redis, queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
+    this.#worker = new DueWorker({ queue: this.#due, handle, concurrency: 1, afterFailureMs: AGAIN_AFTER_MS, log });
   }
 
   override start(): void {
@@ -62,13 +62,13 @@ export class ScheduleClock extends Reconciler {
     const changed: DueKey[] = [];
     const tenantIds = await tenants.list();
     for (const tenantId of tenantIds) {
-      const before = isComplete ? this.#marks.get(tenantId) : undefined;
-      const marks = new Map(await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
-      for (const [name, mark] of marks) if (before?.get(name) !== mark) changed.push({ tenantId, name });
-      this.#marks.set(tenantId, marks);
+      const before = isComplete ? this.#versions.get(tenantId) : undefined;
+      const versions = new Map(await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
+      for (const [name, version] of versions) if (before?.get(name) !== version) changed.push({ tenantId, name });
+      this.#versions.set(tenantId, versions);
     }
     const known = new Set(tenantIds);
-    for (const tenantId of this.#marks.keys()) if (!known.has(tenantId)) this.#marks.delete(tenantId);
+    for (const tenantId of this.#versions.keys()) if (!known.has(tenantId)) this.#versions.delete(tenantId);
     if (isComplete) await this.#due.add(changed.map((key) => ({ ...key, delayMs: 0 })));
     else await this.#due.addAll(changed);
   }

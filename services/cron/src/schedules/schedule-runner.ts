@@ -4,9 +4,9 @@ import { failpoint, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
 import { scheduleMissed, type WebhookEvents, type Turns } from '@concierge/turn';
 import { decideDue } from './due-runs.ts';
-import { heartbeatBlockedReason, heartbeatIdOf, heartbeatName, heartbeatOf, silence } from './heartbeat.ts';
+import { heartbeatBlockedReason, deriveHeartbeatId, heartbeatName, readHeartbeat, silence } from './heartbeat.ts';
 import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
-import type { ScheduleMetrics } from './schedule-metrics.ts';
+import { Counter, type Registry } from 'prom-client';
 
 /** How soon a waiting or running run is checked again. */
 const OPEN_RUN_MS = 1000;
@@ -43,7 +43,7 @@ export class ScheduleRunner {
    */
   async reconcile(scope: TenantScope, name: string): Promise<number | null> {
     const isHeartbeat = name === heartbeatName;
-    const schedule = isHeartbeat ? await heartbeatOf(scope, this.#nowMs()) : await scope.schedules.find(name);
+    const schedule = isHeartbeat ? await readHeartbeat(scope, this.#nowMs()) : await scope.schedules.find(name);
     const { runs } = scope.schedules;
     if (schedule === undefined) {
       // A replica may have written about a run while its schedule was being removed.
@@ -79,7 +79,7 @@ export class ScheduleRunner {
       if (isFirst && decision.outcome !== 'waiting') {
         const { outcome, scheduledAt, reason } = decision;
         this.#options.metrics.ended(outcome);
-        this.#options.log.info({ ...this.#factsOf(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
+        this.#options.log.info({ ...this.#logFacts(scope, schedule), outcome, scheduledAt, reason }, 'a run was left out');
       }
     }
     await failpoint('schedule.after-decision');
@@ -121,14 +121,14 @@ export class ScheduleRunner {
   async #acceptTurn(scope: TenantScope, schedule: Schedule, run: ScheduleRun): Promise<ScheduleRun> {
     const { turnId, sessionId } = await this.#options.turns.accept(
       scope,
-      inputOf(schedule, run, schedule.id === heartbeatIdOf(scope.tenantId) ? 'heartbeat' : 'schedule'),
+      buildTurnInput(schedule, run, schedule.id === deriveHeartbeatId(scope.tenantId) ? 'heartbeat' : 'schedule'),
     );
     await failpoint('schedule.after-accept');
     const accepted: ScheduleRun = { ...run, turn: { id: turnId, contact_id: sessionId, status: 'waiting', error: null } };
     const known = await scope.schedules.runs.find(schedule.id, run.id);
     if (known === undefined || known.turn !== null) return known ?? accepted;
     await scope.schedules.runs.put(accepted);
-    this.#options.log.info({ ...this.#factsOf(scope, schedule), turnId, scheduledAt: run.scheduledAt }, 'a schedule was fired');
+    this.#options.log.info({ ...this.#logFacts(scope, schedule), turnId, scheduledAt: run.scheduledAt }, 'a schedule was fired');
     return accepted;
   }
 
@@ -152,7 +152,7 @@ export class ScheduleRunner {
     const failed = failuresToReport(schedule, turn, { earlier, nowMs: this.#nowMs() });
     if (failed !== undefined) {
       await deliverAlert(ending, failed);
-      this.#options.log.error({ ...this.#factsOf(scope, schedule), failures: failed.failures }, 'a schedule keeps failing');
+      this.#options.log.error({ ...this.#logFacts(scope, schedule), failures: failed.failures }, 'a schedule keeps failing');
     }
     this.#count(schedule, turn, earlier);
     const alertedAt = failed === undefined ? null : new Date(this.#nowMs()).toISOString();
@@ -160,7 +160,7 @@ export class ScheduleRunner {
     const ended: ScheduleRun = { ...run, turn, delivery, alertedAt };
     // Another replica may have ended it since and removed the conversation.
     if (turn.status !== 'lost' || (await runs.find(schedule.id, run.id))?.turn?.status === 'waiting') await runs.put(ended);
-    if (schedule.id === heartbeatIdOf(scope.tenantId)) await silence(scope, ended);
+    if (schedule.id === deriveHeartbeatId(scope.tenantId)) await silence(scope, ended);
     return true;
   }
 
@@ -169,7 +169,7 @@ export class ScheduleRunner {
     if (failuresInARow(turn, earlier) >= (alert?.afterFailures ?? FAILING_RUNS)) this.#options.metrics.keepsFailing();
   }
 
-  #factsOf({ tenantId }: TenantScope, { id: scheduleId }: Schedule): { tenantId: string; scheduleId: string } {
+  #logFacts({ tenantId }: TenantScope, { id: scheduleId }: Schedule): { tenantId: string; scheduleId: string } {
     return { tenantId, scheduleId };
   }
 
@@ -189,7 +189,7 @@ interface BlockedReason {
 }
 
 /** Each run is a separate conversation, with the rights and at most the tools that the schedule was made with. */
-function inputOf({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
+function buildTurnInput({ id, agent, authority, message, tools }: Schedule, run: ScheduleRun, origin: 'schedule' | 'heartbeat'): TurnInput {
   const dedupeId = `schedule:${id}:${run.id}`;
   return {
     origin,
@@ -208,4 +208,33 @@ function inputOf({ id, agent, authority, message, tools }: Schedule, run: Schedu
     keyId: null,
     ...(tools === null ? {} : { tools }),
   };
+}
+
+/** Metrics of schedules; labels name no tenant and no schedule. */
+export class ScheduleMetrics {
+  readonly #runs: Counter<'outcome'>;
+  readonly #failing: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#runs = new Counter({
+      name: 'concierge_schedule_runs_total',
+      help: 'Runs by what became of them: missed, skipped, or how their turn ended',
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.#failing = new Counter({
+      name: 'concierge_schedule_failing_total',
+      help: 'Runs that failed when those before them had, too: schedules that keep failing',
+      registers,
+    });
+  }
+
+  ended(outcome: string): void {
+    this.#runs.inc({ outcome });
+  }
+
+  keepsFailing(): void {
+    this.#failing.inc();
+  }
 }

@@ -9,9 +9,9 @@ const QUOTA_RETRY_SECONDS = 600;
  * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
  */
 export class StreamQuota {
-  readonly #streamBytes: Pick<StreamBytes, 'sumOf'>;
+  readonly #streamBytes: Pick<StreamBytes, 'countBytes'>;
 
-  constructor(streamBytes: Pick<StreamBytes, 'sumOf'>) {
+  constructor(streamBytes: Pick<StreamBytes, 'countBytes'>) {
     this.#streamBytes = streamBytes;
   }
 
@@ -19,7 +19,7 @@ export class StreamQuota {
   async refuseWhenFull(scope: TenantScope): Promise<void> {
     const { limits: own } = await scope.settings();
     const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
-    if (this.#streamBytes.sumOf(scope.tenantId) < most) return;
+    if (this.#streamBytes.countBytes(scope.tenantId) < most) return;
     throw new AppError(
       'rate_limited',
       `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,

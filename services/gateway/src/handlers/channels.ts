@@ -72,14 +72,14 @@ export function handoffHandlers({
       const { items, total } = await desk.waiting(caller.scope, query.limit);
       return { kind: 'answer', status: 200, json: items, headers: { 'X-Total-Count': String(total) } };
     },
-    getHandoff: async ({ caller, params }) => ({ kind: 'answer', status: 200, json: await desk.stateOf(caller.scope, params.id) }),
+    getHandoff: async ({ caller, params }) => ({ kind: 'answer', status: 200, json: await desk.readState(caller.scope, params.id) }),
     takeOver: async ({ caller, params, body }) => {
       const { view, isNew } = await desk.take(caller.scope, params.id, { ...body, by: toActor(caller.key) });
       return { kind: 'answer', status: isNew ? 201 : 200, json: view };
     },
     giveBack: async ({ caller, params }) => {
       await desk.giveBack(caller.scope, params.id, toActor(caller.key));
-      return { kind: 'answer', status: 200, json: await desk.stateOf(caller.scope, params.id) };
+      return { kind: 'answer', status: 200, json: await desk.readState(caller.scope, params.id) };
     },
     answerAsPerson: async ({ caller, params, headers, body, response }) => {
       const idempotencyKey = headers['idempotency-key'];

@@ -19,11 +19,11 @@ const message: InboundMessage = {
 };
 
 function readText(text: string): string {
-  const chatApp = toChannelMessage(message);
-  if (chatApp === undefined) throw new Error('It cannot be read.');
+  const channelMessage = toChannelMessage(message);
+  if (channelMessage === undefined) throw new Error('It cannot be read.');
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
   const from = { scope: {} as TenantScope, channel: 'channel_b', account: '200' } as const;
-  return toTurnInput(from, { message: { ...message, text }, chatApp, sender: '9', rule: { busy: 'queue' } }).text;
+  return toTurnInput(from, { message: { ...message, text }, channelMessage, sender: '9', rule: { busy: 'queue' } }).text;
 }
 
 describe('a channel message, as a turn', () => {

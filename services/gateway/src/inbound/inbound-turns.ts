@@ -60,14 +60,14 @@ function readChannelMessage(message: InboundMessage): ChannelMessage | undefined
 
 export interface KnownMessage {
   readonly message: InboundMessage;
-  readonly chatApp: ChannelMessage;
+  readonly channelMessage: ChannelMessage;
   /** The sender whose conversation it is. */
   readonly sender: string;
   readonly rule: BusyRule;
 }
 
 /** A channel message as input of a turn. */
-export function toTurnInput(from: BoundChannel, { message, chatApp, sender, rule }: KnownMessage): TurnInput {
+export function toTurnInput(from: BoundChannel, { message, channelMessage, sender, rule }: KnownMessage): TurnInput {
   const dedupeId = buildDedupeId(from, message.providerMessageId);
   return {
     origin: 'webhook',
@@ -83,7 +83,7 @@ export function toTurnInput(from: BoundChannel, { message, chatApp, sender, rule
     // The hash covers the id alone: other fields may differ in the next delivery of the same message.
     requestHash: hash('sha256', dedupeId),
     keyId: null,
-    chatApp,
+    channelMessage,
   };
 }
 

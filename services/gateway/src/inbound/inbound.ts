@@ -80,15 +80,15 @@ export class Inbound {
       await this.#writing.run(from.scope.tenantId, async () => {
         const known: KnownMessage[] = [];
         for (const message of messages.slice(start, start + TOGETHER_MAX)) {
-          const chatApp = toChannelMessage(message);
-          if (chatApp === undefined) {
+          const channelMessage = toChannelMessage(message);
+          if (channelMessage === undefined) {
             this.#count(from, 'message', 'unreadable');
             continue;
           }
           const ids = JSON.stringify([message.sender.id, ...message.sender.aliases]);
           const sender = senders.get(ids) ?? (await this.#senders.findSender(from, message));
           senders.set(ids, sender);
-          known.push({ message, chatApp, sender, rule: chooseBusyRule(settings, from.channel, message) });
+          known.push({ message, channelMessage, sender, rule: chooseBusyRule(settings, from.channel, message) });
         }
         // Several ids of one sender are one conversation unless they conflict.
         for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one);

@@ -20,13 +20,13 @@ export class McpTools {
     this.#options = options;
   }
 
-  async of({ scope, turn, signal }: Pick<TurnRun, 'scope' | 'turn' | 'signal'>): Promise<Tool[]> {
+  async listTools({ scope, turn, signal }: Pick<TurnRun, 'scope' | 'turn' | 'signal'>): Promise<Tool[]> {
     const attached = await scope.mcp.attachedTo(turn.agent);
-    const lists = await Promise.all(attached.map(async (server) => this.#toolsOf(scope.tenantId, server, signal)));
+    const lists = await Promise.all(attached.map(async (server) => this.#listServerTools(scope.tenantId, server, signal)));
     return lists.flat();
   }
 
-  async #toolsOf(tenantId: string, server: McpServerTools, signal: AbortSignal): Promise<Tool[]> {
+  async #listServerTools(tenantId: string, server: McpServerTools, signal: AbortSignal): Promise<Tool[]> {
     try {
       const { tools } = await this.#options.servers.tools(tenantId, server, signal);
       return tools.map((tool) => this.#tool(tenantId, server, tool));

@@ -54,11 +54,11 @@ class Subagents implements AsyncDisposable {
 
   readonly runSubagents: TurnCapabilities['runSubagents'] = async (tasks, call) => {
     this.#count(call.callId, tasks.length);
-    const inputs = await Promise.all(tasks.map(async (task, index) => this.#inputOf(task, `${call.callId}:${String(index)}`)));
+    const inputs = await Promise.all(tasks.map(async (task, index) => this.#buildInput(task, `${call.callId}:${String(index)}`)));
     const accepted: (TurnReceipt | ChildOutcome)[] = [];
     // Accepts them one after another: where few may run at once, they run in the order of their requests.
     for (const input of inputs) accepted.push(await this.#accept(input, call.signal));
-    const outcomes = Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#outcomeOf(child, call.signal))));
+    const outcomes = Promise.all(accepted.map(async (child) => ('status' in child ? child : this.#readOutcome(child, call.signal))));
     return outcomes.catch(async (error: unknown) => {
       await this.#giveUp(accepted, call.signal);
       throw error;
@@ -88,9 +88,9 @@ class Subagents implements AsyncDisposable {
   }
 
   /** @throws ToolError when there is no such agent */
-  async #inputOf({ task, agent }: ChildTask, place: string): Promise<TurnInput> {
+  async #buildInput({ task, agent }: ChildTask, callKey: string): Promise<TurnInput> {
     const { turn } = this.#run;
-    const { name, access } = await this.#definitionOf(agent ?? turn.agent);
+    const { name, access } = await this.#findDefinition(agent ?? turn.agent);
     return {
       origin: 'subagent',
       agent: name,
@@ -101,14 +101,14 @@ class Subagents implements AsyncDisposable {
       text: task,
       attachments: [],
       busy: 'queue',
-      dedupeId: `subagent:${turn.turnId}:${place}`,
+      dedupeId: `subagent:${turn.turnId}:${callKey}`,
       requestHash: hashParts([name, task], { separator: 'json' }),
       keyId: turn.keyId,
       grant: { parentTurnId: turn.turnId, depth: this.#depth, tools: toolsHandedOn(this.#rights.tools, this.#depth) },
     };
   }
 
-  async #definitionOf(name: string): Promise<AgentDefinition> {
+  async #findDefinition(name: string): Promise<AgentDefinition> {
     const builtIn = builtInAgent(name);
     if (builtIn !== undefined) return builtIn;
     const found = await this.#run.scope.agents.find(name);
@@ -149,11 +149,11 @@ class Subagents implements AsyncDisposable {
   /**
    * The session file is the truth about a turn that has ended, however long ago; the stream shows when it has ended.
    */
-  async #outcomeOf(receipt: TurnReceipt, signal: AbortSignal): Promise<ChildOutcome> {
+  async #readOutcome(receipt: TurnReceipt, signal: AbortSignal): Promise<ChildOutcome> {
     const ended = await this.#recorded(receipt);
     if (ended !== undefined) return ended;
     const folded = await this.#options.streams.fold(this.#run.scope, receipt.turnId, signal);
-    return (await this.#recorded(receipt)) ?? asTold(receipt, folded);
+    return (await this.#recorded(receipt)) ?? toStreamOutcome(receipt, folded);
   }
 
   async #recorded({ turnId, sessionId }: TurnReceipt): Promise<ChildOutcome | undefined> {
@@ -169,7 +169,7 @@ class Subagents implements AsyncDisposable {
 }
 
 /** The outcome from the stream, for a session that was deleted as soon as it had ended. */
-function asTold({ turnId, sessionId }: TurnReceipt, folded: FoldedTurn): ChildOutcome {
+function toStreamOutcome({ turnId, sessionId }: TurnReceipt, folded: FoldedTurn): ChildOutcome {
   if (folded.kind === 'error') return { status: 'failed', turnId, sessionId, reason: folded.error.message };
   if (folded.reply.finishReason === 'cancelled') return cancelled({ turnId, sessionId });
   return { status: 'done', turnId, sessionId, reply: folded.reply.reply };

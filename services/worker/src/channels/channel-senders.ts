@@ -1,8 +1,22 @@
-import { openSender, type ChannelSender, type ProviderUrls } from '@concierge/channel';
-import { isMessagingChannel, type AcceptedTurn, type ChannelMessage } from '@concierge/contract';
+import {
+  openSender,
+  type ChannelSender,
+  type ProviderUrls,
+  channelAdapters,
+  type OpenBinding,
+  type SendingRules,
+} from '@concierge/channel';
+import {
+  isMessagingChannel,
+  type AcceptedTurn,
+  type ChannelMessage,
+  toAppName,
+  type ChannelView,
+  type DeliveryProblem,
+  type MessagingChannel,
+} from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import type { TenantScope } from '@concierge/tenant';
-import { openBinding } from './open-binding.ts';
+import type { TenantScope, Delivery } from '@concierge/tenant';
 
 export interface ChannelSendersOptions {
   readonly urls: ProviderUrls;
@@ -21,8 +35,11 @@ export class ChannelSenders {
    * undefined when the turn came from no channel, or the channel is not connected (any more), or its binding cannot be
    * read.
    */
-  async of(scope: TenantScope, { channel, chatApp }: Pick<AcceptedTurn, 'channel' | 'chatApp'>): Promise<ChannelSender | undefined> {
-    if (chatApp === undefined || !isMessagingChannel(channel)) return undefined;
+  async findSender(
+    scope: TenantScope,
+    { channel, channelMessage }: Pick<AcceptedTurn, 'channel' | 'channelMessage'>,
+  ): Promise<ChannelSender | undefined> {
+    if (channelMessage === undefined || !isMessagingChannel(channel)) return undefined;
     const { urls, log } = this.#options;
     const binding = await openBinding(scope.channels, channel).catch((error: unknown) => {
       log.warn({ err: error, tenantId: scope.tenantId, channel }, 'the binding of a channel cannot be opened');
@@ -33,6 +50,63 @@ export class ChannelSenders {
 }
 
 /** The origin of the turn's message, in the form that providers take. */
-export function destinationOf({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
+export function toDestination({ address: { to, thread } }: ChannelMessage): { readonly to: string; readonly thread?: string } {
   return { to, ...(thread !== null && { thread }) };
+}
+
+/** A connected channel, for one message. */
+export interface Connection {
+  readonly scope: TenantScope;
+  readonly binding: OpenBinding;
+  readonly view: ChannelView;
+  readonly surface: SendingRules;
+}
+
+/** undefined while nothing can be sent for this tenant on this channel. */
+export async function findConnection(scope: TenantScope, { message }: Delivery): Promise<Connection | undefined> {
+  if ((await scope.settings()).suspended === true) return undefined;
+  const view = await scope.channels.find(message.channel);
+  if (view?.state !== 'enabled' && view?.state !== 'receive_only') return undefined;
+  const binding = await openBinding(scope.channels, message.channel);
+  return binding && { scope, binding, view, surface: await findSendingRules(scope, view, message) };
+}
+
+/**
+ * Stops sending until a staff member has fixed the credentials at the provider or connects the channel anew; does
+ * nothing if the channel has just been connected anew.
+ */
+export async function stopSending(
+  { scope, view }: Connection,
+  problem: DeliveryProblem,
+  { nowMs, log }: { readonly nowMs: number; readonly log: Log },
+): Promise<void> {
+  const { channel } = view;
+  const { tenantId } = scope;
+  log.error({ tenantId, channel, code: problem.code }, 'a channel refuses the credentials of a binding: it receives, and sends nothing');
+  const reason = `${toAppName(channel)} refuses what is sent with its credentials (${problem.code}): ${problem.message}`;
+  await scope.channels.stopSending(view, { reason, nowMs });
+}
+
+/** The conversation names which of the binding's accounts was written to, where that decides. */
+async function findSendingRules(
+  scope: TenantScope,
+  { channel, identifiers }: ChannelView,
+  { sessionId, to }: Delivery['message'],
+): Promise<SendingRules> {
+  const adapter = channelAdapters[channel];
+  const isAsked = adapter.hasRulesPerAccount?.(identifiers) === true;
+  const account = isAsked ? (await scope.sessions.load(sessionId))?.channelAddress?.account : undefined;
+  return adapter.rulesFor({ to, identifiers, account });
+}
+
+/**
+ * A channel with what connects it. undefined when it is not connected, or disabled.
+ * @throws AppError internal_error when it cannot be read
+ */
+async function openBinding<Channel extends MessagingChannel>(
+  channels: TenantScope['channels'],
+  channel: Channel,
+): Promise<OpenBinding<Channel> | undefined> {
+  const settings = await channels.open(channel);
+  return settings && { channel, settings };
 }

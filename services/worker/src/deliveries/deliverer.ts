@@ -12,8 +12,8 @@ import { toAppName, webhookPaths, type MessagingChannel, type DeliveryProblem, t
 import { failpoint, type Log } from '@concierge/runtime';
 import { readLaneId, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
-import { connectionOf, stopSending, type Connection } from './connection.ts';
-import type { DeliveryMetrics } from '../outbound-metrics.ts';
+import { findConnection, stopSending, type Connection } from '../channels/channel-senders.ts';
+import type { DeliveryMetrics } from '../metrics.ts';
 
 /** The time for one answer; a later one counts as lost. A part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;
@@ -32,7 +32,7 @@ export interface DelivererOptions {
   readonly pace: Pick<DeliveryPace, 'pace' | 'hold' | 'ages' | 'mayTryBinding' | 'noteBindingRefused'>;
   readonly receipts: Pick<DeliveryReceipts, 'catchUp'>;
   /** Called for each message whose delivery has ended, before it leaves its lane. */
-  readonly told: DeliveryReported;
+  readonly onReported: DeliveryReported;
   readonly metrics: DeliveryMetrics;
   readonly log: Log;
   readonly now?: () => number;
@@ -128,7 +128,7 @@ export class Deliverer {
     const { leftMs, retryInMs } = await this.#times(scope, delivery);
     if (leftMs <= 0 || retryInMs >= leftMs) return this.#expire(scope, delivery);
     if (retryInMs > 0) return this.#parked(retryInMs);
-    const connection = await connectionOf(scope, delivery);
+    const connection = await findConnection(scope, delivery);
     if (connection === undefined) return this.#parked(Math.min(LOOK_AGAIN_MS, leftMs));
     return this.#lookAtContent(connection, delivery);
   }
@@ -150,7 +150,7 @@ export class Deliverer {
    */
   async #ages(scope: TenantScope, delivery: Delivery, sending?: Try): Promise<Ages> {
     const { message, wantedAt, next } = delivery;
-    const lane = laneOfDelivery(scope, delivery);
+    const lane = toOutboxLane(scope, delivery);
     const others = (await scope.outbox.idsIn(lane.lane)).filter((id) => id !== message.id);
     const own = `${message.id} ${wantedAt === message.acceptedAt ? '' : wantedAt}`.trimEnd();
     const retry = `${message.id}.${String(next?.index)}.${String(next?.part.tries)}`;
@@ -167,7 +167,7 @@ export class Deliverer {
     if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
     if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
       return this.#refuse(scope, rendered, windowClosed(channel));
-    const waitMs = await this.#options.pace.pace(laneOfDelivery(scope, rendered), channel, surface.pace(rendered.to));
+    const waitMs = await this.#options.pace.pace(toOutboxLane(scope, rendered), channel, surface.pace(rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
     if (await isWithStaff(scope, rendered)) return this.#refuse(scope, rendered, withheldForStaff);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
@@ -205,7 +205,7 @@ export class Deliverer {
     const begunAt = this.#now();
     const outcome = this.#bounded(ready, await this.#send(ready, signal));
     await failpoint('delivery.after-send');
-    const after = await scope.outbox.record(delivery.message.id, [this.#stepOf(ready, { ...tried, begunAt }, outcome)]);
+    const after = await scope.outbox.record(delivery.message.id, [this.#toStep(ready, { ...tried, begunAt }, outcome)]);
     await this.#follow(ready, outcome);
     if (after === undefined || after.state === 'waiting') return { kind: 'again' };
     return this.#end(scope, after);
@@ -249,7 +249,7 @@ export class Deliverer {
     return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
   }
 
-  #stepOf({ part }: Ready, tried: BegunTry, outcome: SendOutcome): DeliveryStep {
+  #toStep({ part }: Ready, tried: BegunTry, outcome: SendOutcome): DeliveryStep {
     const result = { kind: 'result', at: this.#now(), ...tried, outcome: outcome.kind } as const;
     if (outcome.kind === 'sent')
       return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
@@ -320,7 +320,7 @@ export class Deliverer {
   /** Reports the end before the message leaves its lane: after a crash in between, the next worker reports it again. */
   async #end(scope: TenantScope, delivery: Delivery): Promise<LaneStep> {
     const { message, state } = delivery;
-    await this.#options.told(scope, delivery);
+    await this.#options.onReported(scope, delivery);
     await scope.outbox.end(delivery);
     this.#options.metrics.ended(message.channel, state);
     this.#options.log.info(
@@ -395,6 +395,6 @@ async function isFromBefore(scope: TenantScope, { sessionId, turnId, acceptedAt 
   return handoff !== undefined && asker?.kind === 'agent' && asker.turnId === turnId && acceptedAt <= handoff.since;
 }
 
-function laneOfDelivery({ tenantId }: TenantScope, { message }: Delivery): { readonly tenantId: string; readonly lane: string } {
+function toOutboxLane({ tenantId }: TenantScope, { message }: Delivery): { readonly tenantId: string; readonly lane: string } {
   return { tenantId, lane: readLaneId(message.id) };
 }

@@ -1,19 +1,21 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ModelFacts, type AcceptedTurn } from '@concierge/contract';
+import { ModelFacts, type AcceptedTurn, ProvidersFile, toolsOfAgent, toolTokens } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
-import type { ModelRequest } from '@concierge/model';
+import { resolveProviders, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import type { TurnEnd } from '@concierge/turn';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from '../turn/turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from '../turn/prepare-turn.ts';
 import { TurnRunner } from '../turn/turn-runner.ts';
 import type { ReportedWarning } from '../turn/turn-warnings.ts';
+import { allTools, ToolRegistry } from '@concierge/agent';
+import { contextBudget, crowdedModels } from './prompt-context.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const MEGABYTE = 1_000_000;
@@ -53,7 +55,7 @@ function commonStart(one: string, other: string): number {
 }
 
 /** What a provider reads of a request, in the order in which it is sent to a model. */
-const bytesOf = ({ tools, system, messages }: ModelRequest): string =>
+const toBytes = ({ tools, system, messages }: ModelRequest): string =>
   JSON.stringify(tools) + system + JSON.stringify(messages).slice(0, -1);
 
 describe('context files', () => {
@@ -123,7 +125,7 @@ describe('what a note in MEMORY.md leaves of the last request', () => {
     await play(before, { sessionId });
     const after = new Script(say('At six.'));
     await play(after, { sessionId, text: 'When do we close?' });
-    const [last, next] = [before.requests.at(-1), after.requests[0]].map((request) => (request === undefined ? '' : bytesOf(request)));
+    const [last, next] = [before.requests.at(-1), after.requests[0]].map((request) => (request === undefined ? '' : toBytes(request)));
     const kept = commonStart(last ?? '', next ?? '');
     const ofSystem = JSON.stringify(before.requests[0]?.tools).length + (before.requests[0]?.system.length ?? 0);
     expect(kept).toBeGreaterThanOrEqual(ofSystem);
@@ -140,7 +142,7 @@ describe('HEARTBEAT', () => {
       await put('HEARTBEAT.md', heartbeat);
       const model = new Script(say('Well.'));
       await play(model, { sessionId });
-      requests.push(...model.requests.map(bytesOf));
+      requests.push(...model.requests.map(toBytes));
     }
     const count = (text: string, part: string): number => text.split(part).length - 1;
     expect(requests.map((sent) => count(sent, 'look after the inbox'))).toEqual([1, 1, 1, 1, 1]);
@@ -168,5 +170,29 @@ describe('a window that tools and prompt nearly fill', () => {
     ]);
     await play(new Script(say('Hello.')));
     expect(warnings).toHaveLength(1);
+  });
+});
+
+describe('what tools take of a prompt', () => {
+  it.each(['admin', 'cs'] as const)('is known to the gateway, about, for agents of %s', (access) => {
+    const tools = new ToolRegistry(allTools, access, undefined);
+    const tokens = contextBudget(ModelFacts.parse({}), '', tools).overheadTokens();
+    const about = toolTokens(access, toolsOfAgent(access, undefined).length);
+    expect(Math.abs(about - tokens) / tokens).toBeLessThan(0.15);
+  });
+});
+
+describe('models whose window the tools nearly fill', () => {
+  it('are named at the start, and none that has room', () => {
+    const models = { small: { contextWindow: 8000 }, large: { contextWindow: 128_000 } };
+    const file = ProvidersFile.parse({
+      default: 'p/small',
+      fallbacks: ['p/large'],
+      providers: { p: { baseUrl: 'http://127.0.0.1/v1', models } },
+    });
+    const [found, ...others] = crowdedModels(resolveProviders(file, () => undefined));
+    expect(found).toMatchObject({ model: 'p/small', contextWindow: 8000 });
+    expect(found?.toolTokens).toBeGreaterThan(3000);
+    expect(others).toEqual([]);
   });
 });

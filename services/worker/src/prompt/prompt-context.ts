@@ -1,8 +1,17 @@
-import { toNotesOwner, fitContext, type ContextBudget } from '@concierge/agent';
-import { limits, type ModelFacts } from '@concierge/contract';
-import { estimateTokens } from '@concierge/model';
+import {
+  toNotesOwner,
+  fitContext,
+  type ContextBudget,
+  allTools,
+  timestamp,
+  ToolRegistry,
+  usedTokens,
+  type Conversation,
+  type TurnStatus,
+} from '@concierge/agent';
+import { limits, type ModelFacts, countLimitTokens, overheadShareMax, type AcceptedTurn } from '@concierge/contract';
+import { estimateTokens, findModel, type Providers } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
-import { isCrowded } from './context-report.ts';
 import type { TurnAgent } from '../turn/turn-agent.ts';
 import type { ReportWarning } from '../turn/turn-warnings.ts';
 
@@ -24,16 +33,16 @@ export async function promptContext(
   });
   const context = fitContext({ ...loaded, part }, { contextWindow: facts.contextWindow, estimateTokens, agent: name, access });
   for (const { name: file, reason } of loaded.unusable) {
-    const message = `${ownerOf(file, access)} is not in the prompt: ${reason}`;
-    warn?.(run, { code: 'context_unreadable', message, subject: ownerOf(file, access) });
+    const message = `${nameOwner(file, access)} is not in the prompt: ${reason}`;
+    warn?.(run, { code: 'context_unreadable', message, subject: nameOwner(file, access) });
   }
   for (const { name: file, shownBytes, bytes } of context.cuts) {
     const why =
       bytes > limits.contextFileMaxBytes
         ? `a context file may have ${String(limits.contextFileMaxBytes)}`
         : 'together they may take a quarter of the model’s window';
-    const message = `${ownerOf(file, access)} has ${String(bytes)} bytes, and only the first ${String(shownBytes)} are in the prompt: ${why}.`;
-    warn?.(run, { code: 'context_cut', message, subject: ownerOf(file, access) });
+    const message = `${nameOwner(file, access)} has ${String(bytes)} bytes, and only the first ${String(shownBytes)} are in the prompt: ${why}.`;
+    warn?.(run, { code: 'context_cut', message, subject: nameOwner(file, access) });
   }
   if (context.skillsLeftOut > 0) {
     const message = `${String(context.skillsLeftOut)} skills are not named in the prompt: together they may take a quarter of the model’s window.`;
@@ -43,7 +52,7 @@ export async function promptContext(
 }
 
 /** Which of the two: the owner's own, or that of the contact of the turn. */
-function ownerOf(file: string, access: TurnAgent['access']): string {
+function nameOwner(file: string, access: TurnAgent['access']): string {
   return access === 'cs' && (file === 'MEMORY.md' || file === 'USER.md') ? `${file} of a contact` : file;
 }
 
@@ -63,4 +72,70 @@ export function warnOfSmallWindow(
   const { agent } = run.turn;
   const message = `Tools and prompt of the agent ${agent} take about ${String(budget.overheadTokens())} tokens, and ${model.ref} has a window of ${String(model.facts.contextWindow)}: conversations are shortened all the time. Give the agent fewer tools or a model with a larger window.`;
   warn(run, { code: 'window_small', message, subject: `${agent} ${model.ref}` });
+}
+
+/** JSON schemas and English descriptions, at the dense end. */
+const SCHEMA_CHARACTERS_PER_TOKEN = 4;
+
+/**
+ * How much this model takes. The system prompt is estimated once, and only if the provider has given no figures; tools
+ * by their length.
+ */
+export function contextBudget(facts: ModelFacts, system: string, tools: Pick<ToolRegistry, 'characters'>): ContextBudget {
+  let systemTokens: number | undefined;
+  return {
+    limitTokens: countLimitTokens(facts),
+    overheadCharacters: () => system.length + tools.characters,
+    overheadTokens: () => (systemTokens ??= estimateTokens(system)) + Math.ceil(tools.characters / SCHEMA_CHARACTERS_PER_TOKEN),
+    estimateTokens,
+  };
+}
+
+/** Do tools and prompt leave a conversation little room? */
+function isCrowded(budget: Pick<ContextBudget, 'limitTokens' | 'overheadCharacters' | 'overheadTokens'>): boolean {
+  const roomTokens = budget.limitTokens * overheadShareMax;
+  // A token has more than one character: most models are known to suffice without an estimate.
+  return budget.overheadCharacters() > roomTokens && budget.overheadTokens() > roomTokens;
+}
+
+/**
+ * Models of the providers file that the tools of the admin agent alone fill by half: for the log, before a tenant meets
+ * them.
+ */
+export function crowdedModels(
+  providers: Providers,
+): { readonly model: string; readonly contextWindow: number; readonly toolTokens: number }[] {
+  const tools = new ToolRegistry(allTools, 'admin', undefined);
+  const usable = [...new Set([providers.default, ...providers.fallbacks])]
+    .map((ref) => findModel(providers, ref))
+    .filter((model) => model !== undefined);
+  return usable.flatMap(({ ref, facts }) => {
+    const budget = contextBudget(facts, '', tools);
+    return isCrowded(budget) ? [{ model: ref, contextWindow: facts.contextWindow, toolTokens: budget.overheadTokens() }] : [];
+  });
+}
+
+interface StatusFacts {
+  readonly turn: Pick<AcceptedTurn, 'agent' | 'channel' | 'sessionId'>;
+  readonly conversation: Conversation;
+  readonly budget: ContextBudget;
+  readonly model: { readonly ref: string; readonly facts: ModelFacts };
+  readonly maxTurns: number;
+  readonly timezone: string | undefined;
+}
+
+/** The answer of the `status` tool, built when it is called. */
+export function turnStatus({ turn, conversation, budget, model, maxTurns, timezone }: StatusFacts): () => TurnStatus {
+  return () => ({
+    agent: turn.agent,
+    channel: turn.channel,
+    sessionId: turn.sessionId,
+    time: timestamp(new Date(), timezone ?? 'UTC'),
+    model: conversation.tally.models.at(-1)?.model ?? model.ref,
+    contextTokens: usedTokens(conversation, budget),
+    contextWindow: model.facts.contextWindow,
+    messages: conversation.messageCount,
+    compacted: conversation.summary !== null,
+    turn: { modelCalls: conversation.replies, maxTurns, ...conversation.tally.usage },
+  });
 }

@@ -29,7 +29,7 @@ export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
  * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn
  * that runs, the first of `turns`, and of those that it answers with its own.
  */
-export async function userMessageOf(
+export async function buildUserMessage(
   turns: readonly [PromptTurn, ...PromptTurn[]],
   { heartbeat, ...facts }: PromptFacts,
   readText: ReadText,
@@ -55,7 +55,7 @@ export async function userMessageOf(
     sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts, ...(news && { heartbeat: news }) }),
     ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
-    ...(turns.length > 1 && { said: turns.map(wordsOf) }),
+    ...(turns.length > 1 && { said: turns.map(toSaid) }),
   };
 }
 
@@ -63,7 +63,7 @@ function textWithPreface({ preface, text }: AcceptedTurn): string {
   return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
 }
 
-function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
+function toSaid({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
   const kept = [...attachments, ...files.flatMap((file) => ('upload' in file ? [file.upload] : []))];
   return { turnId, text, uploads: kept.map(({ id }) => id) };
 }
@@ -72,21 +72,21 @@ function wordsOf({ turn: { turnId, text, attachments }, files = [] }: PromptTurn
 function toUserMessages(turns: readonly PromptTurn[]): UserMessageInput[] {
   const messages: UserMessageInput[] = [];
   for (const { turn, files } of turns) {
-    const { chatApp } = turn;
+    const { channelMessage } = turn;
     const text = textWithPreface(turn);
     const before = messages.at(-1);
-    const isOfAlbum = chatApp?.albumId !== undefined && before?.chatApp?.albumId === chatApp.albumId;
-    if (isOfAlbum && before?.chatApp !== undefined) messages.splice(-1, 1, withPicture(before, { text, chatApp, files }));
-    else messages.push({ text, chatApp, files });
+    const isOfAlbum = channelMessage?.albumId !== undefined && before?.channelMessage?.albumId === channelMessage.albumId;
+    if (isOfAlbum && before?.channelMessage !== undefined) messages.splice(-1, 1, withPicture(before, { text, channelMessage, files }));
+    else messages.push({ text, channelMessage, files });
   }
   return messages;
 }
 
 function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMessageInput {
   const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
-  const media = [...(album.chatApp?.media ?? []), ...(picture.chatApp?.media ?? [])];
+  const media = [...(album.channelMessage?.media ?? []), ...(picture.channelMessage?.media ?? [])];
   const files = album.files && picture.files && [...album.files, ...picture.files];
-  return { text, chatApp: album.chatApp && { ...album.chatApp, media }, files };
+  return { text, channelMessage: album.channelMessage && { ...album.channelMessage, media }, files };
 }
 
 /**
@@ -101,7 +101,7 @@ export class SessionImages {
     this.#uploads = uploads;
   }
 
-  async of(messages: readonly SessionMessage[]): Promise<ShownImages> {
+  async loadImages(messages: readonly SessionMessage[]): Promise<ShownImages> {
     const images = new Map<string, { readonly mediaType: string; readonly base64: string }>();
     for (const upload of newestImages(messages)) {
       const image = this.#held.get(upload.id) ?? (await this.#load(upload));

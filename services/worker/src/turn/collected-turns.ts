@@ -56,21 +56,21 @@ export function toCollectedRecord(turn: AcceptedTurn, { id: joinedTo, ...record 
 
 /** Ids of all turns that were answered together with this one, its own included. */
 export function answeredTogether({ turns }: Session, turnId: string): string[] {
-  const headOf = ({ id, joinedTo }: TurnRecord): string => joinedTo ?? id;
+  const findHead = ({ id, joinedTo }: TurnRecord): string => joinedTo ?? id;
   const own = turns.findLast(({ id }) => id === turnId);
-  return own === undefined ? [] : turns.filter((record) => headOf(record) === headOf(own)).map(({ id }) => id);
+  return own === undefined ? [] : turns.filter((record) => findHead(record) === findHead(own)).map(({ id }) => id);
 }
 
 async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly AcceptedTurn[]): Promise<AcceptedTurn[]> {
   const joined: AcceptedTurn[] = [];
   let characters = codePoints(head.text);
-  let media = mediaOf(head);
+  let media = countMedia(head);
   for (const turn of waiting) {
     if (!isOfOneConversation(head, turn)) break;
     // A cancelled turn ends by itself, in its own place.
     if (await scope.inbox.isCancelled(turn.turnId)) continue;
     characters += SEPARATOR_CHARACTERS + codePoints(turn.text);
-    media += mediaOf(turn);
+    media += countMedia(turn);
     if (characters > limits.messageMaxCharacters || media > limits.attachmentsMax) break;
     joined.push(turn);
   }
@@ -85,10 +85,10 @@ function isOfOneConversation(head: AcceptedTurn, other: AcceptedTurn): boolean {
   return (['sender', 'agent', 'authority', 'origin'] as const).every((fact) => other[fact] === head[fact]) && isOfOneAddress(head, other);
 }
 
-function isOfOneAddress({ chatApp: one }: AcceptedTurn, { chatApp: other }: AcceptedTurn): boolean {
+function isOfOneAddress({ channelMessage: one }: AcceptedTurn, { channelMessage: other }: AcceptedTurn): boolean {
   return one?.address.to === other?.address.to && one?.address.thread === other?.address.thread;
 }
 
-function mediaOf({ attachments, chatApp }: AcceptedTurn): number {
-  return attachments.length + (chatApp?.media.length ?? 0);
+function countMedia({ attachments, channelMessage }: AcceptedTurn): number {
+  return attachments.length + (channelMessage?.media.length ?? 0);
 }

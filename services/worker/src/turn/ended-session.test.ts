@@ -20,7 +20,7 @@ const turn: AcceptedTurn = {
   requestHash: 'h',
   keyId: null,
 };
-const recordOf = (id: string): TurnRecord => ({
+const buildRecord = (id: string): TurnRecord => ({
   id,
   status: 'done',
   origin: 'api',
@@ -50,7 +50,10 @@ describe('the session after a turn', () => {
 
   it('names what began it, also after other turns', () => {
     const heartbeat = newSession({ ...turn, origin: 'heartbeat' }, now);
-    const { next } = endedSession(heartbeat, new Conversation(heartbeat, 't1'), { records: [recordOf('t1')], chatApp: undefined });
+    const { next } = endedSession(heartbeat, new Conversation(heartbeat, 't1'), {
+      records: [buildRecord('t1')],
+      channelAddress: undefined,
+    });
     expect([next.origin, newSession({ ...turn, origin: 'webhook' }, now).origin]).toEqual(['heartbeat', 'channel']);
   });
 
@@ -60,8 +63,8 @@ describe('the session after a turn', () => {
     const total = turnRecordBounds.max * 2;
     for (let number = 1; number <= total; number += 1) {
       const { next, history } = endedSession(session, new Conversation(session, `t${String(number)}`), {
-        records: [recordOf(`t${String(number)}`)],
-        chatApp: undefined,
+        records: [buildRecord(`t${String(number)}`)],
+        channelAddress: undefined,
       });
       moved.push(...history.flatMap((line) => (line.kind === 'turn' ? [line.turn.id] : [])));
       session = next;
@@ -82,8 +85,8 @@ describe('the title of a heartbeat’s conversation', () => {
       't1',
     );
     conversation.apply({ kind: 'said', message: { id: 't1.1', turnId: 't1', at: now, role: 'assistant', text } });
-    const records = [{ ...recordOf('t1'), origin: 'heartbeat' }] as const;
-    return endedSession(newSession(heartbeat, now), conversation, { records, chatApp: undefined }).next;
+    const records = [{ ...buildRecord('t1'), origin: 'heartbeat' }] as const;
+    return endedSession(newSession(heartbeat, now), conversation, { records, channelAddress: undefined }).next;
   };
 
   it('is what the agent reports, never the instruction that began it', () => {

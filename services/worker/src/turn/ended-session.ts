@@ -8,9 +8,12 @@ import {
   type HistoryLine,
   type Session,
   type TurnRecord,
+  AppError,
 } from '@concierge/contract';
 import type { Conversation } from '@concierge/agent';
-import type { TurnRun } from '@concierge/turn';
+import { LeaseLost, TurnCancelled, TurnTimedOut, type TurnRun } from '@concierge/turn';
+import { ModelError, type ModelErrorKind } from '@concierge/model';
+import { AgentUnusable } from './turn-agent.ts';
 
 /** How a turn ended. `failed` carries the client's error. */
 export type TurnOutcome =
@@ -40,7 +43,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     createdAt: now,
     updatedAt: now,
     // What a heartbeat is asked is the service's own instruction.
-    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : titleOf(turn.text),
+    title: turn.origin === 'heartbeat' ? HEARTBEAT_TITLE : toTitle(turn.text),
     messageCount: 0,
     summary: null,
     messages: [],
@@ -56,14 +59,17 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
 export function endedSession(
   session: Session,
   conversation: Conversation,
-  { records, chatApp }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly chatApp: ChannelAddress | undefined },
+  {
+    records,
+    channelAddress,
+  }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly channelAddress: ChannelAddress | undefined },
 ): { next: Session; history: HistoryLine[] } {
   const turns = [...session.turns, ...records];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
   const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
   const next: Session = {
     ...session,
-    ...(chatApp !== undefined && { chatApp }),
+    ...(channelAddress !== undefined && { channelAddress }),
     title: records[0].origin === 'heartbeat' && session.turns.length === 0 ? heartbeatTitle(conversation) : session.title,
     revision: session.revision + 1,
     updatedAt: records[0].endedAt,
@@ -90,8 +96,8 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     attempts: attempt,
     usage: tally.usage,
     models: tally.models,
-    finishReason: finishReasonOf(outcome),
-    error: errorOf(outcome),
+    finishReason: toFinishReason(outcome),
+    error: toTurnError(outcome),
     steps: [...tally.steps],
     requestHash: turn.requestHash,
     keyId: turn.keyId,
@@ -103,16 +109,16 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
 /** The title of a heartbeat: what the agent reported. */
 function heartbeatTitle({ messages }: Conversation): string {
   const said = messages.findLast((message) => message.role === 'assistant')?.text.trim() ?? '';
-  return said === '' ? HEARTBEAT_TITLE : titleOf(`${HEARTBEAT_TITLE}: ${said}`);
+  return said === '' ? HEARTBEAT_TITLE : toTitle(`${HEARTBEAT_TITLE}: ${said}`);
 }
 
-function errorOf(outcome: TurnOutcome): TurnRecord['error'] {
+function toTurnError(outcome: TurnOutcome): TurnRecord['error'] {
   if (outcome.status !== 'failed') return null;
   const { code, message, retryable } = outcome;
   return { code, message, ...(retryable !== undefined && { retryable }) };
 }
 
-function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
+function toFinishReason(outcome: TurnOutcome): FinishReason | null {
   switch (outcome.status) {
     case 'done':
       return outcome.finishReason;
@@ -124,11 +130,97 @@ function finishReasonOf(outcome: TurnOutcome): FinishReason | null {
 }
 
 /** The first line of the first message, shortened between words. */
-export function titleOf(text: string): string {
+export function toTitle(text: string): string {
   const line = text.trim().split('\n', 1)[0]?.replaceAll(/\s+/gu, ' ').trim() ?? '';
   if (line === '') return 'Conversation';
   if (line.length <= TITLE_MAX_CHARACTERS) return line;
   const short = truncate(line, TITLE_MAX_CHARACTERS);
   const lastSpace = short.lastIndexOf(' ');
   return `${lastSpace > TITLE_MAX_CHARACTERS / 2 ? short.slice(0, lastSpace) : short}…`;
+}
+
+/** What a customer reads. The reason goes to the owner and to the log. */
+const messages: Record<ModelErrorKind, string> = {
+  context_overflow: 'The conversation is too long for the model, even after it was shortened.',
+  rate_limited: 'The model provider is refusing requests for now. Try again later.',
+  unavailable: 'The model provider cannot be reached. Try again later.',
+  rejected: 'The model provider refused the request.',
+  timeout: 'The model provider did not answer in time. Try again later.',
+};
+
+/** Kinds after which the same turn may end well later. */
+const passing: ReadonlySet<ModelErrorKind> = new Set(['rate_limited', 'unavailable', 'timeout']);
+
+/** The provider's code decides first: used-up credit comes as 429, an unknown model as 400. */
+const reasonsByCode: Readonly<Record<string, string>> = {
+  insufficient_quota: 'the credit at the provider is used up',
+  billing_not_active: 'the account at the provider is not active',
+  model_not_found: 'the provider has no such model, or not for this key',
+  invalid_api_key: 'the provider does not accept the key',
+};
+const reasonsByStatus: Readonly<Record<number, string>> = {
+  401: 'the provider does not accept the key',
+  402: 'the credit at the provider is used up',
+  403: 'the provider does not allow this key to use it',
+  404: 'the provider has no such model, or not for this key',
+};
+const reasonsByKind: Record<ModelErrorKind, string> = {
+  context_overflow: 'the conversation is too long for it',
+  rate_limited: 'the provider refuses requests for now',
+  unavailable: 'the provider cannot be reached',
+  rejected: 'the provider refused the request',
+  timeout: 'the provider did not answer in time',
+};
+
+/**
+ * Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401
+ * invalid_api_key)`. Nothing that the provider wrote.
+ */
+export function whyItFailed({ kind, model, status, code }: ModelError): string {
+  const known = (code !== undefined && Object.hasOwn(reasonsByCode, code) && reasonsByCode[code]) || reasonsByStatus[status ?? 0];
+  // The model was not asked at all: no provider of the file by this name has a key.
+  const reason = known ?? (kind === 'rejected' && status === undefined && code === undefined ? NO_KEY : reasonsByKind[kind]);
+  const facts = [status, code].filter((fact) => fact !== undefined).join(' ');
+  return `${model ?? 'the model'}: ${reason}${facts === '' ? '' : ` (${facts})`}`;
+}
+
+const NO_KEY = 'the providers file has no usable key for it';
+
+/**
+ * The end that an error of the loop stands for; `isOwners`: the owner reads it. Rethrows what is no end: a lease that
+ * was lost, a worker that drains, a fault of the machine or of our own. The turn is then started again after its last
+ * finished step.
+ */
+export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean): TurnOutcome {
+  if (error instanceof LeaseLost) throw error;
+  if (signal.aborted) return stoppedOutcome(signal.reason);
+  if (error instanceof ModelError) {
+    const message = isOwners && error.kind === 'rejected' ? `${messages.rejected} ${whyItFailed(error)}.` : messages[error.kind];
+    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind) };
+  }
+  if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
+  if (error instanceof AppError && error.code === 'provider_error') return { status: 'failed', code: error.code, message: error.message };
+  throw error;
+}
+
+function stoppedOutcome(reason: unknown): TurnOutcome {
+  if (reason instanceof TurnCancelled) return { status: 'cancelled' };
+  if (reason instanceof TurnTimedOut) return { status: 'failed', code: 'turn_timeout', message: 'The turn took too long and was stopped.' };
+  throw reason;
+}
+
+/** The result of an open tool call after the turn ended so. */
+export function noteFor(outcome: TurnOutcome): string {
+  return `No result: ${describeEnd(outcome)} before this call finished. It may have taken effect.`;
+}
+
+function describeEnd(outcome: TurnOutcome): string {
+  switch (outcome.status) {
+    case 'done':
+      return 'a person took the conversation over';
+    case 'cancelled':
+      return 'the turn was cancelled';
+    case 'failed':
+      return 'the turn ended in an error';
+  }
 }

@@ -11,7 +11,7 @@ import {
   type ChannelName,
   type WaitingHandoff,
 } from '@concierge/contract';
-import { CODE_MIN_CHARACTERS, codeOf, commandMark, type HandoffRequests, type TurnRun } from '@concierge/turn';
+import { CODE_MIN_CHARACTERS, buildHandoffCode, findCommandPrefix, type HandoffRequests, type TurnRun } from '@concierge/turn';
 
 const LISTED_MAX = 20;
 const WORDS_MAX_CHARACTERS = 200;
@@ -53,7 +53,7 @@ export class HandoffCommands {
         case 'resume':
           return await this.#resume(run, items, rest);
         default:
-          return listOf(items, run.turn.channel);
+          return renderList(items, run.turn.channel);
       }
     } catch (error) {
       if (error instanceof AppError && error.status < 500) return error.message;
@@ -65,26 +65,26 @@ export class HandoffCommands {
     const { code = '', text = '' } = /^(?<code>\S*)\s*(?<text>[^]*)$/u.exec(rest)?.groups ?? {};
     const found = pick(items, code, run.turn.channel);
     if (typeof found === 'string') return found;
-    const mark = commandMark(run.turn.channel);
-    if (text.trim() === '') return `What should be answered? ${mark}answer ${code} and your text.`;
+    const prefix = findCommandPrefix(run.turn.channel);
+    if (text.trim() === '') return `What should be answered? ${prefix}answer ${code} and your text.`;
     if (codePoints(text) > limits.messageMaxCharacters) return 'That is too long to be sent.';
     const dedupeId = `command:${run.turn.turnId}`;
-    await this.#desk.answer(run.scope, found.sessionId, { text, by: personOf(run.turn), dedupeId, keyId: null });
-    return `Passed on to ${titleOf(found)}. The conversation stays with you until ${mark}resume ${code}.`;
+    await this.#desk.answer(run.scope, found.sessionId, { text, by: toContactActor(run.turn), dedupeId, keyId: null });
+    return `Passed on to ${renderTitle(found)}. The conversation stays with you until ${prefix}resume ${code}.`;
   }
 
   async #resume(run: TurnRun, items: Waiting, rest: string): Promise<string> {
     const found = pick(items, rest.trim(), run.turn.channel);
     if (typeof found === 'string') return found;
-    await this.#desk.giveBack(run.scope, found.sessionId, personOf(run.turn));
-    return `Given back: the agent answers ${titleOf(found)} from the next message on.`;
+    await this.#desk.giveBack(run.scope, found.sessionId, toContactActor(run.turn));
+    return `Given back: the agent answers ${renderTitle(found)} from the next message on.`;
   }
 }
 
 /** Whether the provider vouches that the settings' staff member wrote it in a private chat. */
 async function mayCommand({ scope, turn }: TurnRun): Promise<boolean> {
   const notify = (await scope.settings()).handoff?.notify;
-  if (notify === undefined || turn.origin !== 'webhook' || turn.chatApp?.isGroup === true) return false;
+  if (notify === undefined || turn.origin !== 'webhook' || turn.channelMessage?.isGroup === true) return false;
   const channel = channelSynonyms[notify.channel];
   const to = readRecipient(channel, notify.to);
   if (turn.channel !== channel || to === undefined) return false;
@@ -103,26 +103,30 @@ function pick(items: Waiting, code: string, channel: ChannelName): WaitingHandof
     found.length > 1
       ? `More than one conversation begins with ${code}.`
       : `Nothing waits under "${code}": it was given back, its time is over, or the code is another.`;
-  return `${why}\n\n${listOf(items, channel)}`;
+  return `${why}\n\n${renderList(items, channel)}`;
 }
 
-function listOf(items: Waiting, channel: ChannelName): string {
+function renderList(items: Waiting, channel: ChannelName): string {
   if (items.length === 0) return 'No conversation waits for a person.';
-  const mark = commandMark(channel);
+  const prefix = findCommandPrefix(channel);
   const ids = items.map(({ sessionId }) => sessionId);
   const lines = items.slice(0, LISTED_MAX).map((item) => {
     const last = item.lastMessage === null ? '' : `\n  ${item.lastMessage.from}: ${shorten(item.lastMessage.text)}`;
-    return `${codeOf(item.sessionId, ids)}  ${titleOf(item)}, since ${item.since}\n  why: ${shorten(item.reason)}${last}`;
+    return `${buildHandoffCode(item.sessionId, ids)}  ${renderTitle(item)}, since ${item.since}\n  why: ${shorten(item.reason)}${last}`;
   });
   const more = items.length > LISTED_MAX ? [`and ${String(items.length - LISTED_MAX)} more`] : [];
-  return ['Waiting for a person, the longest wait first:', ...lines, ...more, '', `${mark}answer <code> <text>, ${mark}resume <code>`].join(
-    '\n',
-  );
+  return [
+    'Waiting for a person, the longest wait first:',
+    ...lines,
+    ...more,
+    '',
+    `${prefix}answer <code> <text>, ${prefix}resume <code>`,
+  ].join('\n');
 }
 
-function titleOf({ title, channel, sessionId }: WaitingHandoff): string {
-  const place = channel === null ? '' : ` on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
-  return `"${title ?? sessionId}"${place}`;
+function renderTitle({ title, channel, sessionId }: WaitingHandoff): string {
+  const where = channel === null ? '' : ` on ${isMessagingChannel(channel) ? toAppName(channel) : channel}`;
+  return `"${title ?? sessionId}"${where}`;
 }
 
 function shorten(text: string): string {
@@ -130,6 +134,10 @@ function shorten(text: string): string {
   return clip(line, WORDS_MAX_CHARACTERS);
 }
 
-function personOf({ channel, sender }: AcceptedTurn): { readonly kind: 'contact'; readonly channel: ChannelName; readonly sender: string } {
+function toContactActor({ channel, sender }: AcceptedTurn): {
+  readonly kind: 'contact';
+  readonly channel: ChannelName;
+  readonly sender: string;
+} {
   return { kind: 'contact', channel, sender: sender ?? '' };
 }

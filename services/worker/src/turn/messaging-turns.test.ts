@@ -9,7 +9,7 @@ import { deriveSessionId, Tenants, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 
@@ -21,7 +21,7 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   sessionId: deriveSessionId('cs', 'channel_c', '4242'),
-  chatApp: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+  channelMessage: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
 } satisfies Partial<AcceptedTurn>;
 
 type Call = readonly [name: string, input: object];
@@ -67,7 +67,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function runOf(accepted: Partial<AcceptedTurn>): TurnRun {
+function buildRun(accepted: Partial<AcceptedTurn>): TurnRun {
   turns += 1;
   const turn: AcceptedTurn = {
     version: 1,
@@ -107,7 +107,7 @@ function runOf(accepted: Partial<AcceptedTurn>): TurnRun {
 }
 
 /** What the tools of a whole turn answered, as the session has kept it. */
-async function answersOf(run: TurnRun, calls: readonly Call[]): Promise<ToolMessage[]> {
+async function readAnswers(run: TurnRun, calls: readonly Call[]): Promise<ToolMessage[]> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const end = await new TurnRunner({ modelFor: () => new CallingModel(calls), capabilityFactories: unconnected, metrics, log }).runTurn(
     run,
@@ -120,7 +120,7 @@ async function answersOf(run: TurnRun, calls: readonly Call[]): Promise<ToolMess
 describe('a turn of the owner', () => {
   it('keeps a message for a customer on disk and reports that it was not sent', async () => {
     await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
-    const [sent, listed] = await answersOf(runOf({}), [
+    const [sent, listed] = await readAnswers(buildRun({}), [
       ['message', { channel: 'telegram', to: '4242', text: 'Your parcel is here.' }],
       ['channels', {}],
     ]);
@@ -135,25 +135,25 @@ describe('a turn of the owner', () => {
       ['message', { channel: 'telegram', to: '4242', text: 'Once.' }],
       ['cron', { action: 'create', name: 'Report', message: 'Go.', every: '1h' }],
     ];
-    const run = runOf({});
-    await answersOf(run, calls);
+    const run = buildRun({});
+    await readAnswers(run, calls);
     await scope.removeSession(run.turn.sessionId);
-    await answersOf({ ...runOf({}), turn: run.turn }, calls);
+    await readAnswers({ ...buildRun({}), turn: run.turn }, calls);
     expect(await scope.outbox.waiting()).toHaveLength(1);
     expect((await scope.schedules.list()).schedules).toHaveLength(1);
   });
 
   it('makes a schedule that a turn of that schedule cannot multiply', async () => {
     const create: Call = ['cron', { action: 'create', name: 'Report', message: 'Go.', cron: '0 9 * * *', timezone: 'Europe/Berlin' }];
-    const [made] = await answersOf(runOf({}), [create]);
+    const [made] = await readAnswers(buildRun({}), [create]);
     expect(made).toMatchObject({ isError: false, output: expect.stringContaining('Next runs (Europe/Berlin):') });
-    const [refused] = await answersOf(runOf({ origin: 'schedule', keyId: null }), [create]);
+    const [refused] = await readAnswers(buildRun({ origin: 'schedule', keyId: null }), [create]);
     expect(refused).toMatchObject({ isError: true, output: expect.stringContaining('started by a schedule') });
     expect((await scope.schedules.list()).schedules).toHaveLength(1);
   });
 
   it('goes on when a channel is missing and an argument is wrong: the model reads why', async () => {
-    const answers = await answersOf(runOf({}), [
+    const answers = await readAnswers(buildRun({}), [
       ['message', { channel: 'slack', to: 'U1ABC', text: 'Hi' }],
       ['cron', { action: 'create', name: 'x', message: 'y', cron: '* * * * * *' }],
       ['reply', { text: 'Hi' }],
@@ -167,10 +167,10 @@ describe('a turn of the owner', () => {
 
 describe('a turn of a customer', () => {
   it('requests a staff member, which the owner’s agent sees and ends', async () => {
-    const [asked] = await answersOf(runOf(bob), [['handoff', { action: 'request', reason: 'Wants a refund.' }]]);
+    const [asked] = await readAnswers(buildRun(bob), [['handoff', { action: 'request', reason: 'Wants a refund.' }]]);
     expect(asked).toMatchObject({ isError: false, output: expect.stringContaining('A person is asked for.') });
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
-    const [seen, listed, ended] = await answersOf(runOf({}), [
+    const [seen, listed, ended] = await readAnswers(buildRun({}), [
       ['handoff', { action: 'status' }],
       ['contacts', { action: 'list' }],
       ['handoff', { action: 'resume', session_id: bob.sessionId }],
@@ -183,14 +183,14 @@ describe('a turn of a customer', () => {
 
   it('adds a part to its own conversation and to no other', async () => {
     await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
-    const [replied] = await answersOf(runOf(bob), [['reply', { text: 'One moment.' }]]);
+    const [replied] = await readAnswers(buildRun(bob), [['reply', { text: 'One moment.' }]]);
     expect(replied?.output).toContain('ON ITS WAY');
     expect(await scope.outbox.waiting()).toMatchObject([{ kind: 'reply', to: '4242', sessionId: bob.sessionId }]);
   });
 
   it('has no message, channels or cron, whatever it is asked to call, and sees no other contact', async () => {
     await scope.contacts.remember({ sender: '7777', displayName: 'Eve' });
-    const answers = await answersOf(runOf({ ...bob, authority: 'admin' }), [
+    const answers = await readAnswers(buildRun({ ...bob, authority: 'admin' }), [
       ['message', { channel: 'telegram', to: '7777', text: 'Hi' }],
       ['channels', {}],
       ['cron', { action: 'list' }],

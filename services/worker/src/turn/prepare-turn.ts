@@ -18,13 +18,12 @@ import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
 import { createCapabilities, type CapabilityFactories, type OpenedCapabilities } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
-import { contextBudget, turnStatus } from '../prompt/context-report.ts';
-import { promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
-import { SessionImages, userMessageOf, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
+import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
+import { SessionImages, buildUserMessage, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
-import { whyItFailed } from './turn-outcome.ts';
+import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 
 /** A model as the runner needs it: what it is, and how much it takes. */
@@ -41,10 +40,8 @@ export interface ToolSources {
   attached?(run: TurnRun): Promise<readonly Tool[]>;
 }
 
-/** What turns need that came from a channel. */
-export interface ChannelParts {
-  /** Files and typing of channels; without it nothing is fetched or shown. */
-  readonly chatApps?: WorkerChannels;
+/** What turns need that came from a channel; without `fetchFiles` and `showTyping` nothing is fetched or shown. */
+export interface ChannelParts extends Partial<WorkerChannels> {
   /** Commands of staff that answer in the agent's place; without it every text is plain text. */
   readonly commands?: Pick<HandoffCommands, 'run'>;
 }
@@ -92,7 +89,7 @@ export class TurnPreparation {
     const { channels, warn, capabilityFactories } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
-    stack.use(channels?.chatApps?.showTyping(run, turns));
+    stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
     const model = this.#options.modelFor(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
@@ -128,7 +125,7 @@ export class TurnPreparation {
       return text;
     };
     const [head, ...collected] = turns;
-    const files = await this.#options.channels?.chatApps?.fetchFiles(run, turns);
+    const files = await this.#options.channels?.fetchFiles?.(run, turns);
     const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
     return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
   }
@@ -174,7 +171,7 @@ export class TurnPreparation {
         model,
         system,
         maxTurns,
-        loadImages: async (messages) => (model.facts.images ? images.of(messages) : new Map()),
+        loadImages: async (messages) => (model.facts.images ? images.loadImages(messages) : new Map()),
       },
       tools,
       signal,
@@ -231,7 +228,7 @@ function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
 
 export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
   const joined = turns.slice(1).map(({ turn }) => turn.turnId);
-  return { kind: 'prompt', message: await userMessageOf(turns, facts, readText), ...(joined.length > 0 && { joined }) };
+  return { kind: 'prompt', message: await buildUserMessage(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }
 
 export function logFacts({ turn, attempt }: TurnRun): { turnId: string; tenantId: string; attempt: number } {

@@ -1,12 +1,12 @@
 import type { Conversation } from '@concierge/agent';
 import type { Session, TurnRecord } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import { endOf, type TurnEnd, type TurnRun } from '@concierge/turn';
+import { toEndEvent, type TurnEnd, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
-import type { TurnMetrics } from './turn-metrics.ts';
+import type { TurnMetrics } from '../metrics.ts';
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
 
@@ -44,14 +44,14 @@ export class TurnPublication {
       record: toCollectedRecord(other, record),
     }));
     const records = [record, ...collected.map((other) => other.record)] as const;
-    const { next, history } = endedSession(session, conversation, { records, chatApp: turn.chatApp?.address });
+    const { next, history } = endedSession(session, conversation, { records, channelAddress: turn.channelMessage?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
     await this.#indexSession(run, next);
     await this.#followUp(run, next, record);
     for (const one of [{ turn, record }, ...collected]) this.#options.metrics.ended(one.turn, one.record);
     this.#logEnd(run, record);
-    return { event: endOf(record), answered: answeredTogether(next, record.id) };
+    return { event: toEndEvent(record), answered: answeredTogether(next, record.id) };
   }
 
   /**
@@ -61,7 +61,7 @@ export class TurnPublication {
   async republishTurn(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
     await this.#indexSession(run, session);
     await this.#followUp(run, session, record);
-    return { event: endOf(record), isRepeated: true, answered: answeredTogether(session, record.id) };
+    return { event: toEndEvent(record), isRepeated: true, answered: answeredTogether(session, record.id) };
   }
 
   /** A failure here fails the attempt: the next one finds the turn published and repeats this. */

@@ -10,14 +10,14 @@ import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { HandoffCommands } from './handoff-commands.ts';
 import { deliverStaffMessage } from '../follow-ups.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const operator = { kind: 'operator' } as const;
 const anna = { kind: 'key', keyId: 'anna' } as const;
-const chatApp = {
+const channelMessage = {
   address: { to: '4242', thread: null },
   isGroup: false,
   messageRef: '77',
@@ -30,11 +30,11 @@ const bob = {
   sender: '4242',
   channel: 'channel_c',
   origin: 'webhook',
-  chatApp,
+  channelMessage,
   keyId: null,
   sessionId: deriveSessionId('cs', 'channel_c', '4242'),
 } as const;
-const owner = { ...bob, sender: '9001', chatApp: { ...chatApp, address: { to: '9001', thread: null } } };
+const owner = { ...bob, sender: '9001', channelMessage: { ...channelMessage, address: { to: '9001', thread: null } } };
 const ownerTurn = { ...owner, sessionId: deriveSessionId('cs', 'channel_c', '9001') };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -64,21 +64,21 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-function runner(model: ChosenModel = new Script(), chatApps?: WorkerChannels): TurnRunner {
+function runner(model: ChosenModel = new Script(), live?: WorkerChannels): TurnRunner {
   return new TurnRunner({
     modelFor: () => model,
     capabilityFactories: {
       ...unconnected,
       requestStaff: (run) => async (asked) => desk.ask(run.scope, run.turn, asked),
     },
-    channels: { ...(chatApps !== undefined && { chatApps }), commands: new HandoffCommands(desk) },
+    channels: { ...live, commands: new HandoffCommands(desk) },
     followUps: [deliverStaffMessage],
     metrics: new TurnMetrics(newMetrics('test'), () => 0),
     log,
   });
 }
 
-const runOf = (turn: Partial<AcceptedTurn>, parts: Partial<TurnRun> = {}): ReturnType<typeof turnRun> => turnRun(scope, parts, turn);
+const buildRun = (turn: Partial<AcceptedTurn>, parts: Partial<TurnRun> = {}): ReturnType<typeof turnRun> => turnRun(scope, parts, turn);
 
 async function saved(sessionId: string): Promise<Session> {
   const session = await scope.sessions.load(sessionId);
@@ -87,7 +87,7 @@ async function saved(sessionId: string): Promise<Session> {
 }
 
 async function hear(text: string, model: ChosenModel = new Script(say('Hello.'))): Promise<Session> {
-  await runner(model).runTurn(runOf({ ...bob, text }));
+  await runner(model).runTurn(buildRun({ ...bob, text }));
   return saved(bob.sessionId);
 }
 
@@ -97,7 +97,7 @@ async function notifyOwner(): Promise<void> {
 
 /** The service's answer to this text from a channel; the model is not asked. */
 async function replyTo(text: string, turn: Partial<AcceptedTurn> = ownerTurn): Promise<string> {
-  const run = runOf({ ...turn, text });
+  const run = buildRun({ ...turn, text });
   await runner(new Script(say('The model was asked.'))).runTurn(run);
   const session = await saved(run.turn.sessionId);
   const said = session.messages.findLast((message) => message.turnId === run.turn.turnId && message.role === 'assistant');
@@ -109,7 +109,7 @@ describe('a turn of a conversation that a staff member has', () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     const silent = new Script();
-    const run = runOf({ ...bob, text: 'is anybody there?' });
+    const run = buildRun({ ...bob, text: 'is anybody there?' });
     const end = await runner(silent).runTurn(run);
     expect(end.event).toEqual({ type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } });
     expect(silent.requests).toEqual([]);
@@ -122,13 +122,13 @@ describe('a turn of a conversation that a staff member has', () => {
   it('keeps the files that came with the message for later readers', async () => {
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     const upload = await scope.uploads.save({ name: 'receipt.png', type: 'image/png', bytes: Buffer.from('png') });
-    const chatApps: WorkerChannels = {
+    const live: WorkerChannels = {
       fetchFiles: async (_run, turns) => Promise.resolve(new Map(turns.map(({ turnId }) => [turnId, [{ upload }]]))),
       showTyping: () => {
         throw new Error('must not type');
       },
     };
-    await runner(new Script(), chatApps).runTurn(runOf({ ...bob, text: 'here it is' }));
+    await runner(new Script(), live).runTurn(buildRun({ ...bob, text: 'here it is' }));
     expect((await saved(bob.sessionId)).messages).toMatchObject([{ text: 'here it is', attachments: [{ name: 'receipt.png' }] }]);
   });
 
@@ -136,7 +136,7 @@ describe('a turn of a conversation that a staff member has', () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     await hear('is anybody there?');
-    const run = runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const run = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     const end = await runner().runTurn(run);
     expect(end.event).toEqual({ type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } });
     await expect(runner().runTurn(run)).resolves.toEqual({ ...end, isRepeated: true });
@@ -150,12 +150,12 @@ describe('a turn of a conversation that a staff member has', () => {
 
   it('sends what a staff member wrote once when it was journaled by an attempt that died', async () => {
     await hear('hi');
-    const first = runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const first = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().runTurn(first);
     const { writer } = first;
     await scope.removeSession(bob.sessionId);
     await hear('hi');
-    const second = runOf(first.turn, { steps: writer.steps, attempt: 2 });
+    const second = buildRun(first.turn, { steps: writer.steps, attempt: 2 });
     await runner().runTurn(second);
     expect(second.writer.events).toEqual([]);
     expect((await saved(bob.sessionId)).messages.filter((message) => 'by' in message)).toHaveLength(1);
@@ -163,7 +163,7 @@ describe('a turn of a conversation that a staff member has', () => {
 
   it('leaves no message of a user behind when the staff member’s message is not sent', async () => {
     await hear('hi');
-    const run = runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' });
+    const run = buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' });
     await runner().failTurn(run, 'turn_crashed');
     const session = await saved(bob.sessionId);
     expect(session.messages).toMatchObject([{ text: 'hi' }, { text: 'Hello.' }]);
@@ -175,7 +175,7 @@ describe('a turn of a conversation that a staff member has', () => {
     await hear('hi');
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator });
     await hear('is anybody there?');
-    await runner().runTurn(runOf({ ...bob, chatApp: undefined, origin: 'person', by: anna, text: 'Anna here.' }));
+    await runner().runTurn(buildRun({ ...bob, channelMessage: undefined, origin: 'person', by: anna, text: 'Anna here.' }));
     await scope.handoffs.resume(bob.sessionId, operator);
     const model = new Script(say('Good morning.'));
     const session = await hear('and now?', model);
@@ -192,25 +192,25 @@ describe('a turn of a conversation that a staff member has', () => {
 
   it('may finish its answer where it has requested the staff member itself', async () => {
     const model = new Script(call('c1', 'handoff', { action: 'request', reason: 'Refund.' }), say('Somebody will answer.'));
-    const run = runOf({ ...bob, text: 'a person, please' });
+    const run = buildRun({ ...bob, text: 'a person, please' });
     await runner(model).runTurn(run);
     expect((await saved(bob.sessionId)).messages.at(-1)).toMatchObject({ text: 'Somebody will answer.' });
     // Also in an attempt that goes on after the call.
     const steps = run.writer.steps.filter((step) => step.kind !== 'assistant' || step.message.toolCalls !== undefined);
     const again = new Script(say('Somebody will answer.'));
     await scope.sessions.remove(bob.sessionId);
-    await runner(again).runTurn(runOf(run.turn, { steps, attempt: 2 }));
+    await runner(again).runTurn(buildRun(run.turn, { steps, attempt: 2 }));
     expect(again.requests).toHaveLength(1);
   });
 
   it('ends where it stands when a staff member took over before it could go on', async () => {
-    const first = runOf({ ...bob, text: 'hi' });
+    const first = buildRun({ ...bob, text: 'hi' });
     await runner(new Script(call('c1', 'list_files', {}), say('x'))).runTurn(first);
     const intent = first.writer.steps.findIndex(({ kind }) => kind === 'intent');
     await scope.sessions.remove(bob.sessionId);
     await scope.handoffs.request(bob.sessionId, { reason: 'Mine.', by: anna });
     const silent = new Script();
-    await runner(silent).runTurn(runOf(first.turn, { steps: first.writer.steps.slice(0, intent + 1), attempt: 2 }));
+    await runner(silent).runTurn(buildRun(first.turn, { steps: first.writer.steps.slice(0, intent + 1), attempt: 2 }));
     expect(silent.requests).toEqual([]);
     expect((await saved(bob.sessionId)).messages.at(-1)).toMatchObject({
       role: 'tool',
@@ -256,7 +256,7 @@ describe('a handoff that is asked for', () => {
       agent: 'cs',
       channel: 'channel_c',
       sender: '4242',
-      chatApp: null,
+      channelAddress: null,
       lastWords: 'hi',
       callsOwner: true,
     } as const;
@@ -264,7 +264,7 @@ describe('a handoff that is asked for', () => {
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     expect(await scope.handoffs.pending()).toHaveLength(1);
     const refusing = new HandoffNotifications({ turns: { accept: async () => Promise.reject(new Error('no Redis')) }, log });
-    await refusing.tell(scope);
+    await refusing.sendPending(scope);
     expect(await scope.handoffs.pending()).toHaveLength(1);
     const heard: string[] = [];
     const calls = new HandoffNotifications({
@@ -280,15 +280,15 @@ describe('a handoff that is asked for', () => {
         return Promise.resolve();
       },
     });
-    await calls.tell(scope);
-    await calls.tell(scope);
+    await calls.sendPending(scope);
+    await calls.sendPending(scope);
     expect(await scope.outbox.waiting()).toHaveLength(1);
     expect(accepted.map(({ dedupeId }) => dedupeId)).toEqual([`handoff:${String(heard[0])}`]);
     expect(heard).toHaveLength(1);
   });
 
   it('waits for its handoff by no clock but that of the process that looks', async () => {
-    const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
+    const call_ = { agent: 'cs', channel: 'web', sender: null, channelAddress: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     // As between the two files, by a process whose clock is years behind.
     await scope.handoffs.forget(bob.sessionId);
@@ -299,21 +299,21 @@ describe('a handoff that is asked for', () => {
       log,
       now: () => now,
     });
-    await calls.tell(scope);
+    await calls.sendPending(scope);
     expect(await scope.handoffs.pending()).toHaveLength(1);
     now = 61_000;
-    await calls.tell(scope);
+    await calls.sendPending(scope);
     expect(await scope.handoffs.pending()).toEqual([]);
     wall.mockRestore();
   });
 
   it('is not reported when it is over by then', async () => {
     await notifyOwner();
-    const call_ = { agent: 'cs', channel: 'web', sender: null, chatApp: null, lastWords: null, callsOwner: true } as const;
+    const call_ = { agent: 'cs', channel: 'web', sender: null, channelAddress: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     await scope.handoffs.resume(bob.sessionId, operator);
     const calls = new HandoffNotifications({ turns: { accept: async () => Promise.reject(new Error('nothing to do')) }, log });
-    await calls.tell(scope);
+    await calls.sendPending(scope);
     expect(await scope.handoffs.pending()).toEqual([]);
     expect(await scope.outbox.waiting()).toEqual([]);
   });
@@ -361,17 +361,17 @@ describe('a command on a channel', () => {
       'a sender of the same id on another channel',
       { ...ownerTurn, channel: 'channel_b', sessionId: deriveSessionId('cs', 'channel_b', '9001') },
     ],
-    ['a key holder with that name', { ...ownerTurn, origin: 'api', chatApp: undefined }],
-    ['the same sender in a group', { ...ownerTurn, chatApp: { ...chatApp, isGroup: true } }],
+    ['a key holder with that name', { ...ownerTurn, origin: 'api', channelMessage: undefined }],
+    ['the same sender in a group', { ...ownerTurn, channelMessage: { ...channelMessage, isGroup: true } }],
   ] as const)('is no more than text from %s', async (_who, turn) => {
     expect(await replyTo(`/resume ${code}`, turn)).toBe('The model was asked.');
     expect(await scope.handoffs.isPaused(bob.sessionId)).toBe(true);
   });
 
   it('is not taken along by a message before it', async () => {
-    const follower = runOf({ ...ownerTurn, text: `/resume ${code}`, collects: true }).turn;
+    const follower = buildRun({ ...ownerTurn, text: `/resume ${code}`, collects: true }).turn;
     await scope.inbox.accept(follower);
-    const run = runOf(
+    const run = buildRun(
       { ...ownerTurn, text: 'one moment', collects: true },
       { waitingBehind: async () => Promise.resolve([follower.turnId]) },
     );

@@ -10,11 +10,11 @@ import { temporaryDirectory } from '@concierge/testing';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { emitTurnEnd } from '../follow-ups.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-const chatApp: ChannelMessage = { address: { to: '9', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
+const channelMessage: ChannelMessage = { address: { to: '9', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const secret = 'my card number is 4111 1111';
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -49,7 +49,7 @@ async function accept(sessionId: string, text: string, facts: Partial<AcceptedTu
     requestHash: 'h',
     keyId: null,
     collects: true,
-    chatApp,
+    channelMessage,
     ...facts,
   };
   await scope.inbox.accept(turn, { isUnique: true });
@@ -75,7 +75,7 @@ async function run([head, ...others]: readonly AcceptedTurn[], script = new Scri
 }
 
 async function takeBack(turn: AcceptedTurn): Promise<Session> {
-  const { chatApp: _chatApp, collects: _collects, ...facts } = turn;
+  const { channelMessage: _channelMessage, collects: _collects, ...facts } = turn;
   const turnId = `t_${randomBytes(16).toString('hex')}`;
   await run([await accept(turn.sessionId, '', { ...facts, turnId, text: '', origin: 'retraction', retracts: turn.turnId })], new Script());
   const session = await scope.sessions.load(turn.sessionId);

@@ -1,7 +1,7 @@
 import { dynamicContext } from '@concierge/agent';
 import type { Session, SessionMessage, UserMessage } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { titleOf } from './ended-session.ts';
+import { toTitle } from './ended-session.ts';
 
 /** Replaces the removed text, for the model as for people. */
 const TAKEN_BACK = '[The sender took this message back.]';
@@ -20,7 +20,7 @@ interface ReceivedMessage {
  * came with it are removed. What was answered stays. The history is on disk when this returns, the session is the
  * caller's to publish. Done twice it changes nothing more.
  */
-export async function withoutWordsOf(scope: TenantScope, session: Session, turnId: string): Promise<Session> {
+export async function redactTurn(scope: TenantScope, session: Session, turnId: string): Promise<Session> {
   const archived = (await scope.sessions.conversation(session.id))?.messages ?? [];
   const said = [...archived, ...session.messages].map((message) => findUserMessage(message, turnId)).find((one) => one !== undefined);
   if (said === undefined) return session;
@@ -32,7 +32,7 @@ export async function withoutWordsOf(scope: TenantScope, session: Session, turnI
   const { summary } = session;
   return {
     ...session,
-    title: session.title === titleOf(said.text) ? titleOf('') : session.title,
+    title: session.title === toTitle(said.text) ? toTitle('') : session.title,
     summary: summary && { ...summary, text: withoutQuote(summary.text, said.text) },
     messages,
     // The provider's count was of another text.
@@ -62,14 +62,14 @@ async function redacted({ uploads }: TenantScope, message: UserMessage, turnId: 
       .map(({ text }) => text)
       .filter((text) => text !== '')
       .join('\n\n'),
-    sent: dynamicContext({ messages: parts, timezone: undefined, now: new Date(message.at), attachments, ...newsOf(message) }),
+    sent: dynamicContext({ messages: parts, timezone: undefined, now: new Date(message.at), attachments, ...readHeartbeatNews(message) }),
     ...(refs.length > 0 && { attachments: refs }),
     ...(said.length > 0 && { said: parts }),
   };
 }
 
 /** What the message states about HEARTBEAT.md stays. */
-function newsOf({ heartbeat }: UserMessage): { readonly heartbeat?: 'new' | 'gone' } {
+function readHeartbeatNews({ heartbeat }: UserMessage): { readonly heartbeat?: 'new' | 'gone' } {
   return heartbeat === undefined ? {} : { heartbeat: heartbeat === '' ? 'gone' : 'new' };
 }
 

@@ -9,7 +9,7 @@ import { TurnCancelled, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
@@ -28,7 +28,7 @@ afterAll(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
+const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
   turnRun(scope, parts, accepted);
 
 function runner(model: Script, capabilities: Partial<CapabilityFactories> = {}): TurnRunner {
@@ -44,7 +44,7 @@ async function saved({ turn }: TurnRun): Promise<Session> {
 
 describe('a turn that a schedule started', () => {
   it('has at most the tools of its schedule', async () => {
-    const run = runOf({}, { origin: 'schedule', authority: 'admin', tools: ['list_files', 'no_such_tool'] });
+    const run = buildRun({}, { origin: 'schedule', authority: 'admin', tools: ['list_files', 'no_such_tool'] });
     const model = new Script(call('c1', 'write', { path: 'templates/no.md', content: 'x' }), say('done'));
     await runner(model).runTurn(run);
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['list_files']);
@@ -55,11 +55,11 @@ describe('a turn that a schedule started', () => {
 describe('a turn that another turn started', () => {
   async function below(
     parts: { parentTurnId?: string; tools?: string[]; authority?: 'admin' | 'cs' } = {},
-  ): Promise<ReturnType<typeof runOf>> {
-    const parent = runOf().turn;
+  ): Promise<ReturnType<typeof buildRun>> {
+    const parent = buildRun().turn;
     await scope.inbox.accept(parent);
     const { parentTurnId = parent.turnId, tools = ['read', 'bash'], authority = 'admin' } = parts;
-    return runOf({}, { origin: 'subagent', authority, grant: { parentTurnId, depth: 1, tools } });
+    return buildRun({}, { origin: 'subagent', authority, grant: { parentTurnId, depth: 1, tools } });
   }
 
   it('has at most the tools it was handed, however it asks for others', async () => {
@@ -111,23 +111,23 @@ describe('a turn that started others', () => {
   }
 
   it('takes them along when it fails, before its own end is published', async () => {
-    const run = runOf();
+    const run = buildRun();
     expect(await cancelledBy(run, new Script(ask, new ModelError('unavailable', 'x')))).toEqual([run.turn.turnId]);
   });
 
   it('takes them along when it is cancelled in the attempt after the one that started them', async () => {
-    const first = runOf();
+    const first = buildRun();
     await cancelledBy(first, new Script(ask, say('x')));
     const intent = first.writer.steps.findIndex(({ kind }) => kind === 'intent');
     const steps = first.writer.steps.slice(0, intent + 1);
     const stopped = AbortSignal.abort(new TurnCancelled('cancelled'));
-    const run = runOf({ steps, attempt: 2, signal: stopped }, { turnId: first.turn.turnId });
+    const run = buildRun({ steps, attempt: 2, signal: stopped }, { turnId: first.turn.turnId });
     expect(await cancelledBy(run, new Script())).toEqual([run.turn.turnId]);
   });
 
   it('looks for none when it asked for none, or has the results of all', async () => {
-    expect(await cancelledBy(runOf(), new Script(new ModelError('unavailable', 'x')))).toEqual([]);
-    expect(await cancelledBy(runOf(), new Script(ask, say('x')))).toEqual([]);
+    expect(await cancelledBy(buildRun(), new Script(new ModelError('unavailable', 'x')))).toEqual([]);
+    expect(await cancelledBy(buildRun(), new Script(ask, say('x')))).toEqual([]);
   });
 });
 
@@ -135,7 +135,7 @@ describe('an agent of the tenant’s own', () => {
   it('that cannot be used ends the turn in an error, with the message kept', async () => {
     await scope.files.writeText('agents/typo.md', '---\nname: typo\n---\n');
     for (const agent of ['nobody', 'typo']) {
-      const run = runOf({}, { agent });
+      const run = buildRun({}, { agent });
       await expect(runner(new Script()).runTurn(run)).resolves.toMatchObject({
         event: { type: 'error', data: { code: 'not_found', retryable: false, message: expect.stringContaining(agent) } },
       });
@@ -150,7 +150,7 @@ describe('an agent of the tenant’s own', () => {
     );
     await scope.updateSettings({ agents: { guide: { tools: ['read', 'write', 'bash'] } } });
     const model = new Script(call('c1', 'write', { path: 'skills/y.md', content: 'x' }), call('c2', 'Write ', {}), say('no'));
-    const run = runOf({}, { agent: 'guide', authority: 'admin', sender: 'bob' });
+    const run = buildRun({}, { agent: 'guide', authority: 'admin', sender: 'bob' });
     await runner(model).runTurn(run);
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['read']);
     expect(model.requests[0]?.system).toContain('You guide.');
@@ -160,7 +160,7 @@ describe('an agent of the tenant’s own', () => {
 
   it('that is private does not answer strangers', async () => {
     await scope.files.writeText('agents/inner.md', '---\ndescription: x\n---\nSecret.\n');
-    const end = await runner(new Script()).runTurn(runOf({}, { agent: 'inner', authority: 'cs', sender: 'bob' }));
+    const end = await runner(new Script()).runTurn(buildRun({}, { agent: 'inner', authority: 'cs', sender: 'bob' }));
     expect(end.event).toMatchObject({ type: 'error', data: { code: 'scope_required' } });
   });
 });

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '@concierge/testing';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, nextSessionId, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 
@@ -30,7 +30,7 @@ afterAll(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-const runOf = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
+const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>
   turnRun(scope, parts, accepted);
 
 function runner(model: ChosenModel): TurnRunner {
@@ -46,7 +46,7 @@ async function saved(run: TurnRun): Promise<Session> {
 
 describe('running a turn', () => {
   it('publishes a new session with the turn in it, and then ends', async () => {
-    const run = runOf();
+    const run = buildRun();
     const end = await runner(new Script(say('Hi!'))).runTurn(run);
     expect(end.event).toEqual({ type: 'done', data: { inputTokens: 50, outputTokens: 5, finishReason: 'stop' } });
     const session = await saved(run);
@@ -74,8 +74,8 @@ describe('running a turn', () => {
     const first = new Script(say('one'));
     const second = new Script(say('two'));
     const id = nextSessionId();
-    await runner(first).runTurn(runOf({}, { sessionId: id }));
-    const run = runOf({}, { sessionId: id, text: 'again' });
+    await runner(first).runTurn(buildRun({}, { sessionId: id }));
+    const run = buildRun({}, { sessionId: id, text: 'again' });
     await runner(second).runTurn(run);
     expect(second.requests[0]?.messages[0]).toEqual(first.requests[0]?.messages[0]);
     expect(second.requests[0]?.messages[0]?.role).toBe('user');
@@ -85,7 +85,7 @@ describe('running a turn', () => {
   });
 
   it('only announces a turn that the session already contains', async () => {
-    const run = runOf();
+    const run = buildRun();
     const end = await runner(new Script(say('once'))).runTurn(run);
     const silent = new Script();
     await expect(runner(silent).runTurn(run)).resolves.toEqual({ ...end, isRepeated: true });
@@ -95,10 +95,10 @@ describe('running a turn', () => {
   });
 
   it('indexes such a turn: the worker that published it may have died before it could', async () => {
-    const first = runOf();
+    const first = buildRun();
     await runner(new Script(say('once'))).runTurn(first);
     const session = await saved(first);
-    const run = runOf({}, { sessionId: session.id });
+    const run = buildRun({}, { sessionId: session.id });
     const turnsNow = [...session.turns, ...session.turns.map((record) => ({ ...record, id: run.turn.turnId }))];
     await scope.sessions.publish({ ...session, revision: 2, turns: turnsNow });
     expect(await scope.index.findTurn(run.turn.turnId)).toBeUndefined();
@@ -107,7 +107,7 @@ describe('running a turn', () => {
   });
 
   it('lets the agent work on the tenant’s files', async () => {
-    const run = runOf();
+    const run = buildRun();
     const replies = [
       call('c1', 'write', { path: 'templates/t.md', content: 'T' }),
       call('c2', 'read', { path: 'templates/t.md' }),
@@ -122,7 +122,7 @@ describe('running a turn', () => {
   it('shows images as images and keeps references only', async () => {
     const upload = await scope.uploads.save({ name: 'cat.png', type: 'image/png', bytes: Buffer.from('png') });
     const model = new Script(say('a cat'));
-    const run = runOf({}, { attachments: [upload] });
+    const run = buildRun({}, { attachments: [upload] });
     await runner(model).runTurn(run);
     expect(model.requests[0]?.messages[0]?.role === 'user' && model.requests[0].messages[0].content).toEqual([
       { type: 'text', text: expect.stringContaining('cat.png') },
@@ -142,40 +142,40 @@ describe('the cs agent', () => {
       call('c2', 'read', { path: 'MEMORY.md' }),
       say('noted'),
     );
-    const run = runOf({}, { ...cs, sessionId: nextSessionId() });
+    const run = buildRun({}, { ...cs, sessionId: nextSessionId() });
     await runner(model).runTurn(run);
     const offered = model.requests[0]?.tools.map(({ name }) => name) ?? [];
     expect(offered).toEqual(expect.arrayContaining(['read', 'memory_get', 'memory_write', 'reply', 'handoff']));
     expect(offered.filter((name) => !mayUseTool('cs', name))).toEqual([]);
     expect(JSON.stringify(model.requests)).not.toContain('marmalade');
     const next = new Script(say('tea?'));
-    await runner(next).runTurn(runOf({}, { ...cs, sessionId: run.turn.sessionId }));
+    await runner(next).runTurn(buildRun({}, { ...cs, sessionId: run.turn.sessionId }));
     expect(next.requests[0]?.system).toContain('Bob likes tea');
     const other = new Script(say('hi'));
-    await runner(other).runTurn(runOf({}, { ...cs, sender: 'eve' }));
+    await runner(other).runTurn(buildRun({}, { ...cs, sender: 'eve' }));
     expect(other.requests[0]?.system).not.toContain('Bob');
   });
 
   it('cannot call an admin’s tool even by name', async () => {
-    const run = runOf({}, cs);
+    const run = buildRun({}, cs);
     await runner(new Script(call('c1', 'write', { path: 'skills/x.md', content: 'x' }), say('no'))).runTurn(run);
     expect((await saved(run)).messages[2]).toMatchObject({ role: 'tool', isError: true });
     await expect(scope.files.readText('skills/x.md')).rejects.toMatchObject({ code: 'not_found' });
   });
 
   it('reads no conversation but its own', async () => {
-    const owner = runOf();
+    const owner = buildRun();
     await runner(new Script(say('private'))).runTurn(owner);
-    const run = runOf({}, cs);
+    const run = buildRun({}, cs);
     await runner(new Script(call('c1', 'session_history', { session_id: owner.turn.sessionId }), say('no'))).runTurn(run);
     expect((await saved(run)).messages[2]).toMatchObject({ isError: true, output: expect.stringContaining('There is no conversation') });
   });
 });
 
 describe('a turn that does not come to its end', () => {
-  function stopping(reason: Error): { run: ReturnType<typeof runOf>; model: Script } {
+  function stopping(reason: Error): { run: ReturnType<typeof buildRun>; model: Script } {
     const stop = new AbortController();
-    const run = runOf({ signal: stop.signal });
+    const run = buildRun({ signal: stop.signal });
     const model = new Script(() => {
       queueMicrotask(() => stop.abort(reason));
       return [{ type: 'text', delta: 'I was' }, ...say('never')];
@@ -193,7 +193,7 @@ describe('a turn that does not come to its end', () => {
   });
 
   it('keeps the message when it is cancelled before it began', async () => {
-    const run = runOf({ signal: AbortSignal.abort(new TurnCancelled('early')) });
+    const run = buildRun({ signal: AbortSignal.abort(new TurnCancelled('early')) });
     await expect(runner(new Script()).runTurn(run)).resolves.toMatchObject({ event: { data: { finishReason: 'cancelled' } } });
     expect((await saved(run)).messages).toMatchObject([{ role: 'user', text: 'hello there' }]);
   });
@@ -213,22 +213,25 @@ describe('a turn that does not come to its end', () => {
   });
 
   it('is saved as failed, with the message, when the provider gives up, and the session goes on', async () => {
-    const run = runOf();
+    const run = buildRun();
     const end = await runner(new Script(new ModelError('unavailable', 'boom at https://internal'))).runTurn(run);
     expect(end.event).toMatchObject({ type: 'error', data: { code: 'provider_error', retryable: true } });
     expect(JSON.stringify(end)).not.toContain('internal');
     expect((await saved(run)).messages).toMatchObject([{ role: 'user' }]);
-    const next = runOf({}, { sessionId: run.turn.sessionId });
+    const next = buildRun({}, { sessionId: run.turn.sessionId });
     await expect(runner(new Script(say('better'))).runTurn(next)).resolves.toMatchObject({ event: { type: 'done' } });
     expect((await saved(next)).turns.map(({ status }) => status)).toEqual(['failed', 'done']);
   });
 
   it('is given up with its finished steps when it crashes again and again', async () => {
-    const first = runOf();
+    const first = buildRun();
     const model = new Script(call('w', 'write', { path: 'templates/x.md', content: 'x' }), new ModelError('unavailable', 'x'));
     await runner(model).runTurn(first);
     const intent = first.writer.steps.findIndex(({ kind }) => kind === 'intent');
-    const run = runOf({ steps: first.writer.steps.slice(0, intent + 1).map((step) => structuredClone(step)), openCalls: new Set(['w']) });
+    const run = buildRun({
+      steps: first.writer.steps.slice(0, intent + 1).map((step) => structuredClone(step)),
+      openCalls: new Set(['w']),
+    });
     await expect(runner(new Script()).failTurn(run, 'turn_crashed')).resolves.toMatchObject({
       event: { data: { code: 'turn_crashed', retryable: false } },
     });
@@ -237,10 +240,10 @@ describe('a turn that does not come to its end', () => {
   });
 
   it('goes on after the steps of an earlier start, and first emits that what was begun is void', async () => {
-    const first = runOf();
+    const first = buildRun();
     await runner(new Script(call('c', 'list_files', {}), say('x'))).runTurn(first);
     const steps = first.writer.steps.slice(0, -1);
-    const run = runOf({ steps, reset: 'worker_lost', attempt: 2 });
+    const run = buildRun({ steps, reset: 'worker_lost', attempt: 2 });
     const model = new Script(say('at last'));
     await runner(model).runTurn(run);
     expect(run.writer.events[0]).toEqual({ type: 'text_reset', data: { reason: 'worker_lost' } });

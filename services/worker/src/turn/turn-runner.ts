@@ -2,12 +2,11 @@ import { closeOpenCalls, Conversation, runAgentLoop } from '@concierge/agent';
 import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
-import { newSession, type TurnOutcome } from './ended-session.ts';
+import { newSession, type TurnOutcome, noteFor, toOutcome, whyItFailed } from './ended-session.ts';
 import { logFacts, promptStep, TurnPreparation, type TurnPreparationOptions } from './prepare-turn.ts';
 import { TurnPublication, type TurnPublicationOptions } from './publish-turn.ts';
-import { withoutWordsOf } from './taken-back.ts';
+import { redactTurn } from './taken-back.ts';
 import { agentDefinition } from './turn-agent.ts';
-import { noteFor, outcomeOf, whyItFailed } from './turn-outcome.ts';
 
 export type TurnRunnerOptions = TurnPreparationOptions & TurnPublicationOptions;
 
@@ -51,7 +50,7 @@ export class TurnRunner implements TurnHandlers {
 
   /** Earlier revisions go as well: they still have the retracted text. */
   async #retract(run: TurnRun, session: Session, turnId: string): Promise<TurnEnd> {
-    const redacted = await withoutWordsOf(run.scope, session, turnId);
+    const redacted = await redactTurn(run.scope, session, turnId);
     const end = await this.#publication.publishTurn(run, redacted, { conversation: replayJournal(redacted, run), outcome: done });
     await run.scope.sessions.dropEarlier(session.id);
     return end;
@@ -66,7 +65,7 @@ export class TurnRunner implements TurnHandlers {
       await using prepared = await this.#preparation.prepareTurn(run, conversation, { session, settings });
       return { status: 'done', finishReason: await runAgentLoop(prepared.loop) };
     } catch (error) {
-      const outcome = outcomeOf(error, run.signal, await isOwners(run));
+      const outcome = toOutcome(error, run.signal, await isOwners(run));
       if (outcome.status === 'failed') this.#reportFailure(run, error, outcome.code);
       return endEarly(run, conversation, outcome);
     }

@@ -8,7 +8,7 @@ import { eventually, temporaryDirectory } from '@concierge/testing';
 import { WebhookEvents, type TurnEnd } from '@concierge/turn';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { TurnMetrics } from './turn-metrics.ts';
+import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 import { TurnWarnings } from './turn-warnings.ts';

@@ -195,8 +195,8 @@ const decoders = [
 const utf8 = new TextDecoder('utf-8');
 
 /**
- * A file's text as ripgrep sees it: UTF-16 by its byte order mark, otherwise UTF-8, whatever is no text in it replaced; with NUL
- * in it, it is binary and undefined. Line ends are plain.
+ * A file's text as ripgrep sees it: UTF-16 by its byte order mark, otherwise UTF-8, whatever is no text in it replaced;
+ * with NUL in it, it is binary and undefined. Line ends are plain.
  */
 function searchableText(bytes: Buffer): string | undefined {
   const marked = decoders.find(({ byteOrder }) => byteOrder.every((byte, index) => bytes[index] === byte));

@@ -56,7 +56,7 @@ export type FindReplyWindow = (channel: MessagingChannel, to: string, lastInboun
 
 export interface MessagingSource {
   readonly scope: Pick<TenantScope, 'channels' | 'contacts' | 'handoffs' | 'outbox' | 'sessions'>;
-  readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'chatApp' | 'sender' | 'sessionId' | 'turnId'>;
+  readonly turn: Pick<AcceptedTurn, 'acceptedAtMs' | 'agent' | 'channel' | 'channelMessage' | 'sender' | 'sessionId' | 'turnId'>;
   readonly access: ToolAccess;
   readonly requestStaff: RequestStaff;
   readonly findReplyWindow: FindReplyWindow;
@@ -110,8 +110,8 @@ export class TurnMessaging {
 
   /** Keeps a part for the contact of this conversation. @throws ToolError where there is no contact to send it to */
   async reply(text: string, callId: string): Promise<KeptMessage> {
-    const { channel, chatApp, sessionId, acceptedAtMs } = this.#source.turn;
-    if (!isMessagingChannel(channel) || chatApp === undefined) {
+    const { channel, channelMessage, sessionId, acceptedAtMs } = this.#source.turn;
+    if (!isMessagingChannel(channel) || channelMessage === undefined) {
       throw new ToolError(
         'This conversation is not on a chat app: what you write is shown as it comes. Say it in your answer instead of calling reply.',
       );
@@ -119,7 +119,7 @@ export class TurnMessaging {
     if (await this.#source.scope.handoffs.isPaused(sessionId))
       throw new ToolError('A person has taken this conversation over: nothing is sent for you until it is resumed.');
     await this.#assertConnected(channel);
-    const { to, thread } = chatApp.address;
+    const { to, thread } = channelMessage.address;
     const inboundAt = new Date(acceptedAtMs).toISOString();
     const kept = { kind: 'reply', channel, to, ...(thread !== null && { thread }), sessionId, text, inboundAt } as const;
     return this.#keep(kept, { callId, window: this.#source.findReplyWindow(channel, to, acceptedAtMs) });

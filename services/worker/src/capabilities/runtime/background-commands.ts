@@ -83,11 +83,11 @@ export class BackgroundCommands implements AsyncDisposable {
     }
     const entry = new Entry(`p${String(this.#entries.length + 1)}`, title, run);
     this.#entries.push(entry);
-    return viewOf(entry);
+    return toView(entry);
   }
 
   list(): BackgroundCommand[] {
-    return this.#entries.map((entry) => viewOf(entry));
+    return this.#entries.map((entry) => toView(entry));
   }
 
   takeOutput(id: string): string {
@@ -125,6 +125,6 @@ export class BackgroundCommands implements AsyncDisposable {
   }
 }
 
-function viewOf({ id, title, startedAtMs, state }: Entry): BackgroundCommand {
+function toView({ id, title, startedAtMs, state }: Entry): BackgroundCommand {
   return { id, title, startedAtMs, state };
 }

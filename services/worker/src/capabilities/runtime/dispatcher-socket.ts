@@ -2,10 +2,9 @@ import { constants, copyFile, chmod, mkdir, open, rm, type FileHandle } from 'no
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { exitCodes, type Dispatcher, type DispatchReply } from '@concierge/agent';
+import { exitCodes, type Dispatcher, type DispatchReply, DispatchRequest } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { background, type Log } from '@concierge/runtime';
-import { readRequest, RequestBudget, UnreadableRequest } from './request-line.ts';
 
 const CLIENT = fileURLToPath(new URL('concierge.py', import.meta.url));
 const CONNECTIONS_MAX = 256;
@@ -46,14 +45,14 @@ export class DispatcherSocket implements AsyncDisposable {
   }
 
   static async open(options: DispatcherSocketOptions): Promise<DispatcherSocket> {
-    const door = new DispatcherSocket(options);
+    const opened = new DispatcherSocket(options);
     try {
-      await door.#open();
+      await opened.#open();
     } catch (error) {
-      await door[Symbol.asyncDispose]();
+      await opened[Symbol.asyncDispose]();
       throw error;
     }
-    return door;
+    return opened;
   }
 
   /** Resolves when no client is connected any more and the folder is gone. */
@@ -122,3 +121,74 @@ export class DispatcherSocket implements AsyncDisposable {
     }
   }
 }
+
+/** A request that cannot be read; its message is for the sender. */
+class UnreadableRequest extends Error {
+  override readonly name = 'UnreadableRequest';
+}
+
+/** Limits the memory of a turn's connections together. */
+class RequestBudget {
+  #bytes: number;
+
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  /** @throws UnreadableRequest */
+  take(bytes: number): void {
+    if (bytes > this.#bytes) throw new UnreadableRequest('too much is being sent at once.');
+    this.#bytes -= bytes;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes += bytes;
+  }
+}
+
+/** Reads one line of JSON. @throws UnreadableRequest; rejects when the connection breaks */
+async function readRequest(socket: Socket, budget: RequestBudget): Promise<DispatchRequest> {
+  const line = await readLine(socket, budget);
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new UnreadableRequest('the request is not one line of JSON.');
+  }
+  const request = DispatchRequest.safeParse(value);
+  if (!request.success) throw new UnreadableRequest('the request is not understood.');
+  return request.data;
+}
+
+async function readLine(socket: Socket, budget: RequestBudget): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  socket.once('close', () => {
+    budget.giveBack(bytes);
+    reject(new Error('the connection was closed'));
+  });
+  const onData = (chunk: Buffer): void => {
+    try {
+      budget.take(chunk.length);
+      bytes += chunk.length;
+      if (bytes > limits.nestedCallMaxBytes) throw new UnreadableRequest('the request is too large; put long content into a file.');
+    } catch (error) {
+      socket.off('data', onData);
+      socket.resume();
+      reject(error instanceof Error ? error : new Error('unreadable', { cause: error }));
+      return;
+    }
+    chunks.push(chunk);
+    if (!chunk.includes(NEWLINE)) return;
+    socket.off('data', onData);
+    // The stream goes on flowing, unread: only so does it notice that the other side has gone.
+    socket.resume();
+    const all = Buffer.concat(chunks);
+    resolve(all.toString('utf8', 0, all.indexOf(NEWLINE)));
+  };
+  socket.on('data', onData);
+  return await promise;
+}
+
+const NEWLINE = 0x0a;

@@ -39,7 +39,7 @@ export interface TurnRuntimeOptions {
 
 interface Opened {
   readonly sandbox: Sandbox;
-  readonly door: DispatcherSocket;
+  readonly socket: DispatcherSocket;
 }
 
 /**
@@ -95,7 +95,7 @@ export class TurnRuntime implements RuntimeCapability {
     await this.#clear('background commands', this.#commands);
     if (opened === undefined) return;
     await this.#clear('sandbox', opened.sandbox);
-    await this.#clear('dispatcher', opened.door);
+    await this.#clear('dispatcher', opened.socket);
   }
 
   async #clear(what: string, thing: AsyncDisposable): Promise<void> {
@@ -110,7 +110,7 @@ export class TurnRuntime implements RuntimeCapability {
     { sandbox }: Opened,
     { command, caller, options }: { readonly command: SandboxCommand; readonly caller: CommandCaller; readonly options: RunOptions },
   ): Promise<CommandResult> {
-    await using gate = this.#dispatcherOf().open(caller);
+    await using gate = this.#openDispatcher().open(caller);
     // `env` is what a shell would be to a program that is not found: exit code 127 and a plain message.
     const argv: SandboxCommand['argv'] = ['env', `CONCIERGE_COMMAND=${gate.token}`, ...command.argv];
     try {
@@ -135,13 +135,13 @@ export class TurnRuntime implements RuntimeCapability {
     const { chosen, folders, workerId, log } = this.#options;
     if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
     const { turn, scope } = this.#run;
-    const door = await DispatcherSocket.open({ folder: await folders.nextFolder(), dispatcher: this.#dispatcherOf(), log });
+    const socket = await DispatcherSocket.open({ folder: await folders.nextFolder(), dispatcher: this.#openDispatcher(), log });
     const { tenantId, turnId } = turn;
-    const request = { tenantId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: door.folder };
-    return { sandbox: new BudgetedSandbox(chosen.sandboxes.open(request), scope.workspace), door };
+    const request = { tenantId, turnId, ownerId: workerId(), root: scope.root, ...workspaceRules, dispatcherFolder: socket.folder };
+    return { sandbox: new BudgetedSandbox(chosen.sandboxes.open(request), scope.workspace), socket };
   }
 
-  #dispatcherOf(): Dispatcher {
+  #openDispatcher(): Dispatcher {
     if (this.#dispatcher === undefined) throw new Error('a command before the turn has its tools');
     return this.#dispatcher;
   }

@@ -1,4 +1,13 @@
-import { isMcpToolName, isToolName, type AcceptedTurn, type TurnRecord, type TurnStepView } from '@concierge/contract';
+import {
+  isMcpToolName,
+  isToolName,
+  type AcceptedTurn,
+  type TurnRecord,
+  type TurnStepView,
+  type MessagingChannel,
+  type DeliveryState,
+  type EventType,
+} from '@concierge/contract';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
@@ -76,12 +85,60 @@ export class TurnMetrics {
 
   #step({ kind, name, isError }: TurnStepView): void {
     // A name that the model made up must not become a label.
-    if (kind === 'tool') this.#toolCalls.inc({ tool: labelOf(name), outcome: isError ? 'error' : 'ok' });
+    if (kind === 'tool') this.#toolCalls.inc({ tool: toToolLabel(name), outcome: isError ? 'error' : 'ok' });
     if (kind === 'compaction') this.#compactions.inc({ kind: name });
   }
 }
 
-function labelOf(tool: string): string {
+function toToolLabel(tool: string): string {
   if (isToolName(tool)) return tool;
   return isMcpToolName(tool) ? 'attached' : 'unknown';
+}
+
+/** Metrics of messages to channels. Labels have few values, and no tenant is named: the log names it. */
+export class DeliveryMetrics {
+  readonly #ended: Counter<'channel' | 'state'>;
+  readonly #failures: Counter<'channel' | 'class'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#ended = new Counter({
+      name: 'concierge_deliveries_total',
+      help: 'Messages to channels by outcome',
+      labelNames: ['channel', 'state'],
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'concierge_channel_failures_total',
+      help: 'Attempts to send that a channel refused, by class; binding_failed: nothing is sent until the credentials are fixed',
+      labelNames: ['channel', 'class'],
+      registers,
+    });
+  }
+
+  ended(channel: MessagingChannel, state: DeliveryState): void {
+    this.#ended.inc({ channel, state });
+  }
+
+  failed(channel: MessagingChannel, kind: string): void {
+    this.#failures.inc({ channel, class: kind });
+  }
+}
+
+/** Metrics of events that are sent to tenants' own systems. */
+export class EventMetrics {
+  readonly #tries: Counter<'type' | 'outcome'>;
+
+  constructor(registry: Registry) {
+    this.#tries = new Counter({
+      name: 'concierge_events_total',
+      help: 'Tries at sending an event: sent, failed (to be tried again), dead (given up)',
+      labelNames: ['type', 'outcome'],
+      registers: [registry],
+    });
+  }
+
+  tried(type: EventType, outcome: 'sent' | 'failed' | 'dead'): void {
+    this.#tries.inc({ type, outcome });
+  }
 }

@@ -3,7 +3,7 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
-import { UrlAllowlist } from './url-allowlist.ts';
+import { UrlAllowlist } from './web.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

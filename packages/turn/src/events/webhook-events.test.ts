@@ -4,8 +4,7 @@ import { createLog } from '@concierge/runtime';
 import { Delivery, Tenants, type NewOutbound, type TenantScope } from '@concierge/tenant';
 import { temporaryDirectory } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { WebhookEvents } from './webhook-events.ts';
-import { emitDeliveries } from './emit-deliveries.ts';
+import { WebhookEvents, emitDeliveries } from './webhook-events.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,5 +1,5 @@
--- Included by the scripts that may free a place in a tenant's share. All keys carry one hash tag (KEYS[1] ends in it),
--- so every name built from it lives in the same slot of a Redis Cluster.
+-- Included by the scripts of lanes: shares and lines, debounce, readiness. All keys carry one hash tag (KEYS[1] ends in
+-- it), so every name built from it lives in the same slot of a Redis Cluster.
 --
 -- A tenant has a share, and a line of lanes that wait for it, at each depth: turns that came from an endpoint or
 -- channel stand at depth 0, turns that a turn of depth d started at d + 1. A turn that waits for others keeps its place
@@ -61,4 +61,48 @@ local function admit(prefix, pool, now, first_wait)
     end
   end
   return wakeups
+end
+
+-- A debounced lane: one whose turns collect may wait for more of them before its first one runs. It has turns and
+-- stands in no line and no share, so it is not woken, reconciled or counted. `debounced` scores it by its due time; its
+-- lease key (`held`) records since when it waits.
+
+-- A lane is debounced for at most four times the debounce of one message, from the first message on.
+local function debounce(prefix, member, now, debounce_ms, is_first)
+  local held = prefix .. ':lease:' .. member
+  if is_first then redis.call('HSET', held, 'debouncedSince', now) end
+  local since = tonumber(redis.call('HGET', held, 'debouncedSince') or now)
+  local due = math.min(now + debounce_ms, since + 4 * debounce_ms)
+  redis.call('ZADD', prefix .. ':debounced', due, member)
+  return math.max(due - now, 0)
+end
+
+local function is_debounced(prefix, member)
+  return redis.call('ZSCORE', prefix .. ':debounced', member) ~= false
+end
+
+-- Makes the lane a normal one again. Returns its pool, or nil when the lane is empty.
+local function end_debounce(prefix, account, session)
+  local member = account .. '/' .. session
+  redis.call('ZREM', prefix .. ':debounced', member)
+  redis.call('HDEL', prefix .. ':lease:' .. member, 'debouncedSince')
+  local head = redis.call('LINDEX', prefix .. ':lane:' .. member, 0)
+  return head and line_up(prefix, account, session, head)
+end
+
+-- Whether this Redis has all that was accepted: `:ready` has the run id of the Redis in which the lanes were restored
+-- from the inboxes. It is missing in a Redis that came back empty, and is another's in one that was started again and
+-- may have lost its last second: until the inboxes have been scanned (open.lua), nothing starts.
+
+-- A Redis that does not expose its run id has none here: then only an empty one is noticed.
+local function run_id()
+  local info = redis.pcall('INFO', 'server')
+  if type(info) ~= 'string' then return '' end
+  local _, at = string.find(info, 'run_id:', 1, true)
+  return at and string.sub(info, at + 1, at + 40) or ''
+end
+
+local function is_ready(prefix, id)
+  local enqueued = redis.call('GET', prefix .. ':ready')
+  return enqueued ~= false and enqueued == (id or run_id())
 end
