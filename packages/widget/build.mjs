@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { hashSources } from '../../infra/build-stamp.mjs';
 
 const here = import.meta.dirname;
 const target = join(here, 'dist/browser');
@@ -13,34 +13,13 @@ const sources = [
   join(here, '../../pnpm-lock.yaml'),
 ];
 
-async function filesUnder(path) {
-  if ((await stat(path)).isFile()) return [path];
-  const entries = await readdir(path, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-}
-
-async function stampOfSources() {
-  const hash = createHash('sha256');
-  for (const path of (await Promise.all(sources.map(filesUnder))).flat()) {
-    hash
-      .update(path.slice(here.length))
-      .update('\0')
-      .update(await readFile(path))
-      .update('\0');
-  }
-  return hash.digest('hex');
-}
-
 /**
  * Builds `dist/browser/widget.js`, unless it is there and nothing it is made of has changed. Put in place by one
  * rename: a gateway that is running meanwhile never reads half of it.
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildWidget() {
-  const stamp = await stampOfSources();
+  const stamp = await hashSources(here, sources);
   const present = await readFile(join(target, '.stamp'), 'utf8').catch(() => '');
   if (present === stamp) return false;
   const { build } = await import('vite');

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { hashSources, listFiles } from '../../infra/build-stamp.mjs';
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
@@ -24,30 +24,9 @@ const compressible = /\.(?:html|js|css|svg|json)$/u;
 const gzipped = promisify(gzip);
 const brotlied = promisify(brotliCompress);
 
-async function filesUnder(path) {
-  if ((await stat(path)).isFile()) return [path];
-  const entries = await readdir(path, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
-}
-
-async function stampOfSources() {
-  const hash = createHash('sha256');
-  for (const path of (await Promise.all(sources.map(filesUnder))).flat()) {
-    hash
-      .update(path.slice(root.length))
-      .update('\0')
-      .update(await readFile(path))
-      .update('\0');
-  }
-  return hash.digest('hex');
-}
-
 /** So that serving costs no processor time: each file also as it goes over the wire. */
 async function compress(folder) {
-  for (const path of (await filesUnder(folder)).filter((file) => compressible.test(file))) {
+  for (const path of (await listFiles(folder)).filter((file) => compressible.test(file))) {
     const bytes = await readFile(path);
     const small = await brotlied(bytes, {
       params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
@@ -63,7 +42,7 @@ async function compress(folder) {
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildPages({ logLevel = 'warn' } = {}) {
-  const stamp = await stampOfSources();
+  const stamp = await hashSources(root, sources);
   const present = await readFile(stampFile, 'utf8').catch(() => '');
   if (present === stamp) return false;
   const { build } = await import('vite');
