@@ -84,7 +84,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
-export { clip, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
+export { clip, codePoints, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
@@ -136,7 +136,7 @@ export {
   type HandoffWish,
 } from './channels/handoff.ts';
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './tenants/key.ts';
-export { codePoints, limits } from './limits.ts';
+export { limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './channels/outbound.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './tenants/mcp.ts';
 export {
@@ -192,12 +192,19 @@ export {
   UserMessage,
 } from './turns/session.ts';
 export { ReindexReport, Skill, skillFields, SkillFrontMatter, skillNamePattern, skillNameRule } from './tenants/skill.ts';
-export { viewStep, viewSteps, readArguments, toolCallEnd, toolCallStart, type TurnOutput } from './turns/turn-output.ts';
+export {
+  encodeServerSentEvent,
+  viewStep,
+  viewSteps,
+  readArguments,
+  toolCallEnd,
+  toolCallStart,
+  type TurnOutput,
+} from './turns/turn-output.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenants/tenant.ts';
 export {
   FinishReason,
   JsonObject,
-  encodeServerSentEvent,
   finishReasons,
   isTerminalEvent,
   turnEventData,

@@ -199,19 +199,3 @@ export const limits = {
   /** Dead letters that one request has sent anew. */
   eventsRedrivenMax: 1000,
 } as const;
-
-/** Length as the interface counts it. */
-export function codePoints(text: string): number {
-  let surrogatePairs = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0xd8_00 && unit <= 0xdb_ff && index + 1 < text.length) {
-      const next = text.charCodeAt(index + 1);
-      if (next >= 0xdc_00 && next <= 0xdf_ff) {
-        surrogatePairs += 1;
-        index += 1;
-      }
-    }
-  }
-  return text.length - surrogatePairs;
-}

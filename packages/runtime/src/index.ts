@@ -1,5 +1,5 @@
 export { duringActivity, type Activity, eventLoopStallMs } from './watchdog/watchdog.ts';
-export { background, createLog, type Log, type LogOptions } from './log.ts';
+export { createLog, type Log, type LogOptions } from './log.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export {
   ConfigError,
@@ -19,9 +19,8 @@ export {
   type SandboxSettings,
   type ServiceSettings,
 } from './config.ts';
-export { KeyedMutex, Slots, TenantSlots } from './concurrency/slots.ts';
-export { hashParts } from './hash-parts.ts';
-export { isSameSecret } from './same-secret.ts';
+export { background, KeyedMutex, Slots, TenantSlots } from './concurrency/tasks.ts';
+export { hashParts, isSameSecret } from './hash.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export {
   runService,

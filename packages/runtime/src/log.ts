@@ -77,10 +77,3 @@ function pinoPretty(): DestinationStream {
   const { build }: typeof PinoPretty = require('pino-pretty');
   return build({ colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss', sync: true });
 }
-
-/** For a promise that no caller awaits: its failure is logged, never unhandled. */
-export function background(task: Promise<unknown>, log: Pick<Log, 'error'>): void {
-  task.catch((error: unknown) => {
-    log.error({ err: error }, 'background task failed');
-  });
-}

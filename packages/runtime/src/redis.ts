@@ -56,8 +56,7 @@ function chooseOptions(role: RedisRole): ClientOptions {
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   const options = chooseOptions(role);
   const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
-  corkWrites(redis);
-  noteFailures(redis);
+  interceptCommands(redis);
   let down = false;
   redis.on('error', (error: unknown) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
@@ -70,11 +69,17 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   return redis;
 }
 
+/** The first words of Redis' error answers for temporary failures. */
+const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
+
+const unavailable = new WeakSet<Error>();
+
 /**
- * Sends the commands of one round of the event loop in one system call, in their order. Under load that is most of what
- * a write costs; idle, a command leaves some microseconds later.
+ * Sends the commands of one round of the event loop in one system call, in their order: under load that is most of what
+ * a write costs; idle, a command leaves some microseconds later. And records where a command is rejected for a
+ * connection that is gone, cut or too slow: ioredis rejects with plain errors.
  */
-function corkWrites(redis: Redis): void {
+function interceptCommands(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
   let corked: Redis['stream'] | undefined;
   const release = (): void => {
@@ -82,33 +87,17 @@ function corkWrites(redis: Redis): void {
     corked = undefined;
   };
   redis.sendCommand = (command, stream) => {
+    const { reject } = command;
+    command.reject = (error) => {
+      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
+      reject(error);
+    };
     // While it connects there is no stream yet, or still the old one.
     if (corked === undefined && redis.status === 'ready') {
       corked = redis.stream;
       corked.cork();
       setImmediate(release);
     }
-    return send(command, stream);
-  };
-}
-
-/** The first words of Redis' error answers for temporary failures. */
-const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
-
-const unavailable = new WeakSet<Error>();
-
-/**
- * ioredis rejects with plain errors when a connection is gone, cut or too slow: they are recorded where a command is
- * rejected.
- */
-function noteFailures(redis: Redis): void {
-  const send = redis.sendCommand.bind(redis);
-  redis.sendCommand = (command, stream) => {
-    const { reject } = command;
-    command.reject = (error) => {
-      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
-      reject(error);
-    };
     return send(command, stream);
   };
 }

@@ -19,6 +19,18 @@ export interface AppOptions {
   readonly log: Log;
 }
 
+/** Nothing here is for a browser to render, but for the documentation, which brings its own policy. */
+const securityHeaders = helmet({
+  contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  // These are for obsolete browsers, or the policy above covers them.
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xFrameOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+});
+
 /** The whole HTTP interface: every route of the contract, and an answer for every other path. */
 export function createApp({ server, handlers, tenants, metrics, log }: AppOptions): Express {
   const app = express();
@@ -29,7 +41,7 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
   app.set('strict routing', true);
   // Nothing here depends on a client's address: no forwarded header is trusted.
   app.set('trust proxy', false);
-  app.use(beginRequest(), securityHeaders());
+  app.use(beginRequest(), securityHeaders);
   app.get(docsScriptPath, docsScript());
   mountRoutes(app, { server, handlers, tenants });
   app.use(() => {
@@ -37,24 +49,6 @@ export function createApp({ server, handlers, tenants, metrics, log }: AppOption
   });
   app.use(handleError({ metrics, log }));
   return app;
-}
-
-/** Nothing here is for a browser to render, but for the documentation, which brings its own policy. */
-function securityHeaders(): RequestHandler {
-  const secure = helmet({
-    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-    // These are for obsolete browsers, or the policy above covers them.
-    originAgentCluster: false,
-    xDnsPrefetchControl: false,
-    xDownloadOptions: false,
-    xFrameOptions: false,
-    xPermittedCrossDomainPolicies: false,
-    xXssProtection: false,
-  });
-  return (request, response, next) => {
-    response.setHeader('Cache-Control', 'no-store');
-    secure(request, response, next);
-  };
 }
 
 function mountRoutes(app: Express, { server, handlers, tenants }: Pick<AppOptions, 'server' | 'handlers' | 'tenants'>): void {

@@ -5,19 +5,17 @@ import { background, openConnection, stopPart, type ServiceParts } from '@concie
 import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, TurnStreams } from '@concierge/turn';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
-import { MessageAcceptance } from './chat/message-acceptance.ts';
-import { StreamQuota } from './chat/stream-quota.ts';
+import { MessageAcceptance, StreamQuota } from './chat/message-acceptance.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
-import { Drain } from './http/drain.ts';
-import { createHttpServer, httpDrain, listen } from './http/http-server.ts';
+import { Drain, createHttpServer, httpDrain, listen } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './operations/queue-dashboard.ts';
 import { ModelNames } from './openai/model-names.ts';
 import { readinessChecks, isDemoModel } from './operations/readiness.ts';
-import { EventStreams } from './sse/event-streams.ts';
+import { Replies } from './sse/replies.ts';
 import { sweepReceivedFiles } from './upload/uploads.ts';
 import { WidgetLimits } from './widget/widget-handlers.ts';
 import { WidgetScript } from './widget/widget-script.ts';
@@ -34,7 +32,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const outside = openOutside(config, stack);
   const metrics = new GatewayMetrics();
   const drain = new Drain();
-  const eventStreams = new EventStreams({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
+  const replies = new Replies({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
   const streamQuota = new StreamQuota(new StreamBytes(redis, log));
   const receipts = new DeliveryReceipts({ redis, onReported: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
@@ -42,7 +40,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     core,
     outside,
     acceptance: new MessageAcceptance({ turns, streamQuota, metrics }),
-    replies: { turnStreams, eventStreams, drain },
+    replies,
     channels: {
       inbound: new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log }),
       connections: new ChannelConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
@@ -53,6 +51,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     operations: {
       checks: readinessChecks({ redis, index, dataDir: config.dataDir }),
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
+      drain,
       metrics,
       log,
     },
@@ -62,7 +61,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const app = createApp({ server, handlers, tenants, metrics, log });
   const { maxConnections, keepAliveMs, unreadAnswerMs, leaveMs } = config;
   const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs });
-  const drainHttp = httpDrain(http, { drain, streams: eventStreams, leaveMs });
+  const drainHttp = httpDrain(http, { drain, replies, leaveMs });
   stack.defer(async () => drainHttp(stack.graceLeftMs));
   const port = await listen(http, config);
   background(sweepReceivedFiles(), log);

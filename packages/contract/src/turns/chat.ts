@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
-import { codePoints, limits } from '../limits.ts';
+import { limits } from '../limits.ts';
+import { codePoints } from '../values/text.ts';
 import { FinishReason, JsonObject } from './turn-event.ts';
 
 export const uploadTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'] as const;

@@ -47,11 +47,3 @@ export type TerminalEvent = Extract<TurnEvent, { type: 'done' | 'error' }>;
 export function isTerminalEvent(event: { readonly type: string }): event is TerminalEvent {
   return event.type === 'done' || event.type === 'error';
 }
-
-/**
- * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML,
- * "Server-sent events"). `id` is the stream entry's own, so `Last-Event-ID` is a position in the stream.
- */
-export function encodeServerSentEvent(type: string, dataJson: string, id: string): string {
-  return `event: ${type}\ndata: ${dataJson}\nid: ${id}\n\n`;
-}

@@ -40,6 +40,14 @@ export function toolCallEnd({ callId: id, name, isError, output }: ToolMessage, 
   ];
 }
 
+/**
+ * One Server-Sent Event as this service writes it: `event`, one `data` line, `id`, blank line (WHATWG HTML,
+ * "Server-sent events"). `id` is the stream entry's own, so `Last-Event-ID` is a position in the stream.
+ */
+export function encodeServerSentEvent(type: string, dataJson: string, id: string): string {
+  return `event: ${type}\ndata: ${dataJson}\nid: ${id}\n\n`;
+}
+
 type ReadArguments = { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly reason: string };
 
 /** A model's arguments as an object. Empty text is no arguments. The reason of a refusal is meant for the model. */
@@ -108,13 +116,9 @@ export function viewSteps(steps: readonly TurnStep[]): TurnStepView[] {
   return steps.map((step) => viewStep(step)).filter((view) => view !== null);
 }
 
-function viewTimes({
-  startedAtMs,
-  durationMs,
-}: {
-  startedAtMs: number;
-  durationMs: number;
-}): Pick<TurnStepView, 'startedAt' | 'durationMs'> {
+type Times = Extract<TurnStep, { startedAtMs: number }>;
+
+function viewTimes({ startedAtMs, durationMs }: Times): Pick<TurnStepView, 'startedAt' | 'durationMs'> {
   return { startedAt: new Date(startedAtMs).toISOString(), durationMs: Math.max(0, Math.round(durationMs)) };
 }
 

@@ -1,3 +1,19 @@
+/** Length as the interface counts it. */
+export function codePoints(text: string): number {
+  let surrogatePairs = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= 0xd8_00 && unit <= 0xdb_ff && index + 1 < text.length) {
+      const next = text.charCodeAt(index + 1);
+      if (next >= 0xdc_00 && next <= 0xdf_ff) {
+        surrogatePairs += 1;
+        index += 1;
+      }
+    }
+  }
+  return text.length - surrogatePairs;
+}
+
 /** `text` in at most `maxBytes` of UTF-8, cut between code points, never inside one. */
 export function cutText(text: string, maxBytes: number): { text: string; isCut: boolean } {
   // Three bytes per UTF-16 unit is the most: the common short text is not measured at all.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeyedMutex } from './slots.ts';
+import { KeyedMutex } from './tasks.ts';
 
 describe('a keyed mutex', () => {
   it('runs tasks of one key one after another, others at once, and forgets them', async () => {

@@ -1,11 +1,9 @@
-import { AppError, builtInAgent, type BusyPolicy, type TurnInput } from '@concierge/contract';
+import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidField, type UploadRef, limits } from '@concierge/contract';
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import type { TurnReceipt, Turns } from '@concierge/turn';
+import type { TurnReceipt, Turns, StreamBytes } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import { resolveAttachments, type GivenAttachment } from './attachments.ts';
-import type { StreamQuota } from './stream-quota.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
 const ACCEPTED_AT_ONCE = 2000;
@@ -61,7 +59,7 @@ export class MessageAcceptance {
     using slot = this.#slots.tryTake();
     if (slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
     const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
-    const attachments = await resolveAttachments(scope, given);
+    const attachments = given.length === 0 ? [] : await resolveAttachments(scope, given);
     const { text: message, contactId } = asked;
     const hashed = { ...asked, ...(identity ?? { message, contactId, attachmentKeys: attachments.map(({ id }) => id) }) };
     const receipt = await turns.accept(scope, { origin: 'api', ...asked, attachments, dedupeId, requestHash: requestHash(hashed), keyId });
@@ -86,4 +84,57 @@ export interface AskedFor {
  */
 export function requestHash({ agent, message, contactId, sender, channel, attachmentKeys }: AskedFor): string {
   return hashParts([agent, message, contactId, sender, channel, attachmentKeys], { separator: 'json' });
+}
+
+/** An attachment in a request body: the whole reference, or its id alone. */
+export type GivenAttachment = UploadRef | { readonly id: string };
+
+/**
+ * The stored references behind those of a request. One that was given whole must be the stored one: its name and type
+ * are not for the caller to choose.
+ * @throws AppError `invalid_request` naming each that is no upload of this tenant
+ */
+async function resolveAttachments(scope: TenantScope, given: readonly GivenAttachment[]): Promise<UploadRef[]> {
+  const found = await Promise.all(given.map(async (attachment) => await scope.uploads.find(attachment.id)));
+  const errors: InvalidField[] = [];
+  const resolved: UploadRef[] = [];
+  for (const [index, attachment] of given.entries()) {
+    const stored = found[index];
+    if (stored === undefined) errors.push({ path: `attachments.${String(index)}`, message: 'is not an upload of this tenant' });
+    else if (differs(attachment, stored))
+      errors.push({ path: `attachments.${String(index)}`, message: 'is not what was uploaded under this id' });
+    else resolved.push(stored);
+  }
+  if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
+  return resolved;
+}
+
+function differs(given: GivenAttachment, stored: UploadRef): boolean {
+  return 'name' in given && (given.name !== stored.name || given.type !== stored.type || given.size !== stored.size);
+}
+
+/** The quota is counted by the hour: asking again sooner is of no use. */
+const QUOTA_RETRY_SECONDS = 600;
+
+/**
+ * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
+ */
+export class StreamQuota {
+  readonly #streamBytes: Pick<StreamBytes, 'countBytes'>;
+
+  constructor(streamBytes: Pick<StreamBytes, 'countBytes'>) {
+    this.#streamBytes = streamBytes;
+  }
+
+  /** @throws AppError `rate_limited` */
+  async refuseWhenFull(scope: TenantScope): Promise<void> {
+    const { limits: own } = await scope.settings();
+    const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
+    if (this.#streamBytes.countBytes(scope.tenantId) < most) return;
+    throw new AppError(
+      'rate_limited',
+      `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,
+      { retryAfterSeconds: QUOTA_RETRY_SECONDS },
+    );
+  }
 }

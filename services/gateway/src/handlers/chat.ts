@@ -1,10 +1,9 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
-import { awaitReply, type Replies, replyFormat } from '../chat/replies.ts';
 import { callableAgent } from '../chat/key-permissions.ts';
-import { sourceOfCaller, type MessageAcceptance, type UserMessage } from '../chat/message-acceptance.ts';
-import type { GivenAttachment } from '../chat/attachments.ts';
+import { sourceOfCaller, type MessageAcceptance, type UserMessage, type GivenAttachment } from '../chat/message-acceptance.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/request-context.ts';
+import { goneSignal, readRequestContext } from '../http/request-context.ts';
+import { replyFormat, type Replies } from '../sse/replies.ts';
 
 export interface ChatOptions {
   readonly acceptance: MessageAcceptance;
@@ -65,11 +64,13 @@ function refuseContacts(body: ChatCall['body']): void {
 
 async function chat({ acceptance, replies }: ChatOptions, call: ChatCall, message: UserMessage): Promise<ChatAnswer> {
   const { response, caller, headers } = call;
-  replies.eventStreams.refuseWhenFull(caller.key.id);
+  replies.refuseWhenFull(caller.key.id);
   const { turnId, replayed } = await acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), message);
   readRequestContext(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
-  if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitReply(replies, call, turnId) };
-  replies.eventStreams.serve(response, { scope: caller.scope, turnId, keyId: caller.key.id, after: null });
+  const { scope, key } = caller;
+  if (replyFormat(call.request) === 'json')
+    return { kind: 'answer', status: 200, json: await replies.fold({ scope, turnId }, goneSignal(response)) };
+  replies.stream(response, { scope, turnId, keyId: key.id, after: null });
   return streamed;
 }

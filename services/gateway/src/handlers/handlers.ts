@@ -2,8 +2,7 @@ import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { TenantSlots, type Log } from '@concierge/runtime';
-import { HistoryCursors, type TurnStreams } from '@concierge/turn';
-import type { Replies } from '../chat/replies.ts';
+import { HistoryCursors } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Inbound } from '../inbound/inbound.ts';
@@ -30,6 +29,7 @@ import { memoryHandlers } from './memory.ts';
 import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
+import type { Replies } from '../sse/replies.ts';
 import { sessionHandlers, turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
 import { webhookHandlers } from './webhooks.ts';
@@ -43,7 +43,7 @@ export interface HandlerParts {
   readonly core: Core;
   readonly outside: Outside;
   readonly acceptance: MessageAcceptance;
-  readonly replies: Replies & { readonly turnStreams: TurnStreams };
+  readonly replies: Replies;
   readonly channels: {
     readonly inbound: Inbound;
     readonly connections: ChannelConnections;
@@ -51,7 +51,7 @@ export interface HandlerParts {
     readonly now: () => number;
   };
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
-  readonly operations: Omit<OperationOptions, 'drain' | 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
+  readonly operations: Omit<OperationOptions, 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
   readonly models: TenantHandlersOptions;
 }
 
@@ -61,7 +61,6 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
   const { metrics, log, ...operating } = operations;
-  const { eventStreams, drain } = replies;
   const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
   const givenFiles = new GivenFiles({ ...storing, outbound });
   const knownHistories = new KnownHistories(new HistoryCursors(redis));
@@ -70,7 +69,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...openAiHandlers({ turns, acceptance, replies, givenFiles, knownHistories, log }),
     ...modelHandlers(),
     ...agentHandlers(),
-    ...turnHandlers({ turns, eventStreams }),
+    ...turnHandlers({ turns, replies }),
     ...sessionHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
@@ -85,10 +84,10 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...deliveryHandlers(),
     ...eventHandlers({ webhookEvents: events.outgoing, eventSender }),
     ...mcpServerHandlers({ mcpServers }),
-    ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain, log }),
+    ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain: operating.drain, log }),
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ turns, acceptance, replies, widget }),
     ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
-    ...operationHandlers({ ...operating, drain, registry: metrics.registry }),
+    ...operationHandlers({ ...operating, registry: metrics.registry }),
   };
 }

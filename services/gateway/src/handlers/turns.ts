@@ -3,12 +3,12 @@ import type { KeyRecord, TenantScope } from '@concierge/tenant';
 import type { Turns, TurnViewer } from '@concierge/turn';
 import { streamed, type Handlers, pageLink } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
-import type { EventStreams } from '../sse/event-streams.ts';
+import type { Replies } from '../sse/replies.ts';
 import { toTurnViewer } from '../chat/key-permissions.ts';
 
 export interface TurnHandlerOptions {
   readonly turns: Pick<Turns, 'find' | 'list' | 'cancel'>;
-  readonly eventStreams: EventStreams;
+  readonly replies: Replies;
 }
 
 /** A key with the scopes for reading and for cs may read every turn, but cancel only its own. */
@@ -20,7 +20,7 @@ const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.
 
 export function turnHandlers({
   turns,
-  eventStreams,
+  replies,
 }: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
@@ -41,13 +41,13 @@ export function turnHandlers({
     followTurn: async ({ caller, params, query, headers, response }) => {
       const { scope, key } = caller;
       if ((await turns.find(scope, params.id, toTurnViewer(key))) === undefined) throw noTurn();
-      eventStreams.refuseWhenFull(key.id);
+      replies.refuseWhenFull(key.id);
       readRequestContext(response).turnId = params.id;
       // An EventSource that resumes sends the header; an empty one means that it has seen no event yet.
       const given = headers['last-event-id'] ?? query.lastEventId ?? '';
       const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };
-      if (await eventStreams.isOver(watch)) return { kind: 'answer', status: 204 };
-      eventStreams.serve(response, watch);
+      if (await replies.isOver(watch)) return { kind: 'answer', status: 204 };
+      replies.stream(response, watch);
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {

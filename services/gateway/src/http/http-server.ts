@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { AppError, type ErrorCode } from '@concierge/contract';
-import type { EventStreams } from '../sse/event-streams.ts';
-import type { Drain } from './drain.ts';
 import { answerBroken, problemType, toProblem } from './handle-error.ts';
 import { toRequestId } from './request-context.ts';
 
@@ -94,7 +93,7 @@ export async function listen(
 
 export interface StopOptions {
   readonly drain: Drain;
-  readonly streams: EventStreams;
+  readonly replies: Disposable;
   /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
   readonly leaveMs: number;
 }
@@ -104,13 +103,13 @@ export interface StopOptions {
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
-export function httpDrain(server: Server, { drain, streams, leaveMs }: StopOptions): (graceMs: number) => Promise<void> {
+export function httpDrain(server: Server, { drain, replies, leaveMs }: StopOptions): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
   return async (graceMs) => {
     const untilMs = Date.now() + graceMs;
     await drain.leave(Math.min(leaveMs, graceMs));
     await drain.run(Math.max(0, untilMs - Date.now()));
-    streams[Symbol.dispose]();
+    replies[Symbol.dispose]();
     const closed = new Promise<void>((resolve) => {
       server.close(() => {
         resolve();
@@ -142,4 +141,68 @@ function silentConnections(server: Server): Set<Socket> {
     silent.delete(socket);
   });
   return silent;
+}
+
+/**
+ * The phases in which a service stops: serving → leaving (not ready any more, so that the balancer sends nothing new;
+ * what still comes is served) → draining (no new work; replies that wait for a turn go on) → ended (replies that still
+ * wait are ended with an error).
+ */
+export class Drain {
+  readonly #end = new AbortController();
+  #leaving = false;
+  #draining = false;
+  #replies = 0;
+  #onIdle: (() => void) | undefined;
+
+  /** From here on the service reports not ready. */
+  get leaving(): boolean {
+    return this.#leaving;
+  }
+
+  /** Aborts, with an AppError `shutting_down`, when the grace is over. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** Like `hold`, for a request that waits for a turn. @throws AppError `shutting_down` */
+  admit(): Disposable {
+    if (this.#draining) throw shuttingDown();
+    return this.hold();
+  }
+
+  /** A reply waits for its turn until this is disposed. */
+  hold(): Disposable {
+    this.#replies += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#replies -= 1;
+        if (this.#replies === 0) this.#onIdle?.();
+      },
+    };
+  }
+
+  /** Resolves after the time that the balancer has to notice. */
+  async leave(forMs: number): Promise<void> {
+    this.#leaving = true;
+    if (forMs > 0) await wait(forMs);
+  }
+
+  /** Resolves when no reply waits any more: all have ended by themselves, or were ended after the grace. */
+  async run(graceMs: number): Promise<void> {
+    this.#leaving = true;
+    this.#draining = true;
+    const { promise: idle, resolve } = Promise.withResolvers<void>();
+    this.#onIdle = resolve;
+    if (this.#replies === 0) resolve();
+    const deadline = setTimeout(() => {
+      this.#end.abort(shuttingDown());
+    }, graceMs);
+    await idle;
+    clearTimeout(deadline);
+  }
+}
+
+function shuttingDown(): AppError {
+  return new AppError('shutting_down', undefined, { retryAfterSeconds: 2 });
 }

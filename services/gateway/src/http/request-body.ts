@@ -103,10 +103,12 @@ export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Req
  * Reads no further than `maxBytes`. Compressed bodies are refused.
  * @throws AppError `unsupported_media_type`; what raw-body throws
  */
-async function readBytes(request: Request, maxBytes: number): Promise<Buffer> {
+async function readBytes(request: Request, maxBytes: number, room: BodyRoom): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') throw new AppError('unsupported_media_type', 'The content encoding is not supported.');
-  return getRawBody(request, { limit: maxBytes, length: request.headers['content-length'] ?? null });
+  const bytes = await getRawBody(request, { limit: maxBytes, length: request.headers['content-length'] ?? null });
+  room.shrinkTo(bytes.length);
+  return bytes;
 }
 
 function requireType(request: Request, allowed: (essence: string) => boolean, hint: string): void {
@@ -120,23 +122,18 @@ function requireType(request: Request, allowed: (essence: string) => boolean, hi
  * @throws AppError `unsupported_media_type`, `too_large`, `invalid_json`, `invalid_request`
  */
 export async function readBody(request: Request, body: ReadableBody, room: BodyRoom): Promise<unknown> {
-  const read = async (): Promise<Buffer> => {
-    const bytes = await readBytes(request, findMaxBytes(body));
-    room.shrinkTo(bytes.length);
-    return bytes;
-  };
   switch (body.kind) {
     case 'json': {
       const types = body.types ?? ['application/json'];
       requireType(request, (essence) => types.includes(essence), types.join(' or '));
-      return parseJson(await read());
+      return parseJson(await readBytes(request, findMaxBytes(body), room));
     }
     case 'text': {
       requireType(request, (essence) => essence === '' || textTypes.test(essence), 'text/*, or absent');
-      return decodeText(await read(), 'invalid_request');
+      return decodeText(await readBytes(request, body.maxBytes, room), 'invalid_request');
     }
     case 'raw': {
-      return read();
+      return readBytes(request, body.maxBytes, room);
     }
   }
 }
@@ -172,17 +169,14 @@ function decodeText(bytes: Uint8Array, code: 'invalid_json' | 'invalid_request')
  */
 export function parseJson(bytes: Uint8Array): unknown {
   const text = decodeText(bytes, 'invalid_json');
-  const value = parse(text);
-  new Walk().visit(value, limits.jsonMaxDepth);
-  return value;
-}
-
-function parse(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new AppError('invalid_json', undefined, { cause: error });
   }
+  new Walk().visit(value, limits.jsonMaxDepth);
+  return value;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { AppError, chooseErrorShape, type ErrorShape } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -34,7 +34,7 @@ export class RequestContext {
   tenantId: string | undefined;
   turnId: string | undefined;
 
-  constructor({ requestId, method, path }: { readonly requestId: string; readonly method: string; readonly path: string }) {
+  constructor(requestId: string, { method, path }: Pick<Request, 'method' | 'path'>) {
     this.requestId = requestId;
     this.#method = method;
     this.#path = path;
@@ -58,12 +58,12 @@ export class RequestContext {
   }
 }
 
-/** The first middleware: gives every request its id. */
+/** The first middleware: gives every request its id; no answer is for a cache. */
 export function beginRequest(): RequestHandler {
   return (request, response, next) => {
     const requestId = toRequestId(request.headers['x-request-id']);
-    response.setHeader('X-Request-Id', requestId);
-    response.locals.exchange = new RequestContext({ requestId, method: request.method, path: request.path });
+    response.setHeader('X-Request-Id', requestId).setHeader('Cache-Control', 'no-store');
+    response.locals.exchange = new RequestContext(requestId, request);
     if (hasTwoHosts(request.rawHeaders)) throw new AppError('invalid_request', 'The request has more than one Host.');
     next();
   };
@@ -74,9 +74,7 @@ export function beginRequest(): RequestHandler {
  * the other.
  */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === 'host') hosts += 1;
-  return hosts > 1;
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1;
 }
 
 export function readRequestContext(response: Response): RequestContext {

@@ -9,7 +9,8 @@ import { readApiKey, guardOperator } from './credentials.ts';
 import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
 import { BodyBudget, type BodyRoom, bytesToExpect, readBody } from './request-body.ts';
 import type { AnyCaller } from './call.ts';
-import type { Drain } from './drain.ts';
+import type { Drain } from './http-server.ts';
+import { takeRequest } from './rate-window.ts';
 import { readRequestContext } from './request-context.ts';
 
 export interface ServeOptions {
@@ -57,17 +58,17 @@ export class RouteServer {
 
   serve(route: Route, handle: UntypedHandler): RequestHandler {
     return async (request, response) => {
-      const exchange = readRequestContext(response);
-      exchange.route = route.id;
+      const context = readRequestContext(response);
+      context.route = route.id;
       const caller = await this.#authenticate(route, request, response);
-      const answer = await duringActivity({ requestId: exchange.requestId, route: route.id }, async () =>
-        this.#holding(route, async () => {
-          using room = this.#reserveBody(route, request, caller);
-          return await handle(await readCall(route, { request, response, caller, room }));
-        }),
-      );
+      const answer = await duringActivity({ requestId: context.requestId, route: route.id }, async () => {
+        // Refused while the service drains; those admitted before delay its end.
+        using _waiting = route.waitsForTurn === true ? this.#options.drain.admit() : undefined;
+        using room = this.#reserveBody(route, request, caller);
+        return await handle(await readCall(route, { request, response, caller, room }));
+      });
       if (answer.kind === 'answer') send(route, response, answer);
-      exchange.answered(response.statusCode, this.#options);
+      context.answered(response.statusCode, this.#options);
     };
   }
 
@@ -82,19 +83,6 @@ export class RouteServer {
     } catch (error) {
       if (route.auth === 'signature' && error instanceof AppError && error.code === 'too_large') refuseSignature(error);
       throw error;
-    }
-  }
-
-  /** Requests that wait for a turn are refused while the service drains; those admitted before delay its end. */
-  async #holding<Result>(route: Route, work: () => Promise<Result>): Promise<Result> {
-    if (route.waitsForTurn !== true) return work();
-    const { drain } = this.#options;
-    drain.refuseNewWork();
-    drain.hold();
-    try {
-      return await work();
-    } finally {
-      drain.release();
     }
   }
 
@@ -138,31 +126,18 @@ export class RouteServer {
   async #countVisitors(scope: TenantScope): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    // No tenant id has a colon: this window is never a tenant's window of requests.
-    await this.#take(`${scope.tenantId}:visitors`, Math.ceil(limit / 2));
+    await takeRequest(this.#options.rateLimits, { name: `${scope.tenantId}:visitors`, limit: Math.ceil(limit / 2), per: 'hour' });
   }
 
   /** Counted before anything else is looked at: a malformed request spends the allowance too. */
   async #countRequest(scope: TenantScope, response: Response): Promise<void> {
     const limit = await requestsPerHour(scope);
     if (limit === undefined) return;
-    await this.#take(scope.tenantId, limit, ({ remaining, resetSeconds }) => {
+    const report = ({ remaining, resetSeconds }: RateLimitState): void => {
       response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
       response.setHeader('RateLimit', `"hourly";r=${String(remaining)};t=${String(resetSeconds)}`);
-    });
-  }
-
-  /** @throws AppError `rate_limited`, `overloaded` */
-  async #take(window: string, limit: number, report?: (state: RateLimitState) => void): Promise<void> {
-    const state = await this.#options.rateLimits.take(window, { limit, windowSeconds: 3600 }).catch((error: unknown) => {
-      // A limit that cannot be counted is enforced as an error, not dropped.
-      throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
-    });
-    report?.(state);
-    if (state.allowed) return;
-    throw new AppError('rate_limited', `At most ${String(limit)} requests are allowed in an hour.`, {
-      retryAfterSeconds: state.resetSeconds,
-    });
+    };
+    await takeRequest(this.#options.rateLimits, { name: scope.tenantId, limit, per: 'hour', report });
   }
 }
 

@@ -5,10 +5,10 @@ import { createMcpHandler, McpServer, type CallToolResult, type ServerContext } 
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { streamed, type Handlers, type Caller } from '../http/call.ts';
-import type { Drain } from '../http/drain.ts';
+import type { Drain } from '../http/http-server.ts';
 import { goneSignal } from '../http/request-context.ts';
 import { parseJson } from '../http/request-body.ts';
-import type { Replies } from '../chat/replies.ts';
+import type { Replies } from '../sse/replies.ts';
 import { callableAgents } from '../chat/key-permissions.ts';
 import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 
@@ -66,7 +66,7 @@ async function send(answer: Response, response: HttpResponse): Promise<void> {
 
 interface AgentToolsOptions {
   readonly acceptance: MessageAcceptance;
-  readonly replies: Pick<Replies, 'turnStreams'>;
+  readonly replies: Pick<Replies, 'fold'>;
 }
 
 /** Sent while a turn runs, where the client asked for it: clients give up on a silent call after a minute. */
@@ -136,9 +136,7 @@ export class AgentTools {
       attachments: [],
       busy: 'queue',
     });
-    const folded = await replies.turnStreams.fold(caller.scope, turnId, AbortSignal.any([gone, ended]));
-    if (folded.kind === 'error') throw new AppError(folded.error.code, folded.error.message);
-    const { contact_id, reply, finishReason } = folded.reply;
+    const { contact_id, reply, finishReason } = await replies.fold({ scope: caller.scope, turnId }, AbortSignal.any([gone, ended]));
     return { contact_id, turnId, reply, finishReason };
   }
 }

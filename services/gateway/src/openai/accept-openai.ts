@@ -2,11 +2,11 @@ import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionB
 import type { Log } from '@concierge/runtime';
 import type { HistoryCursor } from '@concierge/turn';
 import type { Response } from 'express';
-import type { Replies } from '../chat/replies.ts';
 import { callableAgent } from '../chat/key-permissions.ts';
 import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Caller } from '../http/call.ts';
 import { goneSignal, readRequestContext } from '../http/request-context.ts';
+import type { Replies } from '../sse/replies.ts';
 import { composeMessage } from './compose-message.ts';
 import type { GivenFiles } from './given-files.ts';
 import { hashMessages, readGivenHistory, type HistoryOwner, type KnownHistories } from './known-histories.ts';
@@ -56,7 +56,7 @@ export async function acceptOpenAi(
   const sender = toSender(body);
   const isKept = contactId !== null || sender !== null;
   const composed = composeMessage(said, { param, continues: isKept });
-  options.replies.eventStreams.refuseWhenFull(caller.key.id);
+  options.replies.refuseWhenFull(caller.key.id);
   const owner = { scope: caller.scope, keyId: caller.key.id, agent: agent.name };
   const found = isKept ? null : await findHistory(options, owner, said);
   const { text, preface, files } = found === null ? composed : composeMessage(said, { param, continues: true });

@@ -1,7 +1,7 @@
 import type { Turns } from '@concierge/turn';
-import { AppError, type ChatCompletionBody, type InvalidField, type ResponseBody, ContactId } from '@concierge/contract';
-import { awaitReply } from '../chat/replies.ts';
+import { AppError, type ChatCompletionBody, type ChatReply, type InvalidField, type ResponseBody, ContactId } from '@concierge/contract';
 import { streamed, type Handlers, type Caller } from '../http/call.ts';
+import { goneSignal } from '../http/request-context.ts';
 import { acceptOpenAi, type AcceptOpenAiOptions, type OpenAiCall } from './accept-openai.ts';
 import { ChatCompletionChunks, buildChatCompletion } from './chat-completion.ts';
 import { toStreamEncoding, type ReplyEncoder } from './reply-encoder.ts';
@@ -25,7 +25,7 @@ export function openAiHandlers(options: OpenAiOptions): Pick<Handlers, 'createCh
         contactId: readConversation(body),
       });
       if (body.stream !== true)
-        return { kind: 'answer', status: 200, json: buildChatCompletion(facts, await awaitReply(options.replies, call, facts.turnId)) };
+        return { kind: 'answer', status: 200, json: buildChatCompletion(facts, await fold(options, call, facts.turnId)) };
       const encoder = new ChatCompletionChunks(facts, { withUsage: body.stream_options?.include_usage === true });
       return stream(options, call, { turnId: facts.turnId, encoder });
     },
@@ -36,8 +36,7 @@ export function openAiHandlers(options: OpenAiOptions): Pick<Handlers, 'createCh
       const accepted = await acceptOpenAi(options, call, { said: readResponseInput(body), param: 'input', contactId });
       const { instructions = null, metadata, previous_response_id: previousResponseId = null, user = null } = body;
       const facts = { ...accepted, instructions, metadata: metadata ?? {}, previousResponseId, user };
-      if (body.stream !== true)
-        return { kind: 'answer', status: 200, json: buildResponse(facts, await awaitReply(options.replies, call, facts.turnId)) };
+      if (body.stream !== true) return { kind: 'answer', status: 200, json: buildResponse(facts, await fold(options, call, facts.turnId)) };
       return stream(options, call, { turnId: facts.turnId, encoder: new ResponseEvents(facts) });
     },
   };
@@ -48,13 +47,13 @@ interface StreamedReply {
   readonly encoder: ReplyEncoder;
 }
 
-function stream(
-  { replies: { eventStreams } }: OpenAiOptions,
-  { response, caller }: OpenAiCall,
-  { turnId, encoder }: StreamedReply,
-): typeof streamed {
+async function fold({ replies }: OpenAiOptions, { response, caller }: OpenAiCall, turnId: string): Promise<ChatReply> {
+  return await replies.fold({ scope: caller.scope, turnId }, goneSignal(response));
+}
+
+function stream({ replies }: OpenAiOptions, { response, caller }: OpenAiCall, { turnId, encoder }: StreamedReply): typeof streamed {
   const { scope, key } = caller;
-  eventStreams.serve(response, { scope, turnId, keyId: key.id, after: null, encoding: toStreamEncoding(encoder) });
+  replies.stream(response, { scope, turnId, keyId: key.id, after: null, encoding: toStreamEncoding(encoder) });
   return streamed;
 }
 

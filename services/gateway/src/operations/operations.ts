@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
-import type { Drain } from '../http/drain.ts';
+import type { Drain } from '../http/http-server.ts';
 import type { QueueDashboard } from './queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 

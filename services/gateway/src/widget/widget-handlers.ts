@@ -1,9 +1,10 @@
 import { AppError, type WidgetReply, limits } from '@concierge/contract';
 import type { TurnReceipt, Turns, RateLimits } from '@concierge/turn';
-import { awaitReply, type Replies, replyFormat } from '../chat/replies.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import { streamed, type Call, type Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/request-context.ts';
+import { goneSignal, readRequestContext } from '../http/request-context.ts';
+import { takeRequest } from '../http/rate-window.ts';
+import { replyFormat, type Replies } from '../sse/replies.ts';
 import { viewConversation, visitorEncoding } from './visitor-views.ts';
 import type { VisitorCaller } from './widget-caller.ts';
 import type { WidgetScript } from './widget-script.ts';
@@ -49,7 +50,7 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       readRequestContext(call.response).turnId = turnId;
       const given = call.headers['last-event-id'] ?? '';
       const position = { turnId, after: given === '' ? null : given };
-      if (await options.replies.eventStreams.isOver({ scope: call.caller.scope, ...position })) return { kind: 'answer', status: 204 };
+      if (await options.replies.isOver({ scope: call.caller.scope, ...position })) return { kind: 'answer', status: 204 };
       return follow(options, call, position);
     },
     cancelWidgetTurn: async ({ caller, params }) => {
@@ -101,25 +102,23 @@ function buildStreamKey({ scope, sessionId }: VisitorCaller): string {
   return `widget:${scope.tenantId}:${sessionId}`;
 }
 
-function refuseWhenFull({ replies: { eventStreams } }: WidgetOptions, caller: VisitorCaller): void {
-  eventStreams.refuseWhenFull(buildStreamKey(caller), 'visitor');
+function refuseWhenFull({ replies }: WidgetOptions, caller: VisitorCaller): void {
+  replies.refuseWhenFull(buildStreamKey(caller), 'visitor');
 }
 
 function follow(
-  { replies: { eventStreams } }: WidgetOptions,
+  { replies }: WidgetOptions,
   { response, caller }: VisitorCall,
   { turnId, after }: { readonly turnId: string; readonly after: string | null },
 ): typeof streamed {
-  eventStreams.serve(response, { scope: caller.scope, turnId, keyId: buildStreamKey(caller), after, encoding: visitorEncoding });
+  replies.stream(response, { scope: caller.scope, turnId, keyId: buildStreamKey(caller), after, encoding: visitorEncoding });
   return streamed;
 }
 
-async function awaitWidgetReply({ replies }: WidgetOptions, call: VisitorCall, turnId: string): Promise<WidgetReply> {
-  const { reply, finishReason } = await awaitReply(replies, call, turnId);
+async function awaitWidgetReply({ replies }: WidgetOptions, { caller, response }: VisitorCall, turnId: string): Promise<WidgetReply> {
+  const { reply, finishReason } = await replies.fold({ scope: caller.scope, turnId }, goneSignal(response));
   return { turnId, reply, finishReason };
 }
-
-const WINDOW_SECONDS = 60;
 
 /**
  * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not
@@ -143,14 +142,7 @@ export class WidgetLimits {
     await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
   }
 
-  /** No tenant id has a colon: these windows are never a tenant's window of requests. */
-  async #take(window: string, limit: number): Promise<void> {
-    const state = await this.#rateLimits.take(window, { limit, windowSeconds: WINDOW_SECONDS }).catch((error: unknown) => {
-      throw new AppError('overloaded', 'The request cannot be counted right now.', { cause: error, retryAfterSeconds: 1 });
-    });
-    if (state.allowed) return;
-    throw new AppError('rate_limited', `At most ${String(limit)} of these requests are allowed in a minute.`, {
-      retryAfterSeconds: state.resetSeconds,
-    });
+  async #take(name: string, limit: number): Promise<void> {
+    await takeRequest(this.#rateLimits, { name, limit, per: 'minute' });
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashParts } from './hash-parts.ts';
+import { hashParts, isSameSecret } from './hash.ts';
 
 const turnId = 't_00000000000000000000000000000001';
 
@@ -35,5 +35,18 @@ describe('the hash of parts', () => {
     for (const separator of ['json', 'unit'] as const) {
       expect(hashParts(['a', 'bc'], { separator })).not.toBe(hashParts(['ab', 'c'], { separator }));
     }
+  });
+});
+
+describe('a secret', () => {
+  it('is the same when every character is', () => {
+    expect(isSameSecret('s\u00e9cret', 's\u00e9cret')).toBe(true);
+    for (const other of ['s\u00e9cres', 's\u00e9cre', 's\u00e9crets', 'S\u00e9cret'])
+      expect(isSameSecret(other, 's\u00e9cret')).toBe(false);
+  });
+
+  it('is nothing when it is empty or missing', () => {
+    for (const secret of ['', undefined]) for (const given of ['', undefined, 'x']) expect(isSameSecret(given, secret)).toBe(false);
+    expect(isSameSecret(undefined, 'x')).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { HeartbeatWheel } from './event-stream.ts';
+import { Heartbeats } from './replies.ts';
 
 class Member {
   beats: number[] = [];
@@ -12,39 +12,37 @@ class Member {
   }
 }
 
-function run(wheel: HeartbeatWheel, member: Member, { seconds, speaksAt = [] }: { seconds: number; speaksAt?: readonly number[] }): void {
+function run(heartbeats: Heartbeats, member: Member, { seconds, speaksAt = [] }: { seconds: number; speaksAt?: readonly number[] }): void {
   for (let second = 1; second <= seconds; second += 1) {
     member.nowMs = second * 1000;
     if (speaksAt.includes(second)) member.quietSinceMs = member.nowMs;
-    wheel.tick(member.nowMs);
+    heartbeats.tick(member.nowMs);
   }
 }
 
-describe('HeartbeatWheel', () => {
+describe('Heartbeats', () => {
   it('beats after every 15 s of silence', () => {
-    using wheel = new HeartbeatWheel();
     const member = new Member();
-    wheel.add(member);
-    run(wheel, member, { seconds: 61 });
+    using heartbeats = new Heartbeats(new Set([member]));
+    run(heartbeats, member, { seconds: 61 });
     expect(member.beats).toHaveLength(4);
     for (const [index, at] of member.beats.entries()) expect(Math.abs(at - (index + 1) * 15_000)).toBeLessThanOrEqual(1000);
   });
 
   it('counts the silence from the last word, not from the last beat', () => {
-    using wheel = new HeartbeatWheel();
     const member = new Member();
-    wheel.add(member);
-    run(wheel, member, { seconds: 26, speaksAt: [10] });
+    using heartbeats = new Heartbeats(new Set([member]));
+    run(heartbeats, member, { seconds: 26, speaksAt: [10] });
     expect(member.beats).toHaveLength(1);
     expect(member.beats[0]).toBeGreaterThanOrEqual(24_500);
   });
 
   it('forgets streams that have ended', () => {
-    using wheel = new HeartbeatWheel();
     const member = new Member();
-    wheel.add(member);
-    wheel.remove(member);
-    run(wheel, member, { seconds: 40 });
+    const streams = new Set([member]);
+    using heartbeats = new Heartbeats(streams);
+    streams.delete(member);
+    run(heartbeats, member, { seconds: 40 });
     expect(member.beats).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /** JSON has a spelling for each of them. */
 type Part = string | null | readonly string[];
@@ -19,4 +19,13 @@ export interface PartsHash {
  */
 export function hashParts(parts: readonly Part[], { separator, digits }: PartsHash): string {
   return hash('sha256', separator === 'json' ? JSON.stringify(parts) : parts.join('\u001f')).slice(0, digits);
+}
+
+/**
+ * Whether both are the same, in time that does not reveal how much of them is. A missing text equals nothing, and
+ * neither does an empty secret; refusing takes as long.
+ */
+export function isSameSecret(given: string | undefined, secret: string | undefined): boolean {
+  const isEqual = timingSafeEqual(hash('sha256', given ?? '', 'buffer'), hash('sha256', secret ?? '', 'buffer'));
+  return isEqual && given !== undefined && secret !== undefined && secret !== '';
 }

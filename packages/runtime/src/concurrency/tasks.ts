@@ -1,3 +1,5 @@
+import type { Log } from '../log.ts';
+
 /**
  * Room for a number of tasks at once, in this process. A task without room waits, in order of arrival, or is refused:
  * the caller's choice.
@@ -101,4 +103,11 @@ export class TenantSlots {
   async run<Result>(tenantId: string, task: () => Promise<Result>): Promise<Result> {
     return this.#shares.run(tenantId, async () => this.#all.run(task));
   }
+}
+
+/** For a promise that no caller awaits: its failure is logged, never unhandled. */
+export function background(task: Promise<unknown>, log: Pick<Log, 'error'>): void {
+  task.catch((error: unknown) => {
+    log.error({ err: error }, 'background task failed');
+  });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { gate } from '@concierge/testing';
-import { KeyedSlots, Slots, TenantSlots } from './slots.ts';
+import { KeyedSlots, Slots, TenantSlots } from './tasks.ts';
 
 describe('Slots', () => {
   it('never runs more at once than there is room for, and runs all, in order', async () => {
