@@ -5,7 +5,7 @@ import { temporaryDirectory } from '@concierge/testing';
 import { z } from 'zod';
 import { appendLines, createFile, replaceFile, sweepTemporaries, temporaryName } from '../src/atomic-file.ts';
 import { FolderSync } from '../src/folder-sync.ts';
-import { parseLines } from '../src/json-file.ts';
+import { parseLines } from '../src/record-folder.ts';
 
 const folders = new FolderSync();
 

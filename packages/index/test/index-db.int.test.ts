@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { SessionListItem, SessionOrigin, TurnView } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
-import { toRemovedSession } from '../src/lists/usage.ts';
+import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';

@@ -2,10 +2,9 @@ import { TurnRecord, type SessionListItem, type Skill, type TurnView, type Usage
 import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
-import { storable } from './rows.ts';
+import { storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
-import { toUsd } from './usage.ts';
 
 type Db = Kysely<IndexTables>;
 

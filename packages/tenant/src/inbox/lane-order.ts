@@ -12,7 +12,7 @@ import {
   type FileWriter,
   type FolderSync,
 } from '@concierge/files';
-import { isHashedName } from '../sessions/session-id.ts';
+import { isHashedName } from '../sessions/session-revisions.ts';
 
 export interface LaneOrderOptions {
   /** tenants/<id>/inbox/.order */

@@ -14,9 +14,8 @@ import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { RemovedSessions, mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
-import { isHashedName } from './session-id.ts';
+import { isHashedName, RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
 import { repairUnpaired } from './session-repair.ts';
-import { RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
 
 interface CachedSession {
   readonly session: Session;

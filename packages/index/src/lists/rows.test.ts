@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { TurnRecord } from '@concierge/contract';
-import { toRemovedSession, usageOfTurn } from './usage.ts';
+import { toRemovedSession, usageOfTurn } from './rows.ts';
 
 const session = {
   id: 's',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { StatCachePolicy } from './stat-policy.ts';
+import { StatCachePolicy } from './stat-cache.ts';
 
 describe('StatCachePolicy', () => {
   const policyWithClock = () => {

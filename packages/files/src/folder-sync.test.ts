@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SharedRun } from './shared-run.ts';
+import { SharedRun } from './folder-sync.ts';
 
 function steps(): { readonly task: () => Promise<number>; readonly finish: (() => void)[]; readonly fail: ((error: Error) => void)[] } {
   const finish: (() => void)[] = [];
