@@ -136,9 +136,7 @@ export const MESSAGE_OVERHEAD_TOKENS = 6;
 /** A token is at least one byte, and a UTF-16 unit at most three. */
 const TOKENS_PER_CHARACTER_MAX = 3;
 
-/**
- * False when a conversation is far below every limit, whatever its text: most calls are, and need no estimate to see it.
- */
+/** False when a conversation is far below every limit, whatever its text: most are, which takes no estimate to see. */
 export function mayNeedRoom(
   { messages, summary, contextTokens }: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>,
   budget: ContextBudget,

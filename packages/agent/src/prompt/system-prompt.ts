@@ -117,7 +117,7 @@ export function fitContext(sources: PromptSources, room: FittingRoom): FittedSou
   return fitsWhole(sources, room) ? { ...sources, skillsLeftOut: 0, cuts: [] } : cutContext(sources, room);
 }
 
-/** The usual prompt: every file was read to its end, and all of them are short enough, which takes no estimate to see. */
+/** The usual prompt: every file was read to its end, and all are short enough, which takes no estimate to see. */
 function fitsWhole({ files, heartbeat, heartbeatBytes = 0, skills, part }: PromptSources, { contextWindow }: FittingRoom): boolean {
   const read = heartbeat === null ? files : [...files, { text: heartbeat, bytes: heartbeatBytes }];
   const texts = [...read.map(({ text }) => text), part ?? '', ...skills.map((skill) => `${skillLine(skill)}\n`)];
