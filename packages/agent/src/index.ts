@@ -1,4 +1,4 @@
-export { sessionBounds, usedTokens, type ContextBudget } from './compaction/plan-compaction.ts';
+export { usedTokens } from './compaction/plan-compaction.ts';
 export { compact, type CompactionRun } from './compaction/compact.ts';
 export {
   Dispatcher,
@@ -11,18 +11,18 @@ export {
 export { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop } from './loop/run-agent-loop.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
-export type { ShownImages } from './loop/model-messages.ts';
+export { mayNeedRoom, sessionBounds, type ContextBudget, type ShownImages } from './loop/model-messages.ts';
 export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/user-message.ts';
 export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export type { MediaFile, UserMessageInput } from './prompt/user-message.ts';
 export { allTools } from './tools/all-tools.ts';
 export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
 export type {
+  CallContext,
   ChildOutcome,
   ChildTask,
   ToolContext,
   TurnCapabilities,
-  TurnContext,
   TurnStatus,
   WebHit,
   WebPage,

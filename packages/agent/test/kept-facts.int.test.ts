@@ -4,7 +4,7 @@ import { resolveProviders, type ModelMessage } from '@concierge/model';
 import { Models } from '@concierge/model/openai';
 import { hang, say, startScriptedModel, status, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
 import { compact, type SummaryPatience } from '../src/compaction/compact.ts';
-import type { ContextBudget } from '../src/compaction/plan-compaction.ts';
+import type { ContextBudget } from '../src/loop/model-messages.ts';
 import { emptySession, userMessage } from '../src/fixtures/loop-fixture.ts';
 import { RecordedWriter } from '../src/fixtures/recorded-writer.ts';
 import { Conversation, type ConversationStart } from '../src/loop/conversation.ts';
@@ -96,13 +96,13 @@ const open: Chats[] = [];
 
 async function chatsWith(summariser: Summariser): Promise<Chats> {
   const facts = /FACT[^.]*\./gu;
-  const answerOf = ({ userText }: RecordedRequest): Parameters<ScriptedModel['enqueue']>[0] => {
+  const findAnswer = ({ userText }: RecordedRequest): Parameters<ScriptedModel['enqueue']>[0] => {
     if (summariser === 'answers 500') return [status(500)];
     if (summariser === 'hangs') return [hang()];
     if (summariser === 'stops in mid-sentence') return [say('## Goals\n- to'), hang()];
     return [say(`## Facts and preferences\n${[...new Set(userText.match(facts))].map((fact) => `- ${fact}`).join('\n')}`)];
   };
-  const chats = new Chats(await startScriptedModel({ fallback: answerOf }));
+  const chats = new Chats(await startScriptedModel({ fallback: findAnswer }));
   open.push(chats);
   return chats;
 }

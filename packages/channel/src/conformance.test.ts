@@ -58,8 +58,8 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: toAppName(cha
     const words = Array.from({ length: 3000 }, (_, index) => `word${String(index)}`);
     for (const rules of adapter.allRules) {
       const parts = renderParts(words.join(' '), rules);
-      const lengthOf = (text: string): number => rules.dialect.lengthOf([{ text, marks: {} }]);
-      for (const part of parts) expect(lengthOf(part.plain)).toBeLessThanOrEqual(rules.dialect.maxLength);
+      const measureLength = (text: string): number => rules.dialect.lengthOf([{ text, marks: {} }]);
+      for (const part of parts) expect(measureLength(part.plain)).toBeLessThanOrEqual(rules.dialect.maxLength);
       expect(parts.map(({ plain }) => plain.replace(/^\(\d+\/\d+\) /u, '')).join(' ')).toBe(words.join(' '));
     }
   });

@@ -74,12 +74,12 @@ const index = z
   .object({ bindings: z.record(z.string(), Binding), fixtures: z.array(Fixture) })
   .parse(JSON.parse(readFileSync(new URL('index.json', folder), 'utf8')));
 
-function bindingOf({ binding }: Fixture): Record<string, string> | undefined {
+function findBinding({ binding }: Fixture): Record<string, string> | undefined {
   return typeof binding === 'string' ? index.bindings[binding] : (binding ?? undefined);
 }
 
-function channelOf(fixture: Fixture): MessagingChannel {
-  switch (bindingOf(fixture)?.['provider'] ?? '') {
+function findChannel(fixture: Fixture): MessagingChannel {
+  switch (findBinding(fixture)?.['provider'] ?? '') {
     case 'messenger':
     case 'instagram':
       return 'channel_b';
@@ -92,7 +92,7 @@ function channelOf(fixture: Fixture): MessagingChannel {
   }
 }
 
-function settingsOf(binding: Record<string, string>): ChannelSettings {
+function readSettings(binding: Record<string, string>): ChannelSettings {
   const field = (name: string): string => binding[name] ?? '';
   const meta = { accessToken: 'token', verifyToken: field('verify_token'), appSecret: field('app_secret') };
   return {
@@ -110,14 +110,14 @@ function settingsOf(binding: Record<string, string>): ChannelSettings {
   };
 }
 
-function bodyOf({ file, body_recipe }: Fixture): Buffer {
+function buildBody({ file, body_recipe }: Fixture): Buffer {
   if (file !== null) return readFileSync(new URL(file, folder));
   if (body_recipe === undefined) return Buffer.alloc(0);
   return Buffer.from(body_recipe.prefix + body_recipe.repeat_char.repeat(body_recipe.repeat) + body_recipe.suffix);
 }
 
-function requestOf(fixture: Fixture): WebhookRequest {
-  return { headers: fixture.headers, body: bodyOf(fixture), nowMs: (fixture.clock_unix ?? 1_760_000_000) * 1000 };
+function buildRequest(fixture: Fixture): WebhookRequest {
+  return { headers: fixture.headers, body: buildBody(fixture), nowMs: (fixture.clock_unix ?? 1_760_000_000) * 1000 };
 }
 
 interface Outcome {
@@ -128,23 +128,23 @@ interface Outcome {
 
 function receive<Channel extends MessagingChannel>(channel: Channel, fixture: Fixture): Outcome {
   const adapter = channelAdapters[channel];
-  const binding = bindingOf(fixture);
-  const settings: ChannelSettings[Channel] | undefined = binding === undefined ? undefined : settingsOf(binding)[channel];
+  const binding = findBinding(fixture);
+  const settings: ChannelSettings[Channel] | undefined = binding === undefined ? undefined : readSettings(binding)[channel];
   const challenge = adapter.handshake?.(fixture.query ?? {}, settings);
-  const request = requestOf(fixture);
+  const request = buildRequest(fixture);
   const isVerified = adapter.verify(request, settings);
   return { isVerified, challenge, delivery: isVerified && settings !== undefined ? adapter.parse(request.body, settings) : undefined };
 }
 
-const outcomes = new Map(index.fixtures.map((fixture) => [fixture.id, () => receive(channelOf(fixture), fixture)]));
+const outcomes = new Map(index.fixtures.map((fixture) => [fixture.id, () => receive(findChannel(fixture), fixture)]));
 
-function itemsOf(fixture: Fixture): readonly InboundItem[] {
+function listItems(fixture: Fixture): readonly InboundItem[] {
   const delivery = outcomes.get(fixture.id)?.().delivery;
   return delivery?.kind === 'items' ? delivery.items : [];
 }
 
-function messagesOf(fixture: Fixture): InboundMessage[] {
-  return itemsOf(fixture).filter((item) => item.kind === 'message');
+function listMessages(fixture: Fixture): InboundMessage[] {
+  return listItems(fixture).filter((item) => item.kind === 'message');
 }
 
 /** The Messenger fixtures name a page and one of its senders; our id is the address of an answer. */
@@ -239,7 +239,7 @@ describe('deliveries as the providers send them', () => {
   );
 
   it.each(named(accepted.filter(({ expected }) => expected.messages.length > 0)))('become messages: %s', (_id, fixture) => {
-    const messages = messagesOf(fixture);
+    const messages = listMessages(fixture);
     const { expected } = fixture;
     expect(messages).toHaveLength(expected.messages_count ?? expected.messages.length);
     const compared = expected.messages_count === undefined ? messages : [messages[0], messages.at(-1)];
@@ -255,19 +255,19 @@ describe('deliveries as the providers send them', () => {
   const silent = accepted.filter((fixture) => fixture.expected.outcome === 'ignore' && !isDuplicate(fixture));
 
   it.each(named(silent))('give no message, and a reason: %s', (_id, fixture) => {
-    expect(messagesOf(fixture)).toEqual([]);
-    expect(itemsOf(fixture)).not.toEqual([]);
+    expect(listMessages(fixture)).toEqual([]);
+    expect(listItems(fixture)).not.toEqual([]);
   });
 
   it.each(named(accepted.filter(isDuplicate)))('have the same id when they come again: %s', (_id, fixture) => {
-    const [first] = itemsOf(index.fixtures.find(({ id }) => id === fixture.id.replace('seq_duplicate', 'text')) ?? fixture);
-    expect(messagesOf(fixture)).toEqual([first]);
+    const [first] = listItems(index.fixtures.find(({ id }) => id === fixture.id.replace('seq_duplicate', 'text')) ?? fixture);
+    expect(listMessages(fixture)).toEqual([first]);
   });
 
   it.each(named(accepted.filter(({ expected }) => expected.side_effects.length > 0)))(
     'report what else has happened: %s',
     (_id, fixture) => {
-      expect(effects(itemsOf(fixture))).toEqual(fixture.expected.side_effects);
+      expect(effects(listItems(fixture))).toEqual(fixture.expected.side_effects);
     },
   );
 
@@ -288,8 +288,8 @@ function* damaged(value: unknown, by: unknown): Generator {
 }
 
 function parseDamaged<Channel extends MessagingChannel>(channel: Channel, fixture: Fixture): void {
-  const settings: ChannelSettings[Channel] = settingsOf(bindingOf(fixture) ?? {})[channel];
-  const whole: unknown = JSON.parse(bodyOf(fixture).toString());
+  const settings: ChannelSettings[Channel] = readSettings(findBinding(fixture) ?? {})[channel];
+  const whole: unknown = JSON.parse(buildBody(fixture).toString());
   for (const by of [null, 0, -1.5, 1e300, '', 'constructor', true, [], [null], {}, { id: null }, [[]]])
     for (const body of damaged(whole, by)) {
       const delivery = channelAdapters[channel].parse(Buffer.from(JSON.stringify(body)), settings);
@@ -303,7 +303,7 @@ describe('damaged deliveries', () => {
   const small = accepted.filter(({ file, expected }) => file?.endsWith('.json') === true && expected.messages_count === undefined);
 
   it.each(named(small))('are read as far as they go: %s', (_id, fixture) => {
-    expect(() => parseDamaged(channelOf(fixture), fixture)).not.toThrow();
+    expect(() => parseDamaged(findChannel(fixture), fixture)).not.toThrow();
   });
 });
 

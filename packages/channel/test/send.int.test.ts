@@ -75,11 +75,11 @@ function urls(): ProviderUrls {
   return { metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeSlack.url, twilio: fakeTwilio.url };
 }
 
-function senderOf(app: App, timeoutMs?: number): ChannelSender {
+function connectSender(app: App, timeoutMs?: number): ChannelSender {
   return openSender(bindings[app], { urls: urls(), ...(timeoutMs !== undefined && { timeoutMs }) });
 }
 
-function providerOf(app: App): FakeProvider & { readonly sent: Readonly<Record<string, unknown>>[] } {
+function findProvider(app: App): FakeProvider & { readonly sent: Readonly<Record<string, unknown>>[] } {
   return { whatsapp: fakeMeta, messenger: fakeMeta, telegram: fakeTelegram, slack: fakeSlack, twilio: fakeTwilio }[app];
 }
 
@@ -91,7 +91,10 @@ function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMes
 
 describe('a message', () => {
   it('goes out as WhatsApp wants it', async () => {
-    const outcome = await senderOf('whatsapp').send(message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', mark: 'm_1' }), signal);
+    const outcome = await connectSender('whatsapp').send(
+      message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', mark: 'm_1' }),
+      signal,
+    );
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^wamid\./u) });
     expect(fakeMeta.sent).toEqual([
       {
@@ -109,13 +112,13 @@ describe('a message', () => {
   it('goes to a contact of WhatsApp who has no number but a name', async () => {
     const person = 'US.13491208655302741918';
     fakeMeta.personWrites(person);
-    await senderOf('whatsapp').send(message('whatsapp', 'Hi', { to: person }), signal);
+    await connectSender('whatsapp').send(message('whatsapp', 'Hi', { to: person }), signal);
     expect(fakeMeta.sent[0]).toMatchObject({ recipient: person });
     expect(fakeMeta.sent[0]).not.toHaveProperty('to');
   });
 
   it('goes out as Messenger wants it', async () => {
-    const outcome = await senderOf('messenger').send(message('messenger', 'Hello **you**', { mark: 'm_1' }), signal);
+    const outcome = await connectSender('messenger').send(message('messenger', 'Hello **you**', { mark: 'm_1' }), signal);
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^m_/u) });
     const expected = {
       recipient: { id: places.messenger.to },
@@ -126,7 +129,7 @@ describe('a message', () => {
   });
 
   it('goes out as Telegram wants it, into its topic', async () => {
-    const outcome = await senderOf('telegram').send(
+    const outcome = await connectSender('telegram').send(
       message('telegram', 'Hello **you** & all', { thread: '7', replyTo: `${places.telegram.to}/55` }),
       signal,
     );
@@ -163,24 +166,24 @@ describe('a message', () => {
     if (heard?.kind !== 'message') throw new Error('No message was read.');
     const { messageRef, conversation } = heard;
     const place = { to: conversation.id, thread: conversation.threadId ?? '', replyTo: messageRef };
-    expect(await senderOf('telegram').send(message('telegram', 'Hello', place), signal)).toMatchObject({ kind: 'sent' });
+    expect(await connectSender('telegram').send(message('telegram', 'Hello', place), signal)).toMatchObject({ kind: 'sent' });
     expect(fakeTelegram.sent).toMatchObject([{ chat_id: chat.id, message_thread_id: 7, reply_parameters: { message_id: 4242 } }]);
   });
 
   it('names no message of Telegram where the group has another number by now: there that is another message', async () => {
-    await senderOf('telegram').send(message('telegram', 'Hello', { to: '-1001234567890', replyTo: '-5/55' }), signal);
+    await connectSender('telegram').send(message('telegram', 'Hello', { to: '-1001234567890', replyTo: '-5/55' }), signal);
     expect(fakeTelegram.sent[0]).not.toHaveProperty('reply_parameters');
   });
 
   it('goes to a group of WhatsApp as to a group', async () => {
     const group = 'Y2FwaV9ncm91cDoxODA1NTU1MDE3MjoxMjAzNjMyMjI3NzE5NjMwNjcZD';
     fakeMeta.personWrites(group);
-    expect(await senderOf('whatsapp').send(message('whatsapp', 'Hi', { to: group }), signal)).toMatchObject({ kind: 'sent' });
+    expect(await connectSender('whatsapp').send(message('whatsapp', 'Hi', { to: group }), signal)).toMatchObject({ kind: 'sent' });
     expect(fakeMeta.sent[0]).toMatchObject({ recipient_type: 'group', to: group });
   });
 
   it('goes out as Slack wants it, into its thread', async () => {
-    const outcome = await senderOf('slack').send(message('slack', 'Hello **you** <!channel>'), signal);
+    const outcome = await connectSender('slack').send(message('slack', 'Hello **you** <!channel>'), signal);
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^\d+\.\d+$/u) });
     expect(fakeSlack.sent).toEqual([
       {
@@ -207,21 +210,21 @@ describe('a message', () => {
     expect(parts.length).toBeGreaterThan(2);
     for (const part of parts) {
       for (const form of ['formatted', 'plain'] as const) {
-        expect(await senderOf(app).send({ ...places[app], part, form }, signal)).toMatchObject({ kind: 'sent' });
+        expect(await connectSender(app).send({ ...places[app], part, form }, signal)).toMatchObject({ kind: 'sent' });
       }
     }
   });
 
   it('whose markup Telegram does not understand can go out again as plain text', async () => {
     const broken = message('telegram', 'x', { part: { text: '<b>half', plain: 'half' } });
-    expect(await senderOf('telegram').send(broken, signal)).toMatchObject({ kind: 'resend_plain' });
-    expect(await senderOf('telegram').send({ ...broken, form: 'plain' }, signal)).toMatchObject({ kind: 'sent' });
+    expect(await connectSender('telegram').send(broken, signal)).toMatchObject({ kind: 'resend_plain' });
+    expect(await connectSender('telegram').send({ ...broken, form: 'plain' }, signal)).toMatchObject({ kind: 'sent' });
     expect(fakeTelegram.sent[1]).not.toHaveProperty('parse_mode');
   });
 
   it('to a group of Telegram that moved learns where to', async () => {
     fakeTelegram.migrate(-5, -1_001_234_567_890);
-    expect(await senderOf('telegram').send(message('telegram', 'x', { to: '-5' }), signal)).toMatchObject({
+    expect(await connectSender('telegram').send(message('telegram', 'x', { to: '-5' }), signal)).toMatchObject({
       kind: 'resend_to',
       to: '-1001234567890',
     });
@@ -229,21 +232,21 @@ describe('a message', () => {
 
   it('to a contact of Twilio who wrote STOP is over', async () => {
     fakeTwilio.optOut(places.twilio.to);
-    expect(await senderOf('twilio').send(message('twilio'), signal)).toMatchObject({ kind: 'recipient_failed', code: '21610' });
+    expect(await connectSender('twilio').send(message('twilio'), signal)).toMatchObject({ kind: 'recipient_failed', code: '21610' });
   });
 
   it('to a contact who blocked the bot is over', async () => {
     fakeTelegram.block(427_770_117);
-    expect(await senderOf('telegram').send(message('telegram'), signal)).toMatchObject({ kind: 'recipient_failed', code: '403' });
+    expect(await connectSender('telegram').send(message('telegram'), signal)).toMatchObject({ kind: 'recipient_failed', code: '403' });
   });
 
   it.each(['whatsapp', 'messenger'] as const)('of %s finds the window closed a day after the contact wrote', async (app) => {
     nowMs += 24 * 60 * 60_000;
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'window_closed' });
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'window_closed' });
   });
 
   it('that is a template goes through a closed window', async () => {
-    const sender = senderOf('whatsapp');
+    const sender = connectSender('whatsapp');
     const template = { to: '4915199999', name: 'order_ready', language: 'de', bodyParameters: ['Anna'] };
     expect(await sender.sendTemplate?.(template, signal)).toMatchObject({ kind: 'sent' });
     expect(fakeMeta.sent[0]).toMatchObject({
@@ -257,7 +260,7 @@ describe('a message', () => {
   });
 
   it('too many to one contact of WhatsApp meet the pair limit, and go again when it has room', async () => {
-    const sender = senderOf('whatsapp');
+    const sender = connectSender('whatsapp');
     for (let sent = 1; sent <= 45; sent += 1) expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'sent' });
     expect(await sender.send(message('whatsapp'), signal)).toMatchObject({ kind: 'retry', backoff: 'pair' });
     nowMs += 45 * 6000;
@@ -284,41 +287,41 @@ const strangers: Readonly<Record<App, ProviderReply>> = {
 
 describe.each(apps)('%s', (app) => {
   it('asks to wait, and how long where it knows', async () => {
-    providerOf(app).failSends(busy[app], { status: 502, body: '<html>502 Bad Gateway</html>' });
+    findProvider(app).failSends(busy[app], { status: 502, body: '<html>502 Bad Gateway</html>' });
     const hint = app === 'telegram' || app === 'slack' || app === 'twilio' ? { afterMs: 14_000 } : {};
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', ...hint });
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'retry', code: 'http_502' });
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'retry', ...hint });
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'retry', code: 'http_502' });
   });
 
   it('refuses credentials for good', async () => {
-    providerOf(app).failSends(strangers[app]);
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
+    findProvider(app).failSends(strangers[app]);
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
   });
 
   it('leaves it unknown when the connection broke or time ran out after the message was taken', async () => {
-    providerOf(app).failSends('cut', 'hang');
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
-    expect(providerOf(app).sent).toHaveLength(1);
-    expect(await senderOf(app, 50).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+    findProvider(app).failSends('cut', 'hang');
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+    expect(findProvider(app).sent).toHaveLength(1);
+    expect(await connectSender(app, 50).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
   });
 
   it('leaves it unknown when the sender stops in the middle', async () => {
     const stop = new AbortController();
-    providerOf(app).failSends('hang');
-    const outcome = senderOf(app).send(message(app), AbortSignal.any([stop.signal, AbortSignal.timeout(100)]));
+    findProvider(app).failSends('hang');
+    const outcome = connectSender(app).send(message(app), AbortSignal.any([stop.signal, AbortSignal.timeout(100)]));
     expect(await outcome).toMatchObject({ kind: 'unknown' });
     stop.abort(new Error('Stopping.'));
-    await expect(senderOf(app).send(message(app), stop.signal)).rejects.toThrow('Stopping.');
+    await expect(connectSender(app).send(message(app), stop.signal)).rejects.toThrow('Stopping.');
   });
 
   it('leaves it unknown when a 200 is empty', async () => {
-    providerOf(app).failSends({ body: 'OK' });
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+    findProvider(app).failSends({ body: 'OK' });
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
   });
 
   it('follows no redirect with a token', async () => {
-    providerOf(app).failSends({ status: 307, headers: { location: `${fakeMeta.origin}/elsewhere` }, body: '' });
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'refused', code: 'http_307' });
+    findProvider(app).failSends({ status: 307, headers: { location: `${fakeMeta.origin}/elsewhere` }, body: '' });
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'refused', code: 'http_307' });
     expect(fakeMeta.callsTo('/elsewhere')).toEqual([]);
   });
 
@@ -333,7 +336,7 @@ describe.each(apps)('%s', (app) => {
   });
 
   it('reports whether credentials are good', async () => {
-    expect(await senderOf(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
+    expect(await connectSender(app).checkCredentials(signal)).toMatchObject({ state: 'valid' });
     const { channel, settings } = bindings[app];
     const secret = ['accessToken', 'authToken'].find((name) => name in settings) ?? 'botToken';
     const wrong = { ...settings, [secret]: 'wrong-token' };
@@ -345,7 +348,7 @@ describe.each(apps)('%s', (app) => {
 
   it('shows typing again and again until the signal ends it', async () => {
     const stop = new AbortController();
-    const sender = senderOf(app);
+    const sender = connectSender(app);
     let shown = 0;
     const counted = {
       typingRepeatMs: 1,
@@ -355,10 +358,10 @@ describe.each(apps)('%s', (app) => {
         return sender.showTyping(...request);
       },
     };
-    const before = providerOf(app).calls.length;
+    const before = findProvider(app).calls.length;
     await keepTyping(counted, { ...places[app], inboundMessageId: 'wamid.IN' }, stop.signal);
-    expect(providerOf(app).calls.length - before).toBe(app === 'twilio' ? 0 : 2);
-    expect(providerOf(app).sent).toEqual([]);
+    expect(findProvider(app).calls.length - before).toBe(app === 'twilio' ? 0 : 2);
+    expect(findProvider(app).sent).toEqual([]);
   });
 });
 
@@ -371,8 +374,8 @@ describe('a refusal that concerns one contact or one conversation', () => {
     ['slack', 'is where the bot may not write', slackError('access_denied')],
     ['slack', 'is where no member may write', slackError('ekm_access_denied')],
   ] as const)('does not concern the credentials: on %s, a contact who %s', async (app, _what, refusal) => {
-    providerOf(app).failSends(refusal);
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'recipient_failed' });
+    findProvider(app).failSends(refusal);
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'recipient_failed' });
   });
 
   it.each([
@@ -383,8 +386,8 @@ describe('a refusal that concerns one contact or one conversation', () => {
     ['slack', slackError('token_expired')],
     ['slack', slackError('account_inactive')],
   ] as const)('is not one that concerns all: %s', async (app, refusal) => {
-    providerOf(app).failSends(refusal);
-    expect(await senderOf(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
+    findProvider(app).failSends(refusal);
+    expect(await connectSender(app).send(message(app), signal)).toMatchObject({ kind: 'binding_failed' });
   });
 });
 
@@ -404,8 +407,8 @@ describe('credentials of another account', () => {
 describe('good credentials', () => {
   it('return what inbound messages are read by, as far as the bot may know', async () => {
     const checked = async (sender: ChannelSender) => sender.checkCredentials(signal);
-    expect(await checked(senderOf('telegram'))).toMatchObject({ identifiers: { botUsername: 'corner_shop_bot' } });
-    expect(await checked(senderOf('slack'))).toMatchObject({ account: 'Corner Shop', identifiers: { appId: 'A0FAKE' } });
+    expect(await checked(connectSender('telegram'))).toMatchObject({ identifiers: { botUsername: 'corner_shop_bot' } });
+    expect(await checked(connectSender('slack'))).toMatchObject({ account: 'Corner Shop', identifiers: { appId: 'A0FAKE' } });
     await using silent = await new FakeSlack({ ...slack, scopes: [] }).start();
     const withoutScope = openSender(bindings.slack, { urls: { ...urls(), slack: silent.url } });
     expect(await checked(withoutScope)).toEqual({ state: 'valid', account: 'Corner Shop' });

@@ -35,12 +35,12 @@ afterEach(async () => {
 
 const ask = () => collectEvents(models.forRef().stream(asking('hi'), neverAborted));
 
-function urlOf(server: Server): string {
+function buildUrl(server: Server): string {
   const address = server.address();
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? String(address.port) : ''}/v1`;
 }
 
-async function failureOf(reply: Promise<unknown>): Promise<ModelError> {
+async function catchFailure(reply: Promise<unknown>): Promise<ModelError> {
   const error = await reply.then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -126,7 +126,7 @@ describe('retries', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(answer);
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const lone = modelsOver({ urls: [urlOf(server)] });
+    const lone = modelsOver({ urls: [buildUrl(server)] });
     const texts = [];
     for (let round = 0; round < 3; round += 1)
       texts.push(heard(await collectEvents(lone.models.forRef().stream(asking('hi'), neverAborted))));
@@ -179,7 +179,7 @@ describe('fallbacks', () => {
     const reply = async (): Promise<void> => {
       for await (const event of models.forRef().stream(asking('hi'), neverAborted)) said.push(event.type);
     };
-    expect(await failureOf(reply())).toMatchObject({ kind: 'unavailable', status: 529, model: 'p1/m' });
+    expect(await catchFailure(reply())).toMatchObject({ kind: 'unavailable', status: 529, model: 'p1/m' });
     expect(said).toEqual(['text']);
   });
 });
@@ -189,13 +189,13 @@ describe('refusals', () => {
     first.enqueue([
       status(400, { body: { error: { message: 'Unknown parameter', type: 'invalid_request_error', code: 'unknown_parameter' } } }),
     ]);
-    expect(await failureOf(ask())).toMatchObject({ kind: 'rejected', status: 400 });
+    expect(await catchFailure(ask())).toMatchObject({ kind: 'rejected', status: 400 });
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
   it('report when the prompt does not fit, so that it can be made shorter', async () => {
     first.enqueue(contextOverflow);
-    expect(await failureOf(ask())).toMatchObject({ kind: 'context_overflow', model: 'p0/m' });
+    expect(await catchFailure(ask())).toMatchObject({ kind: 'context_overflow', model: 'p0/m' });
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
@@ -210,13 +210,13 @@ describe('refusals', () => {
         }),
       ],
     );
-    expect(await failureOf(ask())).toMatchObject({ kind: 'context_overflow' });
-    expect(await failureOf(ask())).toMatchObject({ kind: 'context_overflow' });
+    expect(await catchFailure(ask())).toMatchObject({ kind: 'context_overflow' });
+    expect(await catchFailure(ask())).toMatchObject({ kind: 'context_overflow' });
   });
 
   it('never quote the key', async () => {
     first.enqueue([status(400, { body: { error: { message: `Bad key ${API_KEY}`, type: 'x', code: null } } })]);
-    const error = await failureOf(ask());
+    const error = await catchFailure(ask());
     expect(error.message).toContain('[key]');
     expect(JSON.stringify([error.message, failures])).not.toContain(API_KEY);
   });
@@ -231,9 +231,9 @@ describe('a provider that cannot be reached', () => {
   it('is unavailable', async () => {
     const nobody = createServer();
     await once(nobody.listen(0, '127.0.0.1'), 'listening');
-    const lone = modelsOver({ urls: [urlOf(nobody)] });
+    const lone = modelsOver({ urls: [buildUrl(nobody)] });
     await promisify(nobody.close.bind(nobody))();
-    const error = await failureOf(collectEvents(lone.models.forRef().stream(asking('hi'), neverAborted)));
+    const error = await catchFailure(collectEvents(lone.models.forRef().stream(asking('hi'), neverAborted)));
     expect(error).toMatchObject({ kind: 'unavailable', status: undefined });
     expect(lone.failures).toHaveLength(3);
   });

@@ -8,7 +8,7 @@ import { bash, newMarker, Workspaces } from './workspaces.ts';
 
 const engine = new Docker();
 
-async function containersOf(deployment: string): Promise<Docker.ContainerInfo[]> {
+async function findContainers(deployment: string): Promise<Docker.ContainerInfo[]> {
   return engine.listContainers({ all: true, filters: { label: [`concierge.deployment=${deployment}`] } });
 }
 
@@ -22,18 +22,18 @@ async function containersOf(deployment: string): Promise<Docker.ContainerInfo[]>
       const request = workspaces.request();
       {
         await using sandbox = new DockerSandboxes({ deployment }).open(request);
-        expect(await containersOf(deployment)).toEqual([]);
+        expect(await findContainers(deployment)).toEqual([]);
         await bash(sandbox, 'true');
-        const [made] = await containersOf(deployment);
+        const [made] = await findContainers(deployment);
         expect(made?.Labels).toMatchObject({
           'concierge.tenant': 'acme',
           'concierge.turn': request.turnId,
           'concierge.owner': request.ownerId,
         });
         await bash(sandbox, 'true');
-        expect((await containersOf(deployment)).map(({ Id }) => Id)).toEqual([made?.Id]);
+        expect((await findContainers(deployment)).map(({ Id }) => Id)).toEqual([made?.Id]);
       }
-      expect(await containersOf(deployment)).toEqual([]);
+      expect(await findContainers(deployment)).toEqual([]);
     });
 
     it('are removed when their owner is gone or from an earlier run; only their own deployment reaps them', async () => {
@@ -58,7 +58,7 @@ async function containersOf(deployment: string): Promise<Docker.ContainerInfo[]>
       });
       expect(removed).toBe(2);
       expect(asked.toSorted()).toEqual(['gone', 'living']);
-      const left = (await containersOf(deployment)).map(({ Labels }) => Labels['concierge.owner'] ?? '');
+      const left = (await findContainers(deployment)).map(({ Labels }) => Labels['concierge.owner'] ?? '');
       expect(left.toSorted()).toEqual(['living', 'me']);
       expect((await bash(gone, 'echo on')).output).toBe('on\n');
       expect((await bash(living, 'echo on')).output).toBe('on\n');

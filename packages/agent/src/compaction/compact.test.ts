@@ -4,12 +4,12 @@ import { emptySession, userMessage } from '../fixtures/loop-fixture.ts';
 import { RecordedWriter } from '../fixtures/recorded-writer.ts';
 import { ending, modelUsage, say, ScriptedReplies } from '../fixtures/scripted-replies.ts';
 import { Conversation, type ConversationStart } from '../loop/conversation.ts';
-import { modelMessages } from '../loop/model-messages.ts';
-import { sessionBounds, usedTokens, type ContextBudget } from './plan-compaction.ts';
+import { modelMessages, sessionBounds, type ContextBudget } from '../loop/model-messages.ts';
+import { usedTokens } from './plan-compaction.ts';
 import { compact, type CompactionRun } from './compact.ts';
 
 /** A token per character makes the arithmetic of these tests readable. */
-const budgetOf = (limitTokens: number): ContextBudget => ({
+const buildBudget = (limitTokens: number): ContextBudget => ({
   limitTokens,
   overheadCharacters: () => 100,
   overheadTokens: () => 100,
@@ -51,7 +51,7 @@ function setUp(
   return {
     conversation,
     model: new ScriptedReplies(replies),
-    budget: budgetOf(limitTokens),
+    budget: buildBudget(limitTokens),
     writer: new RecordedWriter(),
     signal: new AbortController().signal,
     fallbacks,
@@ -59,7 +59,7 @@ function setUp(
   };
 }
 
-const idsOf = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id);
+const listIds = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id);
 const archivedIds = (conversation: Conversation): string[] =>
   conversation.archived.flatMap((line) => (line.kind === 'message' ? [line.message.id] : []));
 
@@ -103,7 +103,7 @@ describe('compaction', () => {
     expect(run.conversation.summary).toMatchObject({ text: '## Goals\n- g' });
     expect(run.conversation.messages[0]?.role).toBe('user');
     expectPaired(run.conversation.messages);
-    expect([...archivedIds(run.conversation), ...idsOf(run.conversation.messages)]).toEqual([...idsOf(session.messages), 't1.0']);
+    expect([...archivedIds(run.conversation), ...listIds(run.conversation.messages)]).toEqual([...listIds(session.messages), 't1.0']);
     expect(run.conversation.summary?.messages).toBe(run.conversation.archived.length);
     expect(run.conversation.messageCount).toBe(801);
     expect(usedTokens(run.conversation, run.budget)).toBeLessThan(6000);
@@ -129,7 +129,7 @@ describe('compaction', () => {
     await expect(compact(run, 'due')).resolves.toBe(true);
     expect(run.fallbacks).toHaveLength(1);
     expect(run.conversation.summary?.text).toContain('- question 1');
-    expect([...archivedIds(run.conversation), ...idsOf(run.conversation.messages)]).toEqual([...idsOf(session.messages), 't1.0']);
+    expect([...archivedIds(run.conversation), ...listIds(run.conversation.messages)]).toEqual([...listIds(session.messages), 't1.0']);
   });
 
   it('stops when the turn is stopped instead of falling back', async () => {

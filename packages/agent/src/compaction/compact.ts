@@ -1,7 +1,8 @@
 import type { ModelUsage, SessionMessage, SessionSummary, TurnOutput, TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
-import { compactionNeed, planCompaction, type ContextBudget } from './plan-compaction.ts';
+import type { ContextBudget } from '../loop/model-messages.ts';
+import { compactionNeed, planCompaction } from './plan-compaction.ts';
 import { extractiveDigest, withRequest, transcript } from './digest.ts';
 
 export interface CompactionRun {

@@ -1,44 +1,16 @@
 import type { SessionMessage } from '@concierge/contract';
 import type { Conversation } from '../loop/conversation.ts';
-import { prunedNote } from '../loop/model-messages.ts';
+import {
+  countCharacters,
+  countImages,
+  IMAGE_TOKENS,
+  MESSAGE_OVERHEAD_TOKENS,
+  prunedNote,
+  sessionBounds,
+  writeSummary,
+  type ContextBudget,
+} from '../loop/model-messages.ts';
 import { sentText } from '../prompt/user-message.ts';
-
-/** How much a session may hold before it is made smaller. */
-export interface ContextBudget {
-  /** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
-  readonly limitTokens: number;
-  /** Characters of the system prompt and the tool descriptions. */
-  overheadCharacters(): number;
-  /** The same in tokens, estimated; the provider's figures already include them. */
-  overheadTokens(): number;
-  estimateTokens(text: string): number;
-}
-
-/**
- * Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them
- * all.
- */
-export const sessionBounds = { maxMessages: 240, keepMessages: 60, maxCharacters: 1_500_000 } as const;
-
-/** What providers charge for a picture of common size. */
-const IMAGE_TOKENS = 1100;
-const MESSAGE_OVERHEAD_TOKENS = 6;
-/** A token is at least one byte, and a UTF-16 unit at most three. */
-const TOKENS_PER_CHARACTER_MAX = 3;
-
-/**
- * False when the next call is far below the limit, whatever its text; most turns end here without an estimate.
- */
-function mayExceedLimit(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): boolean {
-  const counted = conversation.contextTokens;
-  const since = conversation.messages.slice(counted?.messages ?? 0);
-  const characters = since.reduce((sum, message) => sum + messageCharacters(message), 0);
-  const images = since.reduce((sum, message) => sum + countImages(message), 0);
-  const before = counted?.tokens ?? (budget.overheadCharacters() + summaryText(conversation).length) * TOKENS_PER_CHARACTER_MAX;
-  return (
-    before + characters * TOKENS_PER_CHARACTER_MAX + images * IMAGE_TOKENS + since.length * MESSAGE_OVERHEAD_TOKENS > budget.limitTokens
-  );
-}
 
 /** Tokens of the next call: the provider's own count of the last one, and an estimate only for what has come since. */
 export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): number {
@@ -46,7 +18,7 @@ export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summar
   if (counted !== null && counted.messages <= conversation.messages.length) {
     return counted.tokens + sumTokens(conversation.messages.slice(counted.messages), budget);
   }
-  return budget.overheadTokens() + budget.estimateTokens(summaryText(conversation)) + sumTokens(conversation.messages, budget);
+  return budget.overheadTokens() + budget.estimateTokens(writeSummary(conversation)) + sumTokens(conversation.messages, budget);
 }
 
 /** One message as it will be sent. */
@@ -63,28 +35,6 @@ export function messageTokens(message: SessionMessage, budget: Pick<ContextBudge
       return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(text) + countImages(message) * IMAGE_TOKENS;
     }
   }
-}
-
-/** Characters that a message puts into the session file, roughly. */
-function messageCharacters(message: SessionMessage): number {
-  switch (message.role) {
-    case 'user':
-      return message.text.length + message.sent.length + (message.heartbeat?.length ?? 0);
-    case 'assistant':
-      return message.text.length + (message.toolCalls?.reduce((sum, call) => sum + call.arguments.length, 0) ?? 0);
-    case 'tool':
-      return message.output.length;
-  }
-}
-
-function summaryText({ summary }: Pick<Conversation, 'summary'>): string {
-  return summary === null ? '' : summary.text + (summary.heartbeat ?? '');
-}
-
-function countImages(message: SessionMessage): number {
-  if (message.role === 'assistant' || message.attachments === undefined) return 0;
-  if (message.role === 'tool' && message.pruned === true) return 0;
-  return message.attachments.filter((upload) => upload.type.startsWith('image/')).length;
 }
 
 function sumTokens(messages: readonly SessionMessage[], budget: ContextBudget): number {
@@ -121,11 +71,11 @@ const SUMMARY_SHARE_MAX = 0.1;
 
 /** Null when there is room. Length is looked at once per turn, tokens before every call. */
 export function compactionNeed(conversation: Subject, budget: ContextBudget): CompactionNeed | null {
-  if (mayExceedLimit(conversation, budget) && usedTokens(conversation, budget) > budget.limitTokens) return 'tokens';
+  if (usedTokens(conversation, budget) > budget.limitTokens) return 'tokens';
   const { messages, replies } = conversation;
   if (replies > 0) return null;
   if (messages.length > sessionBounds.maxMessages) return 'bounds';
-  return messages.reduce((sum, message) => sum + messageCharacters(message), 0) > sessionBounds.maxCharacters ? 'bounds' : null;
+  return messages.reduce((sum, message) => sum + countCharacters(message), 0) > sessionBounds.maxCharacters ? 'bounds' : null;
 }
 
 /**

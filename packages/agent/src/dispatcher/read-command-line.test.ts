@@ -21,14 +21,14 @@ const known = readArguments(parameters);
 
 const read = (argv: readonly string[], stdin: string | null = null): CommandLine => readCommandLine(argv, known, stdin);
 
-function inputOf(argv: readonly string[], stdin: string | null = null): JsonObject {
+function readInput(argv: readonly string[], stdin: string | null = null): JsonObject {
   const line = read(['--path', 'p', ...argv], stdin);
   if (line.kind !== 'call') throw new Error(JSON.stringify(line));
   const { path: _path, ...input } = line.input;
   return input;
 }
 
-function problemOf(argv: readonly string[], stdin: string | null = null): string {
+function readProblem(argv: readonly string[], stdin: string | null = null): string {
   const line = read(argv, stdin);
   if (line.kind !== 'wrong') throw new Error(JSON.stringify(line));
   return line.problem;
@@ -55,7 +55,7 @@ describe('a command line of the dispatcher', () => {
     [['--json', '{"offset":1,"recursive":true}', '--ratio', '2'], { offset: 1, recursive: true, ratio: 2 }],
     [['--json={"action":"kill"}'], { action: 'kill' }],
   ])('reads %j by the schema', (argv, input) => {
-    expect(inputOf(argv)).toEqual(input);
+    expect(readInput(argv)).toEqual(input);
   });
 
   it('takes a string as it stands, whatever it looks like', () => {
@@ -69,7 +69,7 @@ describe('a command line of the dispatcher', () => {
     expect(read(['--path', '-'], 'from a pipe\n')).toMatchObject({ input: { path: 'from a pipe\n' } });
     expect(read(['--path=-'], 'x')).toMatchObject({ input: { path: 'x' } });
     expect(read(['--json', '-'], '{"path":"a"}')).toMatchObject({ input: { path: 'a' } });
-    expect(problemOf(['--path', '-'])).toContain('nothing on standard input');
+    expect(readProblem(['--path', '-'])).toContain('nothing on standard input');
   });
 
   it('may be a question for help, wherever it stands', () => {
@@ -95,6 +95,6 @@ describe('a command line of the dispatcher', () => {
     [['--json', '{'], 'What --json was given is not one JSON object.'],
     [['--json'], '--json needs an object'],
   ])('explains what is wrong with %j', (argv, problem) => {
-    expect(problemOf(argv)).toContain(problem);
+    expect(readProblem(argv)).toContain(problem);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SessionMessage, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import { messageTokens } from '../compaction/plan-compaction.ts';
-import { modelMessages } from './model-messages.ts';
+import { mayNeedRoom, modelMessages, sessionBounds } from './model-messages.ts';
 
 const at = '2026-11-20T10:00:00.000Z';
 const image = (digit: string): UploadRef => ({ id: `u_${digit.repeat(32)}`, name: `${digit}.png`, type: 'image/png', size: 3 });
@@ -84,5 +84,36 @@ describe('what a tool showed', () => {
     expect(withImage).toBeGreaterThan(bare);
     const cut = messageTokens(result('a', { pruned: true }), budget);
     expect(messageTokens(result('a', { attachments: [image('1')], pruned: true }), budget)).toBe(cut);
+  });
+});
+
+describe('the first look at a conversation before a call', () => {
+  const budget = { limitTokens: 1000, overheadCharacters: () => 100, overheadTokens: () => 25, estimateTokens: () => 0 };
+  const look = (messages: SessionMessage[], tokens?: number): boolean =>
+    mayNeedRoom(
+      { messages, summary: null, contextTokens: tokens === undefined ? null : { tokens, messages: messages.length - 1 } },
+      budget,
+    );
+
+  it('sees that there is room where no text of this length fills the window', () => {
+    expect(look([asked()])).toBe(false);
+    expect(look([asked(), result('a')], 900)).toBe(false);
+  });
+
+  it('leaves it to an estimate where a text of this length, an image or the provider’s count may fill the window', () => {
+    expect(look([{ ...asked(), sent: 'x'.repeat(400) }])).toBe(true);
+    expect(look([asked([image('1')])])).toBe(true);
+    expect(look([asked(), result('a')], 1000)).toBe(true);
+  });
+
+  it('sees a session that has grown too long, whatever the provider has counted', () => {
+    const { maxMessages, maxCharacters } = sessionBounds;
+    expect(
+      look(
+        Array.from({ length: maxMessages + 1 }, () => asked()),
+        0,
+      ),
+    ).toBe(true);
+    expect(look([{ ...asked(), sent: 'x'.repeat(maxCharacters) }, asked()], 0)).toBe(true);
   });
 });

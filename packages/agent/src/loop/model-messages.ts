@@ -112,3 +112,67 @@ const PERSON_WROTE =
 export function prunedNote(output: string): string {
   return `[An earlier result of ${String(output.length)} characters was removed to save room. Call the tool again if it is needed.]`;
 }
+
+/** How much a session may hold before it is made smaller. */
+export interface ContextBudget {
+  /** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
+  readonly limitTokens: number;
+  /** Characters of the system prompt and the tool descriptions. */
+  overheadCharacters(): number;
+  /** The same in tokens, estimated; the provider's figures already include them. */
+  overheadTokens(): number;
+  estimateTokens(text: string): number;
+}
+
+/**
+ * Messages and characters of a session file, whatever the model could take: every turn reads, writes and sends them
+ * all.
+ */
+export const sessionBounds = { maxMessages: 240, keepMessages: 60, maxCharacters: 1_500_000 } as const;
+
+/** What providers charge for a picture of common size. */
+export const IMAGE_TOKENS = 1100;
+export const MESSAGE_OVERHEAD_TOKENS = 6;
+/** A token is at least one byte, and a UTF-16 unit at most three. */
+const TOKENS_PER_CHARACTER_MAX = 3;
+
+/** False when a conversation is far below every limit, whatever its text: most are, which takes no estimate to see. */
+export function mayNeedRoom(
+  { messages, summary, contextTokens }: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>,
+  budget: ContextBudget,
+): boolean {
+  const overhead = (budget.overheadCharacters() + writeSummary({ summary }).length) * TOKENS_PER_CHARACTER_MAX;
+  const counted = contextTokens ?? { tokens: overhead, messages: 0 };
+  let characters = 0;
+  let tokensMax = counted.tokens;
+  for (const [index, message] of messages.entries()) {
+    const size = countCharacters(message);
+    characters += size;
+    if (index >= counted.messages)
+      tokensMax += size * TOKENS_PER_CHARACTER_MAX + countImages(message) * IMAGE_TOKENS + MESSAGE_OVERHEAD_TOKENS;
+  }
+  return tokensMax > budget.limitTokens || characters > sessionBounds.maxCharacters || messages.length > sessionBounds.maxMessages;
+}
+
+/** Characters that a message puts into the session file, roughly. */
+export function countCharacters(message: SessionMessage): number {
+  switch (message.role) {
+    case 'user':
+      return message.text.length + message.sent.length + (message.heartbeat?.length ?? 0);
+    case 'assistant':
+      return message.text.length + (message.toolCalls?.reduce((sum, call) => sum + call.arguments.length, 0) ?? 0);
+    case 'tool':
+      return message.output.length;
+  }
+}
+
+/** The summary as it counts: with the HEARTBEAT that the model is shown with it. */
+export function writeSummary({ summary }: Pick<Conversation, 'summary'>): string {
+  return summary === null ? '' : summary.text + (summary.heartbeat ?? '');
+}
+
+export function countImages(message: SessionMessage): number {
+  if (message.role === 'assistant' || message.attachments === undefined) return 0;
+  if (message.role === 'tool' && message.pruned === true) return 0;
+  return message.attachments.filter((upload) => upload.type.startsWith('image/')).length;
+}

@@ -1,16 +1,5 @@
-import {
-  toolCallEnd,
-  type FinishReason,
-  AppError,
-  type TurnStep,
-  toolCallStart,
-  type ToolMessage,
-  cutText,
-  limits,
-  type ToolCall,
-  type TurnEvent,
-} from '@concierge/contract';
-import { journalCall, type LoopRun, type ToolOutcome } from './loop-run.ts';
+import { toolCallEnd, type FinishReason, AppError, type TurnStep, toolCallStart, type ToolMessage } from '@concierge/contract';
+import { CallProgress, journalCall, type LoopRun, type ToolOutcome } from './loop-run.ts';
 import type { ModelEvent } from '@concierge/model';
 import { modelMessages } from './model-messages.ts';
 import type { OpenCall } from './conversation.ts';
@@ -205,51 +194,4 @@ function unknownOutcome({ nested }: OpenCall): string {
   const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;
   const lines = nested.map(({ name, state }) => `- concierge ${name}: ${states[state]}`);
   return `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n${lines.join('\n')}`;
-}
-
-/** Output that a call reports within this time goes out together. */
-const GATHER_MS = 250;
-const MORE_NOTE = '\n[there is more: it is in the result]\n';
-
-/**
- * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
- * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes
- * after that.
- */
-export class CallProgress implements Disposable {
-  readonly #call: Pick<ToolCall, 'id' | 'name'>;
-  readonly #emit: (event: TurnEvent) => void;
-  #gathered = '';
-  #bytesLeft: number = limits.toolProgressMaxBytes;
-  #state: 'quiet' | 'emitting' | 'full' | 'disposed' = 'quiet';
-  #timer: NodeJS.Timeout;
-
-  constructor(call: Pick<ToolCall, 'id' | 'name'>, emit: (event: TurnEvent) => void) {
-    this.#call = call;
-    this.#emit = emit;
-    this.#timer = setTimeout(() => this.#emitGathered(), limits.toolProgressAfterMs);
-  }
-
-  hear(delta: string): void {
-    if (this.#state === 'full' || this.#state === 'disposed') return;
-    // While the state is quiet, the call may report any amount; no more than this can be emitted.
-    if (this.#gathered.length <= limits.toolProgressMaxBytes) this.#gathered += delta;
-  }
-
-  [Symbol.dispose](): void {
-    this.#state = 'disposed';
-    clearTimeout(this.#timer);
-  }
-
-  #emitGathered(): void {
-    this.#state = 'emitting';
-    const { text, isCut } = cutText(this.#gathered.toWellFormed(), this.#bytesLeft);
-    this.#gathered = '';
-    this.#bytesLeft -= Buffer.byteLength(text);
-    const delta = isCut ? text + MORE_NOTE : text;
-    const { id, name } = this.#call;
-    if (delta !== '') this.#emit({ type: 'tool_call_progress', data: { id, name, delta } });
-    if (isCut) this.#state = 'full';
-    else this.#timer = setTimeout(() => this.#emitGathered(), GATHER_MS);
-  }
 }

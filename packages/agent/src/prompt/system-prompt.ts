@@ -114,6 +114,19 @@ interface Part {
  * out from the end of the alphabet.
  */
 export function fitContext(sources: PromptSources, room: FittingRoom): FittedSources {
+  return fitsWhole(sources, room) ? { ...sources, skillsLeftOut: 0, cuts: [] } : cutContext(sources, room);
+}
+
+/** The usual prompt: every file was read to its end, and all are short enough, which takes no estimate to see. */
+function fitsWhole({ files, heartbeat, heartbeatBytes = 0, skills, part }: PromptSources, { contextWindow }: FittingRoom): boolean {
+  const read = heartbeat === null ? files : [...files, { text: heartbeat, bytes: heartbeatBytes }];
+  const texts = [...read.map(({ text }) => text), part ?? '', ...skills.map((skill) => `${skillLine(skill)}\n`)];
+  const characters = texts.reduce((sum, text) => sum + text.length, 0);
+  const isShort = characters * TOKENS_PER_CHARACTER_MAX <= contextWindow * WINDOW_SHARE;
+  return isShort && read.every(({ text, bytes = 0 }) => Buffer.byteLength(text) >= bytes);
+}
+
+function cutContext(sources: PromptSources, room: FittingRoom): FittedSources {
   const parts = listParts(sources, room.agent);
   const index = sources.skills.map(skillLine).join('\n');
   const share = computeShare([...parts.map(({ text }) => text), index], room);
@@ -150,7 +163,7 @@ function partName(agent: string): string {
   return `agents/${agent}.md`;
 }
 
-/** Tokens that one part may take; Infinity, found without estimating anything, for the usual prompt. */
+/** Tokens that one part may take; Infinity, found without estimating anything, when all of them fit. */
 function computeShare(texts: readonly string[], { contextWindow, estimateTokens }: FittingRoom): number {
   const roomTokens = contextWindow * WINDOW_SHARE;
   const characters = texts.reduce((sum, text) => sum + text.length, 0);

@@ -170,24 +170,8 @@ export function dynamicContext(turn: UserTurn): string {
 
 /** As in `Friday 2026-11-20 14:05:09 GMT+01:00 (Europe/Berlin)`. */
 export function timestamp(now: Date, timezone: string): string {
-  const second = Math.floor(now.getTime() / 1000);
-  const said = saidLast.get(timezone);
-  if (said?.second === second) return said.text;
-  const text = formatTimestamp(now, timezone);
-  saidLast.set(timezone, { second, text });
-  return text;
-}
-
-/** Many turns begin in the same second. The map has one entry per format. */
-const saidLast = new Map<string, { readonly second: number; readonly text: string }>();
-
-function formatTimestamp(now: Date, timezone: string): string {
-  const parts = new Map(
-    findFormat(timezone)
-      .formatToParts(now)
-      .map(({ type, value }) => [type, value]),
-  );
-  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
+  const parts = findFormat(timezone).formatToParts(now);
+  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.find((one) => one.type === type)?.value ?? '';
   const date = `${part('weekday')} ${part('year')}-${part('month')}-${part('day')}`;
   return `${date} ${part('hour')}:${part('minute')}:${part('second')} ${part('timeZoneName')} (${timezone})`;
 }

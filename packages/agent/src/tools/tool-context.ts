@@ -169,5 +169,5 @@ export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPa
   readonly signal: AbortSignal;
 }
 
-/** All of a turn's context; what is left comes with each call. */
-export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;
+/** What comes with each call; the rest of its context is the turn's. */
+export type CallContext = Pick<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

@@ -37,8 +37,12 @@ const probes: readonly Tool[] = allTools.map(({ name, domain, cs }) =>
   }),
 );
 
-function boxOf(access: ToolAccess, allow?: readonly string[]): TurnTools {
-  return new TurnTools({ set: new ToolRegistry(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
+function openTools(access: ToolAccess, allow?: readonly string[]): TurnTools {
+  return new TurnTools({
+    set: new ToolRegistry(probes, access, allow),
+    contextFor: (one) => ({ ...unusedContext, access, ...one }),
+    onFailure: () => undefined,
+  });
 }
 
 async function call(box: TurnTools, name: string): Promise<{ output: string; isError: boolean }> {
@@ -116,13 +120,13 @@ describe('the table of tools in the contract', () => {
 describe.each(tools)('$name', ({ name, cs }) => {
   it('is the admin’s, offered and called', async () => {
     expect(mayUseTool('admin', name)).toBe(true);
-    const box = boxOf('admin');
+    const box = openTools('admin');
     expect(box.offered.map((tool) => tool.name)).toContain(name);
     expect(await call(box, name)).toEqual({ output: 'ran', isError: false });
   });
 
   it('is there for cs, or absent and refused when called by its name, as the table states', async () => {
-    const box = boxOf('cs');
+    const box = openTools('cs');
     const isThere = cs !== 'never';
     expect(mayUseTool('cs', name)).toBe(isThere);
     expect(box.offered.map((tool) => tool.name).includes(name)).toBe(isThere);
@@ -132,7 +136,7 @@ describe.each(tools)('$name', ({ name, cs }) => {
   });
 
   it('is not given to cs by an agent’s own list', async () => {
-    const outcome = await call(boxOf('cs', [name]), name);
+    const outcome = await call(openTools('cs', [name]), name);
     expect(outcome.isError).toBe(cs === 'never');
     expect(ran).toEqual(cs === 'never' ? [] : [name]);
   });
@@ -140,7 +144,7 @@ describe.each(tools)('$name', ({ name, cs }) => {
   it('is what it is called and nothing like it, for either agent', async () => {
     for (const access of ['admin', 'cs'] as const) {
       for (const spelling of spellings(name)) {
-        const outcome = await call(boxOf(access), spelling);
+        const outcome = await call(openTools(access), spelling);
         expect([spelling, outcome]).toEqual([
           spelling,
           { isError: true, output: expect.stringContaining(`There is no tool "${spelling.toWellFormed()}"`) },
@@ -152,7 +156,7 @@ describe.each(tools)('$name', ({ name, cs }) => {
 
   it('is left out by an agent’s own list that does not name it', async () => {
     const others = tools.map((tool) => tool.name).filter((other) => other !== name);
-    for (const access of ['admin', 'cs'] as const) expect((await call(boxOf(access, others), name)).isError).toBe(true);
+    for (const access of ['admin', 'cs'] as const) expect((await call(openTools(access, others), name)).isError).toBe(true);
     expect(ran).toEqual([]);
   });
 });
@@ -161,7 +165,11 @@ describe('a tool that cs may not have', () => {
   const bash = probes.filter(({ name }) => name === 'bash');
   const lying = bash.map((tool): Tool => ({ ...tool, cs: 'full' }));
   const boxWith = (one: readonly Tool[]): TurnTools =>
-    new TurnTools({ set: new ToolRegistry(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
+    new TurnTools({
+      set: new ToolRegistry(one, 'cs'),
+      contextFor: (context) => ({ ...unusedContext, access: 'cs', ...context }),
+      onFailure: () => undefined,
+    });
 
   it('is kept out of the registry by its own definition', () => {
     expect(boxWith(bash).offered).toEqual([]);
@@ -181,7 +189,7 @@ describe('a tool that exists', () => {
 
   it('is no property of an object by chance', async () => {
     for (const name of ['toString', 'constructor', '__proto__', 'hasOwnProperty', '']) {
-      expect(await call(boxOf('admin'), name)).toMatchObject({ isError: true });
+      expect(await call(openTools('admin'), name)).toMatchObject({ isError: true });
     }
   });
 });
@@ -193,11 +201,11 @@ async function contractTools(): Promise<ContractTool[]> {
   const [table = ''] = section.split(/^## /mu);
   return table.split('\n').flatMap((line) => {
     const [, domain = '', tools = ''] = line.split('|').map((cell) => cell.trim());
-    return tools.includes('`') ? toolsOf(domain, tools) : [];
+    return tools.includes('`') ? listTools(domain, tools) : [];
   });
 }
 
-function toolsOf(domain: string, cell: string): ContractTool[] {
+function listTools(domain: string, cell: string): ContractTool[] {
   const withoutArguments = cell.replaceAll(/\([^)]*\)/gu, '');
   return [...withoutArguments.matchAll(/(?<bold>\*\*)?`(?<name>[a-z_]+)`(?:\*\*)?(?<star>\\\*)?/gu)].map(({ groups }) => ({
     domain,

@@ -4,10 +4,11 @@ import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type {
+  CallContext,
   FileAccess,
   ReadUpload,
+  ToolContext,
   TurnCapabilities,
-  TurnContext,
   TurnDocuments,
   TurnMemory,
   TurnSessions,
@@ -33,32 +34,73 @@ export interface ToolScopeOptions {
   readonly showsImages?: boolean;
 }
 
-/** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
-  const { requestStaff, findReplyWindow, readUpload } = capabilities;
+/**
+ * What a call can reach: nothing in the result can do more than the turn's agent may. What the tool of
+ * `call` does not ask for is not made.
+ */
+export function toolScope(
+  { scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions,
+  call: CallContext,
+): ToolContext {
   return {
+    ...call,
     access,
     agent: turn.agent,
     turnId: turn.turnId,
     sessionId: turn.sessionId,
-    files: fileAccess(scope.files, access),
-    memory: turnMemory(scope, access, turn),
-    skills: scope.skills,
-    skillEditor: access === 'admin' ? scope.skillEditor : undefined,
-    sessions: turnSessions(scope, access, turn.sessionId),
-    messaging: new TurnMessaging({ scope, turn, access, requestStaff, findReplyWindow }),
-    schedules: new TurnSchedules({ scope, turn, access, allow }),
-    documents: turnDocuments({
-      uploads: scope.uploads,
-      readUpload,
-      access,
-      attached: turn.attachments ?? [],
-      history: async () => scope.sessions.view(turn.sessionId),
-      showsImages,
-    }),
-    usageToday: access === 'admin' ? usageToday(scope.index) : undefined,
-    ...capabilities,
     status,
+    get files() {
+      return access === 'admin' ? scope.files : csAccess(scope.files);
+    },
+    get memory() {
+      return turnMemory(scope, access, turn);
+    },
+    get skills() {
+      return scope.skills;
+    },
+    get skillEditor() {
+      return access === 'admin' ? scope.skillEditor : undefined;
+    },
+    get sessions() {
+      return turnSessions(scope, access, turn.sessionId);
+    },
+    get messaging() {
+      const { requestStaff, findReplyWindow } = capabilities;
+      return new TurnMessaging({ scope, turn, access, requestStaff, findReplyWindow });
+    },
+    get schedules() {
+      return new TurnSchedules({ scope, turn, access, allow });
+    },
+    get documents() {
+      const history = async (): Promise<SessionView | undefined> => scope.sessions.view(turn.sessionId);
+      const { uploads } = scope;
+      return turnDocuments({
+        uploads,
+        readUpload: capabilities.readUpload,
+        access,
+        attached: turn.attachments ?? [],
+        history,
+        showsImages,
+      });
+    },
+    get usageToday() {
+      return access === 'admin' ? async () => usageToday(scope.index) : undefined;
+    },
+    get runtime() {
+      return capabilities.runtime;
+    },
+    get fetchPage() {
+      return capabilities.fetchPage;
+    },
+    get searchWeb() {
+      return capabilities.searchWeb;
+    },
+    get listAgents() {
+      return capabilities.listAgents;
+    },
+    get runSubagents() {
+      return capabilities.runSubagents;
+    },
   };
 }
 
@@ -100,11 +142,9 @@ function turnSessions(source: SessionsSource, access: ToolAccess, ownId: string)
 }
 
 /** Reads what the turns of a tenant have used that ended today, by UTC. */
-function usageToday(index: Pick<TenantIndex, 'usage'>, now: () => Date = () => new Date()): () => Promise<readonly UsageRow[]> {
-  return async () => {
-    const day = now().toISOString().slice(0, 'YYYY-MM-DD'.length);
-    return index.usage({ from: day, to: day });
-  };
+async function usageToday(index: Pick<TenantIndex, 'usage'>): Promise<readonly UsageRow[]> {
+  const day = new Date().toISOString().slice(0, 'YYYY-MM-DD'.length);
+  return index.usage({ from: day, to: day });
 }
 
 interface DocumentsOptions {
@@ -142,11 +182,7 @@ function turnDocuments({ uploads, readUpload, access, attached, history, showsIm
 /** All that the cs agent may see of the tenant's files. */
 const csFolders = new Set(['skills', 'templates']);
 
-/** The tenant's files as an agent of this access may use them: cs reads two folders and writes nothing. */
-function fileAccess(files: TenantFiles, access: ToolAccess): FileAccess {
-  return access === 'admin' ? files : csAccess(files);
-}
-
+/** The tenant's files as the cs agent may use them: it reads two folders and writes nothing. */
 function csAccess(files: TenantFiles): FileAccess {
   return {
     readText: async (path) => files.readText(seen(path)),

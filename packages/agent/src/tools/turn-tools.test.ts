@@ -23,18 +23,21 @@ const defined = (run: (input: JsonObject, signal: AbortSignal) => Promise<string
     run: async (input, context) => run(input, context.signal),
   });
 
-function boxOf(
+function openTools(
   tools: readonly Tool[],
   { access = 'admin', allow }: { access?: ToolAccess; allow?: string[] } = {},
 ): TurnTools & { failures: unknown[] } {
   const failures: unknown[] = [];
   const set = new ToolRegistry(tools, access, allow);
-  return Object.assign(new TurnTools({ set, context: unusedContext, onFailure: ({ error }) => failures.push(error) }), { failures });
+  return Object.assign(
+    new TurnTools({ set, contextFor: (call) => ({ ...unusedContext, ...call }), onFailure: ({ error }) => failures.push(error) }),
+    { failures },
+  );
 }
 
 describe('an agent’s tools', () => {
   it('are all there are for the admin, with a schema of an object each', () => {
-    const { offered } = boxOf(allTools);
+    const { offered } = openTools(allTools);
     expect(offered.map(({ name }) => name)).toEqual(allTools.map(({ name }) => name));
     expect(offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['read', 'bash', 'message', 'cron', 'memory_get']));
     for (const { parameters } of offered) expect(parameters).toMatchObject({ type: 'object', additionalProperties: false });
@@ -42,18 +45,18 @@ describe('an agent’s tools', () => {
   });
 
   it('are for cs only what the contract allows, described in their narrower form', () => {
-    const { offered } = boxOf(allTools, { access: 'cs' });
+    const { offered } = openTools(allTools, { access: 'cs' });
     expect(offered.map(({ name }) => name)).toEqual(allTools.map(({ name }) => name).filter((name) => mayUseTool('cs', name)));
     expect(offered[0]?.description).toContain('skills/ or templates/');
   });
 
   it('are cut down further by the agent’s own list, which cannot add any', () => {
-    expect(boxOf(allTools, { allow: ['read', 'status', 'no_such_tool'] }).offered.map(({ name }) => name)).toEqual(['read', 'status']);
-    expect(boxOf(allTools, { access: 'cs', allow: ['write'] }).offered).toEqual([]);
+    expect(openTools(allTools, { allow: ['read', 'status', 'no_such_tool'] }).offered.map(({ name }) => name)).toEqual(['read', 'status']);
+    expect(openTools(allTools, { access: 'cs', allow: ['write'] }).offered).toEqual([]);
   });
 
   it('refuse a forbidden and an unknown name with what there is instead', async () => {
-    const box = boxOf(allTools, { access: 'cs' });
+    const box = openTools(allTools, { access: 'cs' });
     for (const name of ['write', 'bash', 'toString']) {
       const outcome = await box.call(toolCall('1', name), neverAborted);
       expect(outcome).toEqual({
@@ -65,7 +68,7 @@ describe('an agent’s tools', () => {
 
   it('answer bad arguments with what is wrong, and run nothing', async () => {
     let ran = 0;
-    const box = boxOf([
+    const box = openTools([
       defined(() => {
         ran += 1;
         return Promise.resolve('');
@@ -80,7 +83,7 @@ describe('an agent’s tools', () => {
   });
 
   it('take null for an argument that is left out', async () => {
-    const box = boxOf([defined((input) => Promise.resolve(JSON.stringify(input)))]);
+    const box = openTools([defined((input) => Promise.resolve(JSON.stringify(input)))]);
     expect(await box.call(toolCall('1', 'read', { path: 'x', limit: null }), neverAborted)).toEqual({
       output: '{"path":"x"}',
       isError: false,
@@ -88,18 +91,18 @@ describe('an agent’s tools', () => {
   });
 
   it('turn every failure into a result, and show only errors that were written to be shown', async () => {
-    const failing = (error: Error): ReturnType<typeof boxOf> => boxOf([defined(() => Promise.reject(error))]);
-    const outcomeOf = async (box: TurnTools): Promise<string> =>
+    const failing = (error: Error): ReturnType<typeof openTools> => openTools([defined(() => Promise.reject(error))]);
+    const readOutcome = async (box: TurnTools): Promise<string> =>
       (await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).output;
-    expect(await outcomeOf(failing(new ToolError('try this')))).toBe('try this');
-    expect(await outcomeOf(failing(new AppError('not_found', 'There is no such file.')))).toBe('There is no such file.');
+    expect(await readOutcome(failing(new ToolError('try this')))).toBe('try this');
+    expect(await readOutcome(failing(new AppError('not_found', 'There is no such file.')))).toBe('There is no such file.');
     const broken = failing(new Error('secret path /srv/x'));
-    expect(await outcomeOf(broken)).not.toContain('secret');
+    expect(await readOutcome(broken)).not.toContain('secret');
     expect(broken.failures).toHaveLength(1);
   });
 
   it('stop a tool at its deadline even when it does not listen', async () => {
-    const box = boxOf([defined(() => new Promise<string>(() => undefined), 20)]);
+    const box = openTools([defined(() => new Promise<string>(() => undefined), 20)]);
     expect(await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).toEqual({
       isError: true,
       output: 'read took longer than 0.02 seconds and was stopped.',
@@ -108,7 +111,7 @@ describe('an agent’s tools', () => {
 
   it('give way to the turn’s signal with its reason', async () => {
     const stop = new AbortController();
-    const box = boxOf([
+    const box = openTools([
       defined(() => {
         stop.abort(new Error('cancelled'));
         return new Promise<string>(() => undefined);
@@ -132,7 +135,7 @@ describe('an agent’s tools', () => {
         return 'written';
       },
     });
-    await expect(boxOf([writing]).call(toolCall('1', 'write'), stop.signal)).resolves.toEqual({ isError: false, output: 'written' });
+    await expect(openTools([writing]).call(toolCall('1', 'write'), stop.signal)).resolves.toEqual({ isError: false, output: 'written' });
   });
 
   it('report how a change ended that was stopped with the turn, where the tool itself can report it', async () => {
@@ -150,7 +153,7 @@ describe('an agent’s tools', () => {
         throw new ToolError('half of it is written');
       },
     });
-    const outcome = await boxOf([writing]).call(toolCall('1', 'write'), stop.signal);
+    const outcome = await openTools([writing]).call(toolCall('1', 'write'), stop.signal);
     expect(outcome).toEqual({ isError: true, output: 'half of it is written' });
   });
 
@@ -168,13 +171,13 @@ describe('an agent’s tools', () => {
         throw signal.reason;
       },
     });
-    const { output } = await boxOf([slow]).call(toolCall('1', 'status', { ms: 5 }), neverAborted);
+    const { output } = await openTools([slow]).call(toolCall('1', 'status', { ms: 5 }), neverAborted);
     expect(output).toBe('status took longer than 0.005 seconds and was stopped.');
-    expect((await boxOf([slow]).call(toolCall('1', 'status', { ms: 'x' }), neverAborted)).output).toContain('not valid');
+    expect((await openTools([slow]).call(toolCall('1', 'status', { ms: 'x' }), neverAborted)).output).toContain('not valid');
   });
 
   it('cap what the model gets, mark the cut, and never split a character', async () => {
-    const box = boxOf([defined(() => Promise.resolve('😀'.repeat(50_000)))]);
+    const box = openTools([defined(() => Promise.resolve('😀'.repeat(50_000)))]);
     const { output } = await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted);
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(limits.toolOutputModelMaxBytes);
     expect(output).toMatch(/^(?:😀)+\n\[cut here: the whole result has 200000 bytes\]$/u);
@@ -197,12 +200,12 @@ describe('an agent’s tools', () => {
         },
       });
     const call = toolCall('1', 'view_attachment');
-    expect(await boxOf([showing(false)]).call(call, neverAborted)).toEqual({ output: 'shown', isError: false, attachments: [upload] });
-    expect(await boxOf([showing(true)]).call(call, neverAborted)).toEqual({ output: 'no', isError: true });
+    expect(await openTools([showing(false)]).call(call, neverAborted)).toEqual({ output: 'shown', isError: false, attachments: [upload] });
+    expect(await openTools([showing(true)]).call(call, neverAborted)).toEqual({ output: 'no', isError: true });
   });
 
   it('give no lone half of a pair to an encoder', async () => {
-    const box = boxOf([defined(() => Promise.resolve('a\ud83d'))]);
+    const box = openTools([defined(() => Promise.resolve('a\ud83d'))]);
     expect((await box.call(toolCall('1', 'read', { path: 'x' }), neverAborted)).output).toBe('a\ufffd');
   });
 });

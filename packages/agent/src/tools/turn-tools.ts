@@ -13,7 +13,7 @@ import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { TurnContext } from './tool-context.ts';
+import type { CallContext, ToolContext } from './tool-context.ts';
 
 /**
  * A tool that has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
@@ -26,57 +26,48 @@ export class ToolRegistry {
   readonly access: ToolAccess;
   /** The same list every time: what is made of it can be kept. */
   readonly offered: readonly ModelTool[];
+  readonly names: readonly string[];
+  /** What describing the tools to a model takes. */
+  readonly characters: number;
   readonly #tools: ReadonlyMap<string, Tool>;
-  readonly #allow: readonly string[] | undefined;
-  #characters: number | undefined;
 
-  /** Keeps those of all `tools` that `access` gives and, where there is one, the agent's own list allows. */
+  /**
+   * Keeps those of all `tools` that `access` gives, by their own definition and by the contract's list, and that the
+   * agent's own list allows, where there is one.
+   */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
+    const mayUse = (name: string): boolean => isMcpToolName(name) || mayUseTool(access, name);
+    const isAllowed = (name: string): boolean => allow === undefined || isListed(allow, name);
+    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && mayUse(name) && isAllowed(name));
     this.access = access;
-    this.#allow = allow;
-    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && this.#isListed(name));
     this.#tools = new Map(given.map((tool) => [tool.name, tool]));
     this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
+    this.names = given.map(({ name }) => name);
+    this.characters = JSON.stringify(this.offered).length;
   }
 
-  /** What describing the tools to a model takes, in characters. */
-  get characters(): number {
-    this.#characters ??= JSON.stringify(this.offered).length;
-    return this.#characters;
-  }
-
-  get names(): string[] {
-    return [...this.#tools.keys()];
-  }
-
-  /** Undefined for a name that is none of these. Checked again against the contract's own list, as a second check. */
+  /** Undefined for a name that is none of these. */
   find(name: string): Tool | undefined {
-    const mayUse = isMcpToolName(name) || mayUseTool(this.access, name);
-    return mayUse && this.#isListed(name) ? this.#tools.get(name) : undefined;
-  }
-
-  #isListed(name: string): boolean {
-    return this.#allow === undefined || isListed(this.#allow, name);
+    return this.#tools.get(name);
   }
 }
 
 export interface TurnToolsOptions {
   readonly set: ToolRegistry;
-  readonly context: TurnContext;
+  /** What one call can reach. */
+  contextFor(call: CallContext): ToolContext;
   /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
 
 /** The tools of one agent in one turn: its set, over what this turn may reach. */
 export class TurnTools implements LoopTools {
+  readonly offered: readonly ModelTool[];
   readonly #options: TurnToolsOptions;
 
   constructor(options: TurnToolsOptions) {
+    this.offered = options.set.offered;
     this.#options = options;
-  }
-
-  get offered(): readonly ModelTool[] {
-    return this.#options.set.offered;
   }
 
   hasSideEffect(name: string): boolean {
@@ -102,7 +93,7 @@ export class TurnTools implements LoopTools {
     };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress, show }),
+        tool.run(input.value, this.#options.contextFor({ callId: call.id, signal: bounded, progress, show })),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );

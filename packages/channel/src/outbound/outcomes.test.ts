@@ -33,14 +33,14 @@ const readers: Readonly<Record<string, (answer: ProviderAnswer | NoAnswer) => Se
   slack: classifySlackSend,
 };
 
-function outcomeOf(id: string, { status, headers, body }: z.infer<typeof Answers>[number]['response']): SendOutcome {
+function findOutcome(id: string, { status, headers, body }: z.infer<typeof Answers>[number]['response']): SendOutcome {
   const read = readers[id.split('/')[0] ?? ''];
   if (read === undefined) throw new Error(`No provider for ${id}`);
   return read({ status, headers: new Headers(headers), body: typeof body === 'string' ? undefined : body });
 }
 
 /** In the words of the list of answers. */
-function classOf(outcome: SendOutcome): string {
+function classify(outcome: SendOutcome): string {
   const names = {
     sent: 'ok',
     refused: 'permanent',
@@ -56,7 +56,7 @@ function classOf(outcome: SendOutcome): string {
   return names[outcome.kind];
 }
 
-function detailsOf(outcome: SendOutcome): unknown[] {
+function findDetails(outcome: SendOutcome): unknown[] {
   return [
     outcome.kind === 'sent' ? outcome.providerMessageId : undefined,
     outcome.kind === 'retry' ? outcome.afterMs : undefined,
@@ -69,15 +69,15 @@ const sends = answers.filter(({ id }) => id !== 'slack/file_download_login_page'
 
 describe('an answer of a provider', () => {
   it.each(sends)('is understood: $id', ({ id, response, expected }) => {
-    const outcome = outcomeOf(id, response);
-    expect(classOf(outcome)).toBe(expected.class);
-    expect(detailsOf(outcome)).toEqual([expected.message_id, expected.retry_after_ms, expected.new_chat_id]);
+    const outcome = findOutcome(id, response);
+    expect(classify(outcome)).toBe(expected.class);
+    expect(findDetails(outcome)).toEqual([expected.message_id, expected.retry_after_ms, expected.new_chat_id]);
   });
 
   it.each(answers.filter(({ expected }) => expected.max_attempts !== undefined))(
     'is tried as often as that: $id',
     ({ id, response, expected }) => {
-      const outcome = outcomeOf(id, response);
+      const outcome = findOutcome(id, response);
       if (outcome.kind !== 'retry') throw new Error('It is not to be tried again at all.');
       const tries = Array.from({ length: 20 }, (_, index) => index + 1).filter(
         (attempts) => retryDelayMs(outcome, { attempts, random: 0.5 }) !== undefined,

@@ -13,8 +13,8 @@ function findRules(name: string): SendingRules {
 
 /** `(1/3) `: parts of a surface that keeps no order are numbered. */
 const withoutNumber = (text: string): string => text.replace(/^\(\d+\/\d+\) /u, '');
-const textsOf = (markdown: string, surface: string): string[] => renderParts(markdown, findRules(surface)).map(({ text }) => text);
-const one = (markdown: string, surface: string): string => textsOf(markdown, surface).join('\n<next>\n');
+const listTexts = (markdown: string, surface: string): string[] => renderParts(markdown, findRules(surface)).map(({ text }) => text);
+const one = (markdown: string, surface: string): string => listTexts(markdown, surface).join('\n<next>\n');
 
 const answer = `# Opening hours
 
@@ -119,10 +119,10 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
   });
 
   it.each(surfaces.map(({ name }) => name))('has nothing to send to %s where nothing can be seen', (surface) => {
-    expect(textsOf('', surface)).toEqual([]);
-    expect(textsOf(' \n ', surface)).toEqual([]);
-    expect(textsOf('\u200B\u2060\uFEFF', surface)).toEqual([]);
-    expect(textsOf('**\u200B**\n\n\u3164', surface)).toEqual([]);
+    expect(listTexts('', surface)).toEqual([]);
+    expect(listTexts(' \n ', surface)).toEqual([]);
+    expect(listTexts('\u200B\u2060\uFEFF', surface)).toEqual([]);
+    expect(listTexts('**\u200B**\n\n\u3164', surface)).toEqual([]);
   });
 
   it('loses U+0000 and halves of surrogate pairs, which no provider takes', () => {
@@ -135,7 +135,7 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     ['emphasis', '*a*b'.repeat(8000)],
     ['brackets', '['.repeat(32_000)],
   ])('reads pathological text, thousands of nested %s, without falling over', (_, markdown) => {
-    const sent = textsOf(markdown, 'whatsapp').join('');
+    const sent = listTexts(markdown, 'whatsapp').join('');
     expect(sent.replaceAll(/[\s*]/gu, '')).toBe(markdown.replaceAll(/[\s*]/gu, ''));
   });
 });
@@ -150,48 +150,48 @@ describe('splitting at the limit of a provider', () => {
     [`${'b'.repeat(99)}\n`.repeat(21), 'messenger', 2],
     ['x'.repeat(32_000), 'whatsapp', 8],
   ] as const)('counts as the provider does (%#)', (text, surface, parts) => {
-    const sent = textsOf(text, surface);
+    const sent = listTexts(text, surface);
     expect(sent).toHaveLength(parts);
     expect(sent.join('').replaceAll('\n', '')).toBe(text.replaceAll('\n', ''));
   });
 
   it('cuts at a line where there is one', () => {
-    const [first, second] = textsOf(`${'b'.repeat(99)}\n`.repeat(21), 'messenger');
+    const [first, second] = listTexts(`${'b'.repeat(99)}\n`.repeat(21), 'messenger');
     expect(first).toMatch(/^(?:b{99}\n){19}b{99}$/u);
     expect(second).toBe('b'.repeat(99));
   });
 
   it('prefers the end of a paragraph', () => {
-    const [first, second] = textsOf(`${'one '.repeat(400)}\n\n${'two\n'.repeat(200)}`, 'messenger');
+    const [first, second] = listTexts(`${'one '.repeat(400)}\n\n${'two\n'.repeat(200)}`, 'messenger');
     expect(first).toBe('one '.repeat(400).trim());
     expect(second).toMatch(/^two\n/u);
   });
 
   it('never parts what people see as one character', () => {
     const family = '\u{1F468}\u200D\u{1F469}\u200D\u{1F467}';
-    expect(textsOf(`${'a'.repeat(4090)}${family}`, 'telegram')).toEqual(['a'.repeat(4090), family]);
-    expect(textsOf('\u{1F600}'.repeat(2049), 'telegram')).toEqual(['\u{1F600}'.repeat(2048), '\u{1F600}']);
+    expect(listTexts(`${'a'.repeat(4090)}${family}`, 'telegram')).toEqual(['a'.repeat(4090), family]);
+    expect(listTexts('\u{1F600}'.repeat(2049), 'telegram')).toEqual(['\u{1F600}'.repeat(2048), '\u{1F600}']);
   });
 
   it('leaves no half of a pair behind where one character is longer than a message', () => {
-    const parts = textsOf(`e${'\u0301'.repeat(3000)}\u{1F600}`, 'instagram');
+    const parts = listTexts(`e${'\u0301'.repeat(3000)}\u{1F600}`, 'instagram');
     expect(parts.every((part) => part.isWellFormed() && Buffer.byteLength(part) <= 1000)).toBe(true);
     expect(parts.join('')).toBe(`e${'\u0301'.repeat(3000)}\u{1F600}`);
   });
 
   it.each(['whatsapp', 'slack'] as const)('closes a fence of %s and opens it again', (surface) => {
     const line = `${'c'.repeat(49)}\n`;
-    const parts = textsOf(`\`\`\`js\n${line.repeat(100)}\`\`\``, surface);
+    const parts = listTexts(`\`\`\`js\n${line.repeat(100)}\`\`\``, surface);
     expect(parts).toHaveLength(2);
     for (const part of parts) expect(part).toMatch(/^```\n(?:c{49}\n)+```$/u);
     expect(parts.join('\n').match(/c{49}/gu)).toHaveLength(100);
   });
 
   it('closes tags and opens them again', () => {
-    const parts = textsOf(`**${'word '.repeat(1200)}end**`, 'telegram');
+    const parts = listTexts(`**${'word '.repeat(1200)}end**`, 'telegram');
     expect(parts).toHaveLength(2);
     for (const part of parts) expect(part).toMatch(/^<b>[^<]+<\/b>$/u);
-    const code = textsOf(`\`\`\`js\n${'x = 1;\n'.repeat(800)}\`\`\``, 'telegram');
+    const code = listTexts(`\`\`\`js\n${'x = 1;\n'.repeat(800)}\`\`\``, 'telegram');
     expect(code).toHaveLength(2);
     for (const part of code) expect(part).toMatch(/^<pre><code class="language-js">[^<]+<\/code><\/pre>$/u);
   });
@@ -202,7 +202,7 @@ describe('splitting at the limit of a provider', () => {
   });
 
   it.each(['telegram', 'slack'] as const)('cuts before a link and not in it, for %s', (surface) => {
-    const parts = textsOf(`${'a'.repeat(3900)} [${'a long label '.repeat(20).trim()}](https://e.example/page)`, surface);
+    const parts = listTexts(`${'a'.repeat(3900)} [${'a long label '.repeat(20).trim()}](https://e.example/page)`, surface);
     expect(parts).toHaveLength(2);
     expect(parts[0]).toBe('a'.repeat(3900));
     expect(parts[1]).toContain('https://e.example/page');

@@ -5,7 +5,7 @@ import { parseTelegram } from './parse.ts';
 const nameless = { botToken: '300:token', secretToken: 'secret-token' };
 
 /** The item for a group message with this text alone. */
-function kindOf(text: string, type: 'mention' | 'bot_command'): string | undefined {
+function findKind(text: string, type: 'mention' | 'bot_command'): string | undefined {
   const message = {
     message_id: 1,
     date: 1_760_000_000,
@@ -20,12 +20,12 @@ function kindOf(text: string, type: 'mention' | 'bot_command'): string | undefin
 
 describe('a bot that does not know its own name', () => {
   it('is addressed by the name of any bot', () => {
-    expect([kindOf('@shop_bot', 'mention'), kindOf('/help@shop_bot', 'bot_command')]).toEqual(['message', 'message']);
+    expect([findKind('@shop_bot', 'mention'), findKind('/help@shop_bot', 'bot_command')]).toEqual(['message', 'message']);
   });
 
   it('is not addressed by the name of a user, nor by a command without a name', () => {
-    for (const name of ['@ann', '@shop_bot2']) expect(kindOf(name, 'mention')).toBe('ignored');
-    for (const command of ['/help', '/robot']) expect(kindOf(command, 'bot_command')).toBe('ignored');
+    for (const name of ['@ann', '@shop_bot2']) expect(findKind(name, 'mention')).toBe('ignored');
+    for (const command of ['/help', '/robot']) expect(findKind(command, 'bot_command')).toBe('ignored');
   });
 });
 

@@ -28,12 +28,12 @@ const text: Fields = {
   ApiVersion: '2010-04-01',
 };
 
-function bodyOf(fields: Fields): Uint8Array {
+function readBody(fields: Fields): Uint8Array {
   return new TextEncoder().encode(new URLSearchParams(fields).toString());
 }
 
 function request(fields: Fields, signature: string, called: string | undefined = url): WebhookRequest {
-  return { headers: { 'X-Twilio-Signature': signature }, body: bodyOf(fields), url: called, nowMs };
+  return { headers: { 'X-Twilio-Signature': signature }, body: readBody(fields), url: called, nowMs };
 }
 
 function items(delivery: Delivery): readonly InboundItem[] {
@@ -41,7 +41,7 @@ function items(delivery: Delivery): readonly InboundItem[] {
 }
 
 function read(fields: Fields, binding = settings, called = url): readonly InboundItem[] {
-  return items(twilio.parse(bodyOf({ ...text, ...fields }), binding, called));
+  return items(twilio.parse(readBody({ ...text, ...fields }), binding, called));
 }
 
 describe('a signature of Twilio', () => {

@@ -4,7 +4,7 @@ import { estimateTokens } from '../estimate-tokens.ts';
 import type { ModelEnd, ModelRequest } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
 import { brokenStream, fellSilent, timedOut, type CallFailure } from './call-failure.ts';
-import { chatRequest } from './chat-request.ts';
+import { chatRequest, findDialect, type Dialect } from './chat-request.ts';
 import { openClient, StreamedResponse, type HttpTransport, type StreamedBody } from './transport.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { openEventParser, Reply, type FinishedReply } from './reply.ts';
@@ -15,12 +15,14 @@ type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd
 export class ChatModel {
   readonly facts: UsableModel;
   readonly #client: OpenAI;
+  readonly #dialect: Dialect;
   readonly #limits: ModelLimits;
 
   constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
     const { apiKey, baseUrl } = model.provider;
     this.facts = model;
     this.#limits = applyTimeouts(options.limits, model.facts);
+    this.#dialect = findDialect(baseUrl);
     this.#client = openClient({ baseUrl, apiKey, ...options });
   }
 
@@ -36,10 +38,10 @@ export class ChatModel {
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
       for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {
         events.feed(piece);
-        deadline.heard(findPhase(reply));
+        deadline.heard(reply.phase);
         const delta = reply.takeText();
         if (delta !== '') yield { type: 'text', delta };
-        if (reply.closed) break;
+        if (reply.isClosed) break;
       }
       // The last event may lack its blank line; what is torn after the finish reason is no loss.
       if (!reply.finished) events.feed('\n\n');
@@ -64,7 +66,8 @@ export class ChatModel {
    * this package).
    */
   async #open(request: ModelRequest, deadline: CallDeadline): Promise<StreamedBody> {
-    const response = await this.#client.chat.completions.create(chatRequest(this.facts, request), { signal: deadline.signal }).asResponse();
+    const body = chatRequest(this.facts, request, this.#dialect);
+    const response = await this.#client.chat.completions.create(body, { signal: deadline.signal }).asResponse();
     if (!(response instanceof StreamedResponse)) throw brokenStream('the answer is no stream');
     return response.stream;
   }
@@ -86,11 +89,6 @@ async function readPiece(body: StreamedBody, reply: Reply): Promise<string | und
     if (reply.finished) return undefined;
     throw error;
   }
-}
-
-function findPhase(reply: Reply): 'waiting' | 'speaking' | 'finished' {
-  if (reply.finished) return 'finished';
-  return reply.started ? 'speaking' : 'waiting';
 }
 
 interface TokenCounts {
@@ -147,10 +145,13 @@ class CallDeadline {
   readonly #limits: ModelLimits;
   readonly #caller: AbortSignal;
   readonly #controller = new AbortController();
+  /** For the request. */
+  readonly signal = this.#controller.signal;
+  /** The failure, when it was this deadline that ended the attempt. */
+  expired: CallFailure | undefined;
   readonly #overall: NodeJS.Timeout;
   #silence: NodeJS.Timeout;
   #phase: CallPhase = 'calling';
-  #expired: CallFailure | undefined;
 
   constructor(caller: AbortSignal, limits: ModelLimits) {
     this.#caller = caller;
@@ -159,16 +160,6 @@ class CallDeadline {
     this.#silence = this.#watch();
     caller.addEventListener('abort', this.#abort, { once: true });
     if (caller.aborted) this.#abort();
-  }
-
-  /** For the request. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** The failure, when it was this deadline that ended the attempt. */
-  get expired(): CallFailure | undefined {
-    return this.#expired;
   }
 
   /** The provider gave a sign of life. */
@@ -199,7 +190,7 @@ class CallDeadline {
   }
 
   #expire(failure: CallFailure): void {
-    this.#expired = failure;
+    this.expired = failure;
     this.#controller.abort(failure);
   }
 }

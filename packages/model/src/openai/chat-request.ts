@@ -7,7 +7,7 @@ type Message = OpenAI.ChatCompletionMessageParam;
 type UserPart = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionContentPartImage;
 
 /** Where the compatible servers part ways. */
-interface Dialect {
+export interface Dialect {
   /**
    * OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the
    * other.
@@ -21,7 +21,7 @@ interface Dialect {
 
 const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false };
 
-function findDialect(baseUrl: string): Dialect {
+export function findDialect(baseUrl: string): Dialect {
   const host = new URL(baseUrl).hostname;
   if (host === 'api.openai.com') return { maxTokensField: 'max_completion_tokens', streamOptions: true, promptCacheKey: true };
   if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
@@ -30,8 +30,7 @@ function findDialect(baseUrl: string): Dialect {
 }
 
 /** The body of one call. The same conversation gives the same bytes, so that prompt caches match. */
-export function chatRequest(model: UsableModel, request: ModelRequest): Body {
-  const dialect = findDialect(model.provider.baseUrl);
+export function chatRequest(model: UsableModel, request: ModelRequest, dialect: Dialect = findDialect(model.provider.baseUrl)): Body {
   const messages = request.messages.flatMap((message) => toMessage(message, model.facts.images));
   return {
     model: model.name,

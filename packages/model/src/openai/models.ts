@@ -30,6 +30,8 @@ export class Models {
   readonly #onFailedAttempt: (failure: FailedAttempt) => void;
   readonly #transport = new HttpTransport();
   readonly #models = new Map<string, ChatModel>();
+  /** What `forRef` has answered, where every model of the line can be asked. */
+  readonly #whole = new Map<string, ProviderModel>();
 
   constructor(options: ModelsOptions) {
     this.#providers = options.providers;
@@ -42,15 +44,22 @@ export class Models {
    * is reported and passed over. Throws `ModelError` (`rejected`) when none is left.
    */
   forRef(ref: string = this.#providers.default): ProviderModel {
-    const line = [...new Set([ref, ...this.#providers.fallbacks])].flatMap((each) => this.#listModels(each));
-    const [first] = line;
-    if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref });
-    return new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt });
+    return this.#whole.get(ref) ?? this.#openLine(ref);
   }
 
   /** Ends all connections. Replies under way fail. */
   close(): void {
     this.#transport.close();
+  }
+
+  #openLine(ref: string): ProviderModel {
+    const refs = [...new Set([ref, ...this.#providers.fallbacks])];
+    const line = refs.flatMap((each) => this.#listModels(each));
+    const [first] = line;
+    if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref });
+    const model = new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt });
+    if (line.length === refs.length) this.#whole.set(ref, model);
+    return model;
   }
 
   #listModels(ref: string): ChatModel[] {

@@ -122,12 +122,13 @@ export class Reply {
   #received = 0;
   #finishReason: string | undefined;
   #usage: ChunkUsage | undefined;
-  #closed = false;
+  /** The provider has announced the end of the reply. */
+  isClosed = false;
 
   /** The data of one server-sent event. Throws `CallFailure` on anything that is no chunk, and on a reported error. */
   add(data: string): void {
     if (data === '[DONE]') {
-      this.#closed = true;
+      this.isClosed = true;
       return;
     }
     this.#received += data.length;
@@ -147,19 +148,15 @@ export class Reply {
     return text;
   }
 
-  /** Text or a tool call has begun. */
-  get started(): boolean {
-    return this.#text !== '' || this.#calls.size > 0;
+  /** `speaking`: text or a tool call has begun. `finished`: the model is done, and only usage may follow. */
+  get phase(): 'waiting' | 'speaking' | 'finished' {
+    if (this.finished) return 'finished';
+    return this.#text !== '' || this.#calls.size > 0 ? 'speaking' : 'waiting';
   }
 
   /** The model is done; only usage may follow. */
   get finished(): boolean {
     return this.#finishReason !== undefined;
-  }
-
-  /** The provider has announced the end of the reply. */
-  get closed(): boolean {
-    return this.#closed;
   }
 
   /** Throws `CallFailure` when the reply has not finished. */

@@ -4,8 +4,8 @@ import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
 export interface RuntimeCapability extends RuntimeAccess, AsyncDisposable {
-  /** Sets what answers the tools that commands call; called once, before the first command. */
-  answerWith(dispatcher: Dispatcher): void;
+  /** Sets what makes the dispatcher that answers the tools commands call; called once, before the first command. */
+  answerWith(newDispatcher: () => Dispatcher): void;
 }
 
 /** The capabilities that a worker binds for one turn and closes at its end. */

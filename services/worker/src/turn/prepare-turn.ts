@@ -3,6 +3,7 @@ import {
   buildSystemPrompt,
   Dispatcher,
   compact,
+  mayNeedRoom,
   TurnTools,
   toolScope,
   ToolRegistry,
@@ -162,7 +163,9 @@ export class TurnPreparation {
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, showsImages: model.facts.images });
-    capabilities.runtime.answerWith(new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }));
+    capabilities.runtime.answerWith(
+      () => new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }),
+    );
     const images = new SessionImages(scope.uploads);
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
@@ -176,7 +179,9 @@ export class TurnPreparation {
       tools,
       signal,
       writer,
-      compact: async (reason) => compact({ conversation, model, budget, writer, signal, onFallback }, reason),
+      compact: async (reason) =>
+        (reason === 'overflowed' || mayNeedRoom(conversation, budget)) &&
+        compact({ conversation, model, budget, writer, signal, onFallback }, reason),
       startedCalls: run.openCalls,
     };
   }
@@ -186,7 +191,7 @@ export class TurnPreparation {
     const { access, allow } = agent;
     return new TurnTools({
       set: toolRegistry,
-      context: toolScope({ scope, turn, access, allow, capabilities, status, showsImages }),
+      contextFor: (call) => toolScope({ scope, turn, access, allow, capabilities, status, showsImages }, call),
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
       },

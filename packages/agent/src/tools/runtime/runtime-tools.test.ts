@@ -15,8 +15,11 @@ const never = new AbortController().signal;
 type Ask = (name: string, input: unknown, progress?: (delta: string) => void) => Promise<ToolOutcome>;
 
 function toolsOver(runtime: RecordedRuntime): Ask {
-  const context = { ...unusedContext, runtime };
-  const box = new TurnTools({ set: new ToolRegistry(runtimeTools, 'admin'), context, onFailure: () => undefined });
+  const box = new TurnTools({
+    set: new ToolRegistry(runtimeTools, 'admin'),
+    contextFor: (call) => ({ ...unusedContext, runtime, ...call }),
+    onFailure: () => undefined,
+  });
   return async (name, input, progress) => box.call(toolCall('c1', name, input), never, progress);
 }
 

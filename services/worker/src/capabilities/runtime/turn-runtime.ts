@@ -50,6 +50,7 @@ export class TurnRuntime implements RuntimeCapability {
   readonly #options: TurnRuntimeOptions;
   readonly #run: Pick<TurnRun, 'scope' | 'turn'>;
   readonly #commands = new BackgroundCommands();
+  #newDispatcher: (() => Dispatcher) | undefined;
   #dispatcher: Dispatcher | undefined;
   #opened: Promise<Opened> | undefined;
   #isClosed = false;
@@ -59,8 +60,8 @@ export class TurnRuntime implements RuntimeCapability {
     this.#run = run;
   }
 
-  answerWith(dispatcher: Dispatcher): void {
-    this.#dispatcher = dispatcher;
+  answerWith(newDispatcher: () => Dispatcher): void {
+    this.#newDispatcher = newDispatcher;
   }
 
   async run(command: SandboxCommand, { caller, ...options }: CommandOptions): Promise<CommandResult> {
@@ -142,6 +143,7 @@ export class TurnRuntime implements RuntimeCapability {
   }
 
   #openDispatcher(): Dispatcher {
+    this.#dispatcher ??= this.#newDispatcher?.();
     if (this.#dispatcher === undefined) throw new Error('a command before the turn has its tools');
     return this.#dispatcher;
   }
