@@ -17,16 +17,7 @@ export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from 
 export type { MediaFile, UserMessageInput } from './prompt/user-message.ts';
 export { allTools } from './tools/all-tools.ts';
 export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
-export type {
-  ChildOutcome,
-  ChildTask,
-  ToolContext,
-  TurnCapabilities,
-  TurnContext,
-  TurnStatus,
-  WebHit,
-  WebPage,
-} from './tools/tool-context.ts';
+export type { ChildOutcome, ChildTask, ToolContext, TurnCapabilities, TurnStatus, WebHit, WebPage } from './tools/tool-context.ts';
 export type {
   BackgroundCommand,
   BackgroundStart,

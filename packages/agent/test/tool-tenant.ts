@@ -64,11 +64,10 @@ export class ToolTenant implements AsyncDisposable {
     const findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, to, heardMs) =>
       replyWindow(channelAdapters[channel].rulesFor({ to }), { lastInboundMs: heardMs, nowMs: Date.now() });
     const capabilities = { ...unusedCapabilities, requestStaff, findReplyWindow };
-    const context = toolScope({ scope, turn: whole, access, allow, capabilities, status });
     const failures: unknown[] = [];
     const tools = new TurnTools({
-      set: new ToolRegistry(allTools, context.access, allow),
-      context,
+      set: new ToolRegistry(allTools, access, allow),
+      newContext: (made) => toolScope({ scope, turn: whole, access, allow, capabilities, status }, made),
       onFailure: (failure) => failures.push(failure),
     });
     return {

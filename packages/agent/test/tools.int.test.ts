@@ -45,15 +45,13 @@ function box(turn: Partial<AcceptedTurn> = {}): Box {
     acceptedAtMs: 0,
     ...turn,
   } as const;
-  const context = toolScope({
-    scope,
-    turn: whole,
-    access: whole.agent === 'cs' ? 'cs' : whole.authority,
-    capabilities: unusedCapabilities,
-    status,
-  });
+  const access = whole.agent === 'cs' ? 'cs' : whole.authority;
   const failures: unknown[] = [];
-  const tools = new TurnTools({ set: new ToolRegistry(allTools, context.access), context, onFailure: (failure) => failures.push(failure) });
+  const tools = new TurnTools({
+    set: new ToolRegistry(allTools, access),
+    newContext: (call) => toolScope({ scope, turn: whole, access, capabilities: unusedCapabilities, status }, call),
+    onFailure: (failure) => failures.push(failure),
+  });
   return {
     failures,
     call: async (name, input = {}) => tools.call({ id: '1', name, arguments: JSON.stringify(input) }, signal),

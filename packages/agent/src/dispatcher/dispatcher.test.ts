@@ -31,7 +31,11 @@ function fixture(tools: readonly Tool[] = allTools, access: 'admin' | 'cs' = 'ad
   const conversation = new Conversation(emptySession, 't1');
   conversation.apply({ kind: 'prompt', message: userMessage('hello') });
   const context = { ...unusedContext, access, files };
-  const box = new TurnTools({ set: new ToolRegistry(tools, access), context, onFailure: () => undefined });
+  const box = new TurnTools({
+    set: new ToolRegistry(tools, access),
+    newContext: (call) => ({ ...context, ...call }),
+    onFailure: () => undefined,
+  });
   const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
   const gate = dispatcher.open({ callId: 'c1', tool: 'bash' });
   const answer = async (argv: string[], stdin: string | null): Promise<DispatchReply> =>
@@ -206,7 +210,11 @@ describe('a call through the dispatcher', () => {
     for (let index = 0; index < limits.nestedCallsMax; index += 1) {
       conversation.apply({ kind: 'nested_intent', callId: `c0/${String(index)}`, parentId: 'c0', name: 'read' });
     }
-    const box = new TurnTools({ set: new ToolRegistry(allTools, 'admin'), context: unusedContext, onFailure: () => undefined });
+    const box = new TurnTools({
+      set: new ToolRegistry(allTools, 'admin'),
+      newContext: (call) => ({ ...unusedContext, ...call }),
+      onFailure: () => undefined,
+    });
     const dispatcher = new Dispatcher({ tools: box, writer, conversation, newSlots });
     const { token } = dispatcher.open({ callId: 'c1', tool: 'bash' });
     const reply = await dispatcher.answer({ command: token, argv: ['status'], stdin: null }, never);

@@ -170,4 +170,4 @@ export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPa
 }
 
 /** All of a turn's context; what is left comes with each call. */
-export type TurnContext = Omit<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;
+export type CallContext = Pick<ToolContext, 'signal' | 'callId' | 'progress' | 'show'>;

@@ -38,7 +38,11 @@ const probes: readonly Tool[] = allTools.map(({ name, domain, cs }) =>
 );
 
 function boxOf(access: ToolAccess, allow?: readonly string[]): TurnTools {
-  return new TurnTools({ set: new ToolRegistry(probes, access, allow), context: { ...unusedContext, access }, onFailure: () => undefined });
+  return new TurnTools({
+    set: new ToolRegistry(probes, access, allow),
+    newContext: (call) => ({ ...unusedContext, access, ...call }),
+    onFailure: () => undefined,
+  });
 }
 
 async function call(box: TurnTools, name: string): Promise<{ output: string; isError: boolean }> {
@@ -161,7 +165,11 @@ describe('a tool that cs may not have', () => {
   const bash = probes.filter(({ name }) => name === 'bash');
   const lying = bash.map((tool): Tool => ({ ...tool, cs: 'full' }));
   const boxWith = (one: readonly Tool[]): TurnTools =>
-    new TurnTools({ set: new ToolRegistry(one, 'cs'), context: { ...unusedContext, access: 'cs' }, onFailure: () => undefined });
+    new TurnTools({
+      set: new ToolRegistry(one, 'cs'),
+      newContext: (call) => ({ ...unusedContext, access: 'cs', ...call }),
+      onFailure: () => undefined,
+    });
 
   it('is kept out of the registry by its own definition', () => {
     expect(boxWith(bash).offered).toEqual([]);

@@ -4,10 +4,11 @@ import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type {
+  CallContext,
   FileAccess,
   ReadUpload,
+  ToolContext,
   TurnCapabilities,
-  TurnContext,
   TurnDocuments,
   TurnMemory,
   TurnSessions,
@@ -33,32 +34,69 @@ export interface ToolScopeOptions {
   readonly showsImages?: boolean;
 }
 
-/** What a turn's tools can reach: nothing in the result can do more than the turn's agent may. */
-export function toolScope({ scope, turn, access, allow, capabilities, status, showsImages = true }: ToolScopeOptions): TurnContext {
-  const { requestStaff, findReplyWindow, readUpload } = capabilities;
+/**
+ * What one call of a turn's tools can reach: nothing in the result can do more than the turn's agent may. Each part is
+ * made when the tool takes it.
+ */
+export function toolScope(options: ToolScopeOptions, call: CallContext): ToolContext {
+  const { scope, turn, access, allow, capabilities, status, showsImages = true } = options;
   return {
+    ...call,
     access,
     agent: turn.agent,
     turnId: turn.turnId,
     sessionId: turn.sessionId,
-    files: fileAccess(scope.files, access),
-    memory: turnMemory(scope, access, turn),
-    skills: scope.skills,
-    skillEditor: access === 'admin' ? scope.skillEditor : undefined,
-    sessions: turnSessions(scope, access, turn.sessionId),
-    messaging: new TurnMessaging({ scope, turn, access, requestStaff, findReplyWindow }),
-    schedules: new TurnSchedules({ scope, turn, access, allow }),
-    documents: turnDocuments({
-      uploads: scope.uploads,
-      readUpload,
-      access,
-      attached: turn.attachments ?? [],
-      history: async () => scope.sessions.view(turn.sessionId),
-      showsImages,
-    }),
-    usageToday: access === 'admin' ? usageToday(scope.index) : undefined,
-    ...capabilities,
     status,
+    get files() {
+      return fileAccess(scope.files, access);
+    },
+    get memory() {
+      return turnMemory(scope, access, turn);
+    },
+    get skills() {
+      return scope.skills;
+    },
+    get skillEditor() {
+      return access === 'admin' ? scope.skillEditor : undefined;
+    },
+    get sessions() {
+      return turnSessions(scope, access, turn.sessionId);
+    },
+    get messaging() {
+      const { requestStaff, findReplyWindow } = capabilities;
+      return new TurnMessaging({ scope, turn, access, requestStaff, findReplyWindow });
+    },
+    get schedules() {
+      return new TurnSchedules({ scope, turn, access, allow });
+    },
+    get documents() {
+      return turnDocuments({
+        uploads: scope.uploads,
+        readUpload: capabilities.readUpload,
+        access,
+        attached: turn.attachments ?? [],
+        history: async () => scope.sessions.view(turn.sessionId),
+        showsImages,
+      });
+    },
+    get usageToday() {
+      return access === 'admin' ? usageToday(scope.index) : undefined;
+    },
+    get runtime() {
+      return capabilities.runtime;
+    },
+    get fetchPage() {
+      return capabilities.fetchPage;
+    },
+    get searchWeb() {
+      return capabilities.searchWeb;
+    },
+    get listAgents() {
+      return capabilities.listAgents;
+    },
+    get runSubagents() {
+      return capabilities.runSubagents;
+    },
   };
 }
 

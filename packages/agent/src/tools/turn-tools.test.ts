@@ -29,7 +29,10 @@ function boxOf(
 ): TurnTools & { failures: unknown[] } {
   const failures: unknown[] = [];
   const set = new ToolRegistry(tools, access, allow);
-  return Object.assign(new TurnTools({ set, context: unusedContext, onFailure: ({ error }) => failures.push(error) }), { failures });
+  return Object.assign(
+    new TurnTools({ set, newContext: (call) => ({ ...unusedContext, ...call }), onFailure: ({ error }) => failures.push(error) }),
+    { failures },
+  );
 }
 
 describe('an agent’s tools', () => {

@@ -13,7 +13,7 @@ import type { ModelTool } from '@concierge/model';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import { ToolError, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import type { TurnContext } from './tool-context.ts';
+import type { CallContext, ToolContext } from './tool-context.ts';
 
 /**
  * A tool that has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
@@ -62,7 +62,8 @@ export class ToolRegistry {
 
 export interface TurnToolsOptions {
   readonly set: ToolRegistry;
-  readonly context: TurnContext;
+  /** Creates what one call can reach. */
+  newContext(call: CallContext): ToolContext;
   /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
 }
@@ -102,7 +103,7 @@ export class TurnTools implements LoopTools {
     };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, { ...this.#options.context, callId: call.id, signal: bounded, progress, show }),
+        tool.run(input.value, this.#options.newContext({ callId: call.id, signal: bounded, progress, show })),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );

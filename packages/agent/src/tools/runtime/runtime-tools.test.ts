@@ -16,7 +16,11 @@ type Ask = (name: string, input: unknown, progress?: (delta: string) => void) =>
 
 function toolsOver(runtime: RecordedRuntime): Ask {
   const context = { ...unusedContext, runtime };
-  const box = new TurnTools({ set: new ToolRegistry(runtimeTools, 'admin'), context, onFailure: () => undefined });
+  const box = new TurnTools({
+    set: new ToolRegistry(runtimeTools, 'admin'),
+    newContext: (call) => ({ ...context, ...call }),
+    onFailure: () => undefined,
+  });
   return async (name, input, progress) => box.call(toolCall('c1', name, input), never, progress);
 }
 

@@ -49,18 +49,16 @@ interface Opened {
 export class TurnRuntime implements RuntimeCapability {
   readonly #options: TurnRuntimeOptions;
   readonly #run: Pick<TurnRun, 'scope' | 'turn'>;
+  readonly #newDispatcher: () => Dispatcher;
   readonly #commands = new BackgroundCommands();
   #dispatcher: Dispatcher | undefined;
   #opened: Promise<Opened> | undefined;
   #isClosed = false;
 
-  constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>) {
+  constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>, newDispatcher: () => Dispatcher) {
     this.#options = options;
     this.#run = run;
-  }
-
-  answerWith(dispatcher: Dispatcher): void {
-    this.#dispatcher = dispatcher;
+    this.#newDispatcher = newDispatcher;
   }
 
   async run(command: SandboxCommand, { caller, ...options }: CommandOptions): Promise<CommandResult> {
@@ -142,7 +140,7 @@ export class TurnRuntime implements RuntimeCapability {
   }
 
   #openDispatcher(): Dispatcher {
-    if (this.#dispatcher === undefined) throw new Error('a command before the turn has its tools');
+    this.#dispatcher ??= this.#newDispatcher();
     return this.#dispatcher;
   }
 }
