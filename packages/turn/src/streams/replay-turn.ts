@@ -1,10 +1,8 @@
 import {
-  errorCodes,
   type AcceptedTurn,
   type TerminalEvent,
   type TurnStatus,
   type TurnEvent,
-  type TurnRecord,
   toolCallEnd,
   toolCallStart,
   type SessionMessage,
@@ -14,7 +12,7 @@ import {
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import type { TurnRun } from '../runs/turn-run.ts';
-import { compareIds, firstEntryId, readEntries, type StreamEntry, toEvent } from './stream-entry.ts';
+import { compareIds, firstEntryId, readEntries, type StreamEntry, toEndEvent, toEvent } from './stream-entry.ts';
 import { TurnFold } from './fold-stream.ts';
 
 /** The largest number that ids compare exactly. */
@@ -44,15 +42,6 @@ export async function replayTurn(scope: TenantScope, turnId: string, after: stri
   if (after === firstEntryId) return entries;
   if (after.startsWith(`${replayEpoch}-`)) return entries.filter(({ id }) => compareIds(id, after) > 0);
   return [toEntry(streamLost, 1), ...entries];
-}
-
-/** The terminal event of a turn's record. */
-export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
-  if (record.error !== null) {
-    const { code, message, retryable = errorCodes[code].retryable } = record.error;
-    return { type: 'error', data: { code, message, retryable, turnId: record.id } };
-  }
-  return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
 }
 
 /** Emitted before a turn is replayed from its start: all that readers have of it, tool calls included, is void. */

@@ -89,7 +89,7 @@ export class TurnPreparation {
     const { channels, warn, capabilityFactories } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
-    stack.use(channels?.showTyping?.(run, turns));
+    if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
     const model = this.#options.modelFor(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
@@ -132,7 +132,8 @@ export class TurnPreparation {
       return text;
     };
     const [head, ...collected] = turns;
-    const files = await this.#options.channels?.fetchFiles?.(run, turns);
+    const isFromChannel = turns.some(({ channelMessage }) => channelMessage !== undefined);
+    const files = isFromChannel ? await this.#options.channels?.fetchFiles?.(run, turns) : undefined;
     const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
     return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
   }
