@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
 import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnAcceptance, type AcceptOptions } from './lanes/accept.ts';
+import type { AcceptOptions } from './lanes/accept.ts';
+import { OrderedAcceptance } from './lanes/accept-in-order.ts';
 import { keyOf } from './keys.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
 import { isTurnId, deriveTurnId } from './turn-ids.ts';
@@ -27,7 +28,7 @@ interface LiveFacts {
 }
 
 /** Everything that endpoints do with turns: accept, look up, list, cancel. */
-export class Turns extends TurnAcceptance {
+export class Turns extends OrderedAcceptance {
   readonly #redis: AcceptOptions['redis'];
 
   constructor(options: AcceptOptions) {

@@ -181,7 +181,7 @@ async function openCommands(
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
-    create: (run) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run),
+    create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run, newDispatcher),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
   };
 }

@@ -31,14 +31,10 @@ export class ToolRegistry {
   readonly characters: number;
   readonly #tools: ReadonlyMap<string, Tool>;
 
-  /**
-   * Keeps those of all `tools` that `access` gives, by their own definition and by the contract's list, and that the
-   * agent's own list allows, where there is one.
-   */
+  /** Keeps those of all `tools` that `access` gives and, where there is one, the agent's own list allows. */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
-    const mayUse = (name: string): boolean => isMcpToolName(name) || mayUseTool(access, name);
     const isAllowed = (name: string): boolean => allow === undefined || isListed(allow, name);
-    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && mayUse(name) && isAllowed(name));
+    const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && isAllowed(name));
     this.access = access;
     this.#tools = new Map(given.map((tool) => [tool.name, tool]));
     this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
@@ -46,9 +42,9 @@ export class ToolRegistry {
     this.characters = JSON.stringify(this.offered).length;
   }
 
-  /** Undefined for a name that is none of these. */
+  /** Undefined for a name that is none of these. The contract's own list is asked at each call, as a second check. */
   find(name: string): Tool | undefined {
-    return this.#tools.get(name);
+    return isMcpToolName(name) || mayUseTool(this.access, name) ? this.#tools.get(name) : undefined;
   }
 }
 

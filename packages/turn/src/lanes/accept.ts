@@ -7,6 +7,7 @@ import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
 import { DebounceTimer } from './debounce-timer.ts';
+import { findDuplicate, findEnded, replay, type Duplicate } from './duplicates.ts';
 import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
 
 export interface TurnReceipt {
@@ -14,15 +15,6 @@ export interface TurnReceipt {
   readonly sessionId: string;
   /** The turn had been accepted before, by the same request. */
   readonly replayed: boolean;
-}
-
-/**
- * The outcome of each message, in their order: `session_busy` and `too_many_waiting` are outcomes. With a `failure`,
- * only the outcomes of the messages before it.
- */
-export interface AcceptedInOrder {
-  readonly outcomes: readonly (TurnReceipt | AppError)[];
-  readonly failure: Error | undefined;
 }
 
 export interface AcceptOptions {
@@ -55,112 +47,49 @@ export class TurnAcceptance {
    * `idempotency_conflict`, `overloaded` when neither the lane nor the disk can take it
    */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
-    const { turn, ended } = await this.#prepare(scope, input, this.#now());
+    const { turn, ended } = await this.prepare(scope, input, this.now());
     if (ended !== null) return replay(ended, input);
     const isNumbered = await scope.laneOrder.isUsed(turn.sessionId);
     if (isNumbered) await this.#joinOrder(scope, input, turn);
-    if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.#attach(scope, input, turn);
+    if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.attach(scope, input, turn);
     await failpoint('accept.after-inbox');
-    const receipt = await this.#settle(scope, { input, turn }, await this.#enqueue(input, turn));
+    const receipt = await this.settle(scope, { input, turn }, await this.enqueue(input, turn));
     if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
     return receipt;
   }
 
-  /**
-   * Like `accept`, for messages of one conversation that arrived together, in their order: their files share a sync,
-   * and the commands to Redis are pipelined. Messages behind one that cannot be accepted are not accepted either.
-   */
-  async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
-    const outcomes: (TurnReceipt | AppError)[] = [];
-    try {
-      // The first message goes alone: its result shows whether Redis keeps the order, and Redis has the script
-      // afterwards.
-      for (const input of inputs.slice(0, 1)) outcomes.push(await orRefusal(this.accept(scope, input)));
-      await this.#acceptOthers(scope, inputs.slice(1), outcomes);
-      return { outcomes, failure: undefined };
-    } catch (error) {
-      return { outcomes, failure: error instanceof Error ? error : new Error('acceptance failed', { cause: error }) };
-    }
-  }
-
-  async #acceptOthers(scope: TenantScope, inputs: readonly TurnInput[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
-    const nowMs = this.#now();
-    // Each message is a little later than the one before it: the times in the files record their order.
-    const messages = await Promise.all(inputs.map(async (input, index) => this.#prepare(scope, input, nowMs + (index + 1) / 1000)));
-    const [first] = messages;
-    if (first === undefined) return;
-    if (await scope.laneOrder.isUsed(first.turn.sessionId)) {
-      for (const input of inputs) outcomes.push(await orRefusal(this.accept(scope, input)));
-      return;
-    }
-    const { created, failure } = await scope.inbox.acceptInOrder(messages.filter(({ ended }) => ended === null).map(({ turn }) => turn));
-    await failpoint('accept.after-inbox');
-    const files = created.values();
-    let enqueued: Enqueued[] = [];
-    for (const message of messages) {
-      const isNew = message.ended === null ? files.next().value : false;
-      if (isNew === undefined) break;
-      if (isNew) {
-        enqueued.push({ ...message, placing: this.#enqueue(message.input, message.turn) });
-        continue;
-      }
-      await this.#settleAll(scope, enqueued, outcomes);
-      enqueued = [];
-      outcomes.push(
-        message.ended === null ? await orRefusal(this.#attach(scope, message.input, message.turn)) : replay(message.ended, message.input),
-      );
-    }
-    await this.#settleAll(scope, enqueued, outcomes);
-    if (failure !== undefined) throw failure;
-  }
-
-  /** When one message needs a number, so do all behind it. */
-  async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
-    const last = enqueued.at(-1);
-    if (last === undefined) return;
-    let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
-    for (const { input, turn, placing } of enqueued) {
-      const placed = await placing;
-      if (isNumbered && placed?.kind === 'enqueued') await this.#number(scope, turn);
-      outcomes.push(await orRefusal(this.#settle(scope, { input, turn }, placed)));
-      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'enqueued' && placed.isUnclear);
-    }
-    if (!isNumbered) return;
-    await this.#repair.repair(scope, last.turn).catch((error: unknown) => this.#warn(error, last.turn, 'the lane is put in order later'));
-  }
-
   /** Builds the new turn, or finds the one that the same request made earlier. */
-  async #prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
+  protected async prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
     const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(await scope.identity(), input.dedupeId);
     const sessionId = await this.#resolveSession(scope, input, turnId);
     // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
-    const ended = input.dedupeId === null ? null : await this.#findEnded(scope, turnId, sessionId);
+    const ended = input.dedupeId === null ? null : await findEnded(scope, turnId, sessionId);
     return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
   }
 
   /**
    * Null: not enqueued yet. The turn is on disk and so accepted. The reconciler enqueues it as soon as Redis answers.
    */
-  async #enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
+  protected async enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
     return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted' }).catch((error: unknown) => {
       this.#warn(error, turn, 'accepted, but not yet in its lane');
       return null;
     });
   }
 
-  async #settle(
+  protected async settle(
     scope: TenantScope,
     { input, turn }: { readonly input: TurnInput; readonly turn: AcceptedTurn },
     placed: EnqueueOutcome | null,
   ): Promise<TurnReceipt> {
     const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
     if (placed === null) {
-      await this.#number(scope, turn);
+      await this.number(scope, turn);
       return receipt;
     }
     switch (placed.kind) {
       case 'enqueued': {
-        if (placed.isUnclear) await this.#number(scope, turn);
+        if (placed.isUnclear) await this.number(scope, turn);
         await failpoint('accept.after-lane');
         this.#letRun(placed);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
@@ -181,8 +110,8 @@ export class TurnAcceptance {
         if (placed.state === 'waiting' || placed.state === 'running') {
           // The turn may be enqueued by its acceptance time: an earlier turn from another clock may stand before it
           // now.
-          await this.#number(scope, turn);
-          await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+          await this.number(scope, turn);
+          await this.repair(scope, turn);
           return receipt;
         }
         await this.#forget(scope, turn);
@@ -199,12 +128,16 @@ export class TurnAcceptance {
   async #joinOrder(scope: TenantScope, { busy }: TurnInput, turn: AcceptedTurn): Promise<void> {
     const isKnown = await scope.inbox.has(turn.turnId);
     if (!isKnown && busy !== 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
-    await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
+    await this.repair(scope, turn);
   }
 
-  async #number(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+  protected async number(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
     await scope.laneOrder.claim(sessionId, turnId);
     await failpoint('accept.after-number');
+  }
+
+  protected async repair(scope: TenantScope, turn: AcceptedTurn): Promise<void> {
+    await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
   }
 
   async #forget(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
@@ -257,29 +190,10 @@ export class TurnAcceptance {
     return agent;
   }
 
-  /** Finds the same message, accepted earlier: in Redis, in its session file or in the index. */
-  async #findDuplicate(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
-    const [requestHash, session] = await this.#options.redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
-    if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
-    return await this.#findEnded(scope, turnId, sessionId);
-  }
-
-  async #findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
-    const saved = await scope.sessions.findTurn(sessionId, turnId);
-    if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
-    const indexed = await scope.index.findTurn(turnId).catch((): null => null);
-    if (indexed === null) {
-      // The index does not answer. The history is long, and the only other record.
-      const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
-      return compacted === undefined ? null : { turnId, sessionId, requestHash: compacted.requestHash };
-    }
-    return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };
-  }
-
-  async #attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
+  protected async attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
     const first = await scope.inbox.read(turn.turnId);
     if (first === undefined) {
-      const duplicate = await this.#findDuplicate(scope, turn.turnId, turn.sessionId);
+      const duplicate = await findDuplicate(this.#options.redis, scope, turn);
       if (duplicate !== null) return replay(duplicate, input);
       throw new AppError('overloaded', 'This request is already in progress. Retry in a second.', { retryAfterSeconds: 1 });
     }
@@ -311,7 +225,7 @@ export class TurnAcceptance {
     if (dueInMs !== null) this.#debounceTimer.expect(dueInMs);
   }
 
-  #now(): number {
+  protected now(): number {
     return (this.#options.now ?? Date.now)();
   }
 
@@ -328,34 +242,8 @@ interface Prepared {
   readonly ended: Duplicate | null;
 }
 
-interface Enqueued {
-  readonly input: TurnInput;
-  readonly turn: AcceptedTurn;
-  readonly placing: Promise<EnqueueOutcome | null>;
-}
-
 function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'tenantId'>): AcceptedTurn {
   const { busy, debounceMs: _debounceMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
   const collects = busy === 'collect' ? { collects: true as const } : {};
   return { ...kept, ...collects, ...facts, version: 1 };
-}
-
-/** An outcome that only the lane can decide does not fail the messages behind it. */
-async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt | AppError> {
-  return accepting.catch((error: unknown) => {
-    if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;
-    throw error;
-  });
-}
-
-interface Duplicate {
-  readonly turnId: string;
-  readonly sessionId: string;
-  readonly requestHash: string;
-}
-
-function replay(duplicate: Duplicate, input: TurnInput): TurnReceipt {
-  if (duplicate.requestHash !== input.requestHash)
-    throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
-  return { turnId: duplicate.turnId, sessionId: duplicate.sessionId, replayed: true };
 }

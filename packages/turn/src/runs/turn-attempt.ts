@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
-import { toEndEvent, toTurnEvents, isShown, replaySteps, streamLost } from '../streams/replay-turn.ts';
+import { replayEnded, replaySaved, replaySteps } from '../streams/replay-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
 import type { Lanes, Lease } from '../lanes/lanes.ts';
@@ -87,7 +87,10 @@ export class TurnAttempt {
     const { handlers } = this.#options;
     const end = lease.starts > limits.turnMaxStarts ? await handlers.failTurn(run, 'turn_crashed') : await handlers.runTurn(run);
     await failpoint('turn.after-save');
-    if (end.isRepeated === true) await this.#replaySaved(run, writer);
+    if (end.isRepeated === true) {
+      await writer.flush();
+      await replaySaved(this.#options.redis, run);
+    }
     const wakeups = await writer.finish(end.event, { state: toTurnStatus(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(this.#clear(scope, turn, isNumbered), this.#options.log);
@@ -151,44 +154,18 @@ export class TurnAttempt {
     return await withoutOvertaking(scope, this.#lease, behind);
   }
 
-  /** The published session is the truth: a stream that differs from it or lacks a part is replayed. */
-  async #replaySaved({ scope, turn }: TurnRun, writer: TurnWriter): Promise<void> {
-    await writer.flush();
-    const session = await scope.sessions.view(turn.sessionId);
-    const messages = session?.messages.filter(({ turnId }) => turnId === turn.turnId) ?? [];
-    const entries = await readEntries(this.#options.redis, turn.turnId, null);
-    if (isShown(entries, messages)) return;
-    writer.emit(streamLost);
-    for (const event of messages.flatMap((message) => toTurnEvents(message))) writer.emit(event);
-  }
-
   #openWriter({ inbox }: TenantScope, past: StreamPast): TurnWriter {
     const { lanes, worker, log } = this.#options;
     return new TurnWriter({ lanes, lease: this.#lease, inbox, past, stop: this.#stop, worker, log });
   }
 
-  /**
-   * Ends a turn that has ended and whose end Redis has lost: readers get the content of the session file. A turn that
-   * no session contains was removed by hand, or a backup was restored: there is nothing to answer, and readers get an
-   * error.
-   */
+  /** Ends a turn that has ended and whose end Redis has lost. */
   async #endWithoutInbox(scope: TenantScope): Promise<void> {
-    const { sessionId, turnId } = this.#lease;
+    const { turnId } = this.#lease;
     const { lastPublicId, openCalls } = foldStream(await readEntries(this.#options.redis, turnId, null));
     const writer = this.#openWriter(scope, { steps: [], persisted: 0, lastPublicId, openCalls, entries: null });
-    const record =
-      (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
-    if (record === undefined) {
-      const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
-      await this.#options.wakeupQueue.wake(await writer.finish({ type: 'error', data }, { state: 'failed' }));
-      return;
-    }
-    const session = await scope.sessions.view(sessionId);
-    writer.emit(streamLost);
-    for (const message of session?.messages ?? []) {
-      if (message.turnId === turnId) for (const event of toTurnEvents(message)) writer.emit(event);
-    }
-    await this.#options.wakeupQueue.wake(await writer.finish(toEndEvent(record), { state: record.status }));
+    const { event, state } = await replayEnded(scope, this.#lease, writer);
+    await this.#options.wakeupQueue.wake(await writer.finish(event, { state }));
   }
 
   async #giveBack(error: unknown): Promise<void> {

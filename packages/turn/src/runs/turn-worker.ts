@@ -117,7 +117,7 @@ export class TurnWorker {
     clearTimeout(timer);
     clearInterval(this.#pulse);
     await this.#streamBytes.flush();
-    await this.#say(true).catch(() => undefined);
+    await this.#beat({ leaving: true }).catch(() => undefined);
     await this.#options.subscriber.quit().catch(() => undefined);
   }
 
@@ -212,11 +212,7 @@ export class TurnWorker {
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
   }
 
-  async #beat(): Promise<void> {
-    await this.#say(false);
-  }
-
-  async #say(leaving: boolean): Promise<void> {
+  async #beat({ leaving = false } = {}): Promise<void> {
     const { queue, capacity, about } = this.#options;
     const { version, isDemo = false } = about;
     const { concurrency, tenantShare } = capacity;

@@ -1,7 +1,8 @@
 import {
-  errorCodes,
+  type AcceptedTurn,
+  type TerminalEvent,
+  type TurnStatus,
   type TurnEvent,
-  type TurnRecord,
   toolCallEnd,
   toolCallStart,
   type SessionMessage,
@@ -9,7 +10,9 @@ import {
   type TurnStep,
 } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { compareIds, firstEntryId, type StreamEntry, toEvent } from './stream-entry.ts';
+import type { Redis } from 'ioredis';
+import type { TurnRun } from '../runs/turn-run.ts';
+import { compareIds, firstEntryId, readEntries, type StreamEntry, toEndEvent, toEvent } from './stream-entry.ts';
 import { TurnFold } from './fold-stream.ts';
 
 /** The largest number that ids compare exactly. */
@@ -25,8 +28,7 @@ const replayEpoch = String(Number.MAX_SAFE_INTEGER);
 export async function replayTurn(scope: TenantScope, turnId: string, after: string | null): Promise<StreamEntry[] | null> {
   const indexed = await scope.index.findTurn(turnId);
   if (indexed === undefined) return null;
-  const session = await scope.sessions.view(indexed.sessionId);
-  const messages = session?.messages.filter((message) => message.turnId === turnId) ?? [];
+  const messages = await readMessages(scope, { sessionId: indexed.sessionId, turnId });
   const toEntry = (event: TurnEvent, seq: number): StreamEntry => ({
     id: `${replayEpoch}-${String(seq)}`,
     type: event.type,
@@ -42,22 +44,50 @@ export async function replayTurn(scope: TenantScope, turnId: string, after: stri
   return [toEntry(streamLost, 1), ...entries];
 }
 
-/** The terminal event of a turn's record. */
-export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
-  if (record.error !== null) {
-    const { code, message, retryable = errorCodes[code].retryable } = record.error;
-    return { type: 'error', data: { code, message, retryable, turnId: record.id } };
-  }
-  return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
-}
-
 /** Emitted before a turn is replayed from its start: all that readers have of it, tool calls included, is void. */
-export const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
+const streamLost: TurnEvent = { type: 'text_reset', data: { reason: 'stream_lost' } };
 
 type ShownMessage = SessionMessage | Omit<Extract<SessionMessage, { role: 'user' }>, 'sent'>;
 
+/** The published session is the truth: a stream that differs from it or lacks a part is replayed. */
+export async function replaySaved(redis: Redis, { scope, turn, writer }: TurnRun): Promise<void> {
+  const messages = await readMessages(scope, turn);
+  const entries = await readEntries(redis, turn.turnId, null);
+  if (isShown(entries, messages)) return;
+  writer.emit(streamLost);
+  for (const event of messages.flatMap((message) => toTurnEvents(message))) writer.emit(event);
+}
+
+/**
+ * Emits the content of the session file for an ended turn whose inbox file is gone. A turn that no session contains was
+ * removed by hand, or a backup was restored: there is nothing to answer, and readers get an error.
+ * @returns how the turn ended
+ */
+export async function replayEnded(
+  scope: TenantScope,
+  turn: TurnOfSession,
+  output: Pick<TurnOutput, 'emit'>,
+): Promise<{ readonly event: TerminalEvent; readonly state: TurnStatus }> {
+  const { sessionId, turnId } = turn;
+  const record = (await scope.sessions.findTurn(sessionId, turnId)) ?? (await scope.index.findTurn(turnId).catch(() => undefined))?.record;
+  if (record === undefined) {
+    const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
+    return { event: { type: 'error', data }, state: 'failed' };
+  }
+  output.emit(streamLost);
+  for (const event of (await readMessages(scope, turn)).flatMap((message) => toTurnEvents(message))) output.emit(event);
+  return { event: toEndEvent(record), state: record.status };
+}
+
+type TurnOfSession = Pick<AcceptedTurn, 'sessionId' | 'turnId'>;
+
+async function readMessages(scope: TenantScope, { sessionId, turnId }: TurnOfSession): Promise<ShownMessage[]> {
+  const session = await scope.sessions.view(sessionId);
+  return session?.messages.filter((message) => message.turnId === turnId) ?? [];
+}
+
 /** The events of a turn's message: the streamed content in one piece. */
-export function toTurnEvents(message: ShownMessage): TurnEvent[] {
+function toTurnEvents(message: ShownMessage): TurnEvent[] {
   switch (message.role) {
     case 'user': {
       return [];
@@ -98,7 +128,7 @@ function eventsAfter(step: TurnStep, hasStarted: (callId: string) => boolean): T
 }
 
 /** Whether a reader of this stream sees what the session contains. Not so when another attempt's text was published. */
-export function isShown(entries: readonly StreamEntry[], messages: readonly ShownMessage[]): boolean {
+function isShown(entries: readonly StreamEntry[], messages: readonly ShownMessage[]): boolean {
   const fold = new TurnFold();
   for (const entry of entries) {
     const event = toEvent(entry);

@@ -1,6 +1,14 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { encodeServerSentEvent, TurnStep, turnEventData, type TurnEvent, type TurnEventType } from '@concierge/contract';
+import {
+  encodeServerSentEvent,
+  errorCodes,
+  turnEventData,
+  TurnStep,
+  type TurnEvent,
+  type TurnEventType,
+  type TurnRecord,
+} from '@concierge/contract';
 import { keyOf } from '../keys.ts';
 
 /** One entry of a turn's stream. `step` entries are the journal and never leave the service. */
@@ -79,6 +87,15 @@ export function toEvent({ type, json }: StreamEntry): TurnEvent | null {
   if (!isEventType(type)) return null;
   const event = { type, data: turnEventData[type].parse(JSON.parse(json)) };
   return event as TurnEvent; // eslint-disable-line typescript/no-unsafe-type-assertion -- type and data were parsed together
+}
+
+/** The terminal event of a turn's record. */
+export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
+  if (record.error !== null) {
+    const { code, message, retryable = errorCodes[code].retryable } = record.error;
+    return { type: 'error', data: { code, message, retryable, turnId: record.id } };
+  }
+  return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
 }
 
 export function toStep({ type, json }: StreamEntry): TurnStep | null {

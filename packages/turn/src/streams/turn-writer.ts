@@ -159,10 +159,7 @@ export class TurnWriter {
 
   /** Writes what is pending now. @throws LeaseLost */
   async flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#lost !== undefined) throw this.#lost;
+    await this.#idle();
     if (this.#pending.length === 0) return;
     this.#writing = this.#write().finally(() => {
       this.#writing = undefined;
@@ -173,15 +170,20 @@ export class TurnWriter {
 
   /** Announces the end and frees the lane: call only after the session file has been published. @throws LeaseLost */
   async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#lost !== undefined) throw this.#lost;
+    await this.#idle();
     // Pending entries go out in the same write.
     const finished = await this.#finish([...this.#pending, toPending(event)], end);
     const answer = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
     if (answer.kind !== 'finished') throw this.#loseLease();
     return [...answer.wakeups];
+  }
+
+  /** Resolves when no write is under way or planned. */
+  async #idle(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
@@ -224,10 +226,8 @@ export class TurnWriter {
     );
     if (appended.kind !== 'written') return appended;
     const { lease, worker } = this.#options;
-    worker.streamBytes.add(
-      lease.tenantId,
-      entries.reduce((characters, { json }) => characters + json.length, 0),
-    );
+    const characters = entries.reduce((sum, { json }) => sum + json.length, 0);
+    worker.streamBytes.add(lease.tenantId, characters);
     this.#lastPublicId = entries.findLast((entry) => entry.type !== STEP)?.id ?? this.#lastPublicId;
     return appended;
   }
@@ -272,11 +272,8 @@ export class TurnWriter {
   #number(pending: readonly Pending[]): StreamEntry[] {
     return pending.map(({ type, json, delta }) => {
       this.#seq += 1;
-      return {
-        id: `${this.#options.lease.epoch}-${String(this.#seq)}`,
-        type,
-        json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}`,
-      };
+      const id = `${this.#options.lease.epoch}-${String(this.#seq)}`;
+      return { id, type, json: delta === null ? json : `{"delta":${JSON.stringify(delta)}}` };
     });
   }
 

@@ -1,15 +1,9 @@
-import type { Dispatcher, RuntimeAccess, ToolAccess, TurnCapabilities } from '@concierge/agent';
+import { ToolError, type Dispatcher, type RuntimeAccess, type ToolAccess, type TurnCapabilities } from '@concierge/agent';
 import { replyWindow, channelAdapters } from '@concierge/channel';
 import type { TurnRun } from '@concierge/turn';
 
 /** A turn's sandbox, closed with the turn. */
-export interface RuntimeCapability extends RuntimeAccess, AsyncDisposable {
-  /** Sets what makes the dispatcher that answers the tools commands call; called once, before the first command. */
-  answerWith(newDispatcher: () => Dispatcher): void;
-}
-
-/** The capabilities that a worker binds for one turn and closes at its end. */
-export type OpenedCapabilities = TurnCapabilities & AsyncDisposable & { readonly runtime: RuntimeCapability };
+export type RuntimeCapability = RuntimeAccess & AsyncDisposable;
 
 /** What the turn's agent may do: at most this may be handed on. */
 export interface TurnRights {
@@ -20,7 +14,8 @@ export interface TurnRights {
 
 /** All that capabilities are made from; bound once in wire.ts. */
 export interface CapabilityFactories {
-  runtime(run: TurnRun): RuntimeCapability;
+  /** `newDispatcher`: creates what answers the tools that commands call. */
+  runtime(run: TurnRun, newDispatcher: () => Dispatcher): RuntimeCapability;
   web(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'fetchPage' | 'searchWeb'>;
   subagents(run: TurnRun, rights: TurnRights): Pick<TurnCapabilities, 'listAgents' | 'runSubagents'> & AsyncDisposable;
   requestStaff(run: TurnRun): TurnCapabilities['requestStaff'];
@@ -29,25 +24,77 @@ export interface CapabilityFactories {
   cancelSubagents(run: TurnRun): Promise<void>;
 }
 
-/** Opens nothing before a tool asks for it. */
-export function createCapabilities(capabilityFactories: CapabilityFactories, run: TurnRun, rights: TurnRights): OpenedCapabilities {
-  const runtime = capabilityFactories.runtime(run);
-  const subagents = capabilityFactories.subagents(run, rights);
-  const web = capabilityFactories.web(run, rights);
-  return {
-    runtime,
-    fetchPage: web.fetchPage,
-    searchWeb: web.searchWeb,
-    listAgents: subagents.listAgents,
-    runSubagents: subagents.runSubagents,
-    requestStaff: capabilityFactories.requestStaff(run),
-    findReplyWindow: (channel, to, lastInboundMs) =>
-      replyWindow(channelAdapters[channel].rulesFor({ to }), { lastInboundMs, nowMs: Date.now() }),
-    readUpload: capabilityFactories.readUpload(run),
-    [Symbol.asyncDispose]: async () => {
-      // What can still make requests closes first: a command may start sub-agents through its dispatcher.
-      await runtime[Symbol.asyncDispose]();
-      await subagents[Symbol.asyncDispose]();
-    },
-  };
+export interface OpenedCapabilitiesOptions {
+  readonly factories: CapabilityFactories;
+  readonly run: TurnRun;
+  readonly rights: TurnRights;
+  readonly newDispatcher: () => Dispatcher;
+}
+
+/** The capabilities of one turn: each is made when a tool first asks for it, and those that were made close with it. */
+export class OpenedCapabilities implements TurnCapabilities, AsyncDisposable {
+  readonly #options: OpenedCapabilitiesOptions;
+  #runtime: RuntimeCapability | undefined;
+  #web: ReturnType<CapabilityFactories['web']> | undefined;
+  #subagents: ReturnType<CapabilityFactories['subagents']> | undefined;
+  #isClosed = false;
+
+  constructor(options: OpenedCapabilitiesOptions) {
+    this.#options = options;
+  }
+
+  get runtime(): TurnCapabilities['runtime'] {
+    const { factories, run, newDispatcher } = this.#options;
+    return (this.#runtime ??= this.#make(() => factories.runtime(run, newDispatcher)));
+  }
+
+  get fetchPage(): TurnCapabilities['fetchPage'] {
+    return this.#openWeb().fetchPage;
+  }
+
+  get searchWeb(): TurnCapabilities['searchWeb'] {
+    return this.#openWeb().searchWeb;
+  }
+
+  get listAgents(): TurnCapabilities['listAgents'] {
+    return this.#openSubagents().listAgents;
+  }
+
+  get runSubagents(): TurnCapabilities['runSubagents'] {
+    return this.#openSubagents().runSubagents;
+  }
+
+  get requestStaff(): TurnCapabilities['requestStaff'] {
+    return this.#options.factories.requestStaff(this.#options.run);
+  }
+
+  get readUpload(): TurnCapabilities['readUpload'] {
+    return this.#options.factories.readUpload(this.#options.run);
+  }
+
+  readonly findReplyWindow: TurnCapabilities['findReplyWindow'] = (channel, to, lastInboundMs) =>
+    replyWindow(channelAdapters[channel].rulesFor({ to }), { lastInboundMs, nowMs: Date.now() });
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    // What can still make requests closes first: a command may start sub-agents through its dispatcher.
+    await this.#runtime?.[Symbol.asyncDispose]();
+    await this.#subagents?.[Symbol.asyncDispose]();
+  }
+
+  #openWeb(): ReturnType<CapabilityFactories['web']> {
+    const { factories, run, rights } = this.#options;
+    return (this.#web ??= this.#make(() => factories.web(run, rights)));
+  }
+
+  #openSubagents(): ReturnType<CapabilityFactories['subagents']> {
+    const { factories, run, rights } = this.#options;
+    return (this.#subagents ??= this.#make(() => factories.subagents(run, rights)));
+  }
+
+  /** A tool that outlives its turn opens nothing that is not closed. */
+  #make<Made>(make: () => Made): Made {
+    if (this.#isClosed) throw new ToolError('The turn is over.');
+    return make();
+  }
 }

@@ -50,9 +50,7 @@ class ChannelTyping {
   /** Shows typing until the result is disposed or the turn is stopped. */
   show(run: TurnRun, turns: TurnsToAnswer): Disposable {
     const stop = new AbortController();
-    if (run.turn.channelMessage !== undefined) {
-      background(this.#keepTyping(run, turns, AbortSignal.any([run.signal, stop.signal])), this.#options.log);
-    }
+    background(this.#keepTyping(run, turns, AbortSignal.any([run.signal, stop.signal])), this.#options.log);
     return {
       [Symbol.dispose]: () => {
         stop.abort();

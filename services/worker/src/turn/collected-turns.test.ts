@@ -220,7 +220,8 @@ describe('what tools see of several messages', () => {
       },
     };
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-    const script = new Script(call('c1', 'view_attachment', { id: two.id }), say('ok'));
+    const fetching = call('c2', 'web_fetch', { url: 'https://example.org/menu' });
+    const script = new Script(call('c1', 'view_attachment', { id: two.id }), fetching, say('ok'));
     await new TurnRunner({ modelFor: () => script, capabilityFactories, metrics, log }).runTurn(buildRun(turns));
     expect(seen).toMatchObject([{ turnId: turns[0]?.turnId, text: 'see\n\nhttps://example.org/menu', attachments: [one, two] }]);
     expect((await readSaved(turns)).messages[2]).toMatchObject({

@@ -17,7 +17,7 @@ import { limits, type ModelFacts, type Session, type TenantSettings, type TurnSt
 import { ModelError, type Model } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
-import { createCapabilities, type CapabilityFactories, type OpenedCapabilities } from '../capabilities/turn-capabilities.ts';
+import { OpenedCapabilities, type CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
 import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
 import { SessionImages, buildUserMessage, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
@@ -90,7 +90,7 @@ export class TurnPreparation {
     const { channels, warn, capabilityFactories } = this.#options;
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
-    stack.use(channels?.showTyping?.(run, turns));
+    if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
     const model = this.#options.modelFor(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
@@ -98,8 +98,15 @@ export class TurnPreparation {
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
     const asked = withWholeMessage(run, conversation);
     const toolRegistry = await this.#findToolSet(asked, agent);
-    const capabilities = stack.use(createCapabilities(capabilityFactories, asked, { access: agent.access, tools: toolRegistry.names }));
-    const loop = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
+    const capabilities = stack.use(
+      new OpenedCapabilities({
+        factories: capabilityFactories,
+        run: asked,
+        rights: { access: agent.access, tools: toolRegistry.names },
+        newDispatcher: () => new Dispatcher({ ...loop, newSlots: () => new Slots(limits.nestedCallsAtOnce) }),
+      }),
+    );
+    const loop: LoopRun = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
     const opened = stack.move();
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
   }
@@ -126,7 +133,8 @@ export class TurnPreparation {
       return text;
     };
     const [head, ...collected] = turns;
-    const files = await this.#options.channels?.fetchFiles?.(run, turns);
+    const isFromChannel = turns.some(({ channelMessage }) => channelMessage !== undefined);
+    const files = isFromChannel ? await this.#options.channels?.fetchFiles?.(run, turns) : undefined;
     const withFiles = (turn: PromptTurn['turn']): PromptTurn => ({ turn, files: files?.get(turn.turnId) });
     return promptStep([withFiles(head), ...collected.map(withFiles)], facts, readText);
   }
@@ -163,9 +171,6 @@ export class TurnPreparation {
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, showsImages: model.facts.images });
-    capabilities.runtime.answerWith(
-      () => new Dispatcher({ tools, conversation, writer, newSlots: () => new Slots(limits.nestedCallsAtOnce) }),
-    );
     const images = new SessionImages(scope.uploads);
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
@@ -189,9 +194,10 @@ export class TurnPreparation {
   #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, showsImages }: ToolParts): TurnTools {
     const { scope, turn } = run;
     const { access, allow } = agent;
+    const reach = { scope, turn, access, allow, capabilities, status, showsImages };
     return new TurnTools({
       set: toolRegistry,
-      contextFor: (call) => toolScope({ scope, turn, access, allow, capabilities, status, showsImages }, call),
+      contextFor: (call) => toolScope(reach, call),
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
       },

@@ -49,18 +49,15 @@ interface Opened {
 export class TurnRuntime implements RuntimeCapability {
   readonly #options: TurnRuntimeOptions;
   readonly #run: Pick<TurnRun, 'scope' | 'turn'>;
+  readonly #newDispatcher: () => Dispatcher;
   readonly #commands = new BackgroundCommands();
-  #newDispatcher: (() => Dispatcher) | undefined;
   #dispatcher: Dispatcher | undefined;
   #opened: Promise<Opened> | undefined;
   #isClosed = false;
 
-  constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>) {
+  constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>, newDispatcher: () => Dispatcher) {
     this.#options = options;
     this.#run = run;
-  }
-
-  answerWith(newDispatcher: () => Dispatcher): void {
     this.#newDispatcher = newDispatcher;
   }
 
@@ -143,8 +140,7 @@ export class TurnRuntime implements RuntimeCapability {
   }
 
   #openDispatcher(): Dispatcher {
-    this.#dispatcher ??= this.#newDispatcher?.();
-    if (this.#dispatcher === undefined) throw new Error('a command before the turn has its tools');
+    this.#dispatcher ??= this.#newDispatcher();
     return this.#dispatcher;
   }
 }

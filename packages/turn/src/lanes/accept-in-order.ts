@@ -1,0 +1,94 @@
+import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { failpoint } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { TurnAcceptance, type TurnReceipt } from './accept.ts';
+import { replay } from './duplicates.ts';
+import type { EnqueueOutcome } from './lanes.ts';
+
+/**
+ * The outcome of each message, in their order: `session_busy` and `too_many_waiting` are outcomes. With a `failure`,
+ * only the outcomes of the messages before it.
+ */
+export interface AcceptedInOrder {
+  readonly outcomes: readonly (TurnReceipt | AppError)[];
+  readonly failure: Error | undefined;
+}
+
+interface Enqueued {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  readonly placing: Promise<EnqueueOutcome | null>;
+}
+
+/** Accepts messages that arrived together, beside single ones. */
+export class OrderedAcceptance extends TurnAcceptance {
+  /**
+   * Like `accept`, for messages of one conversation that arrived together, in their order: their files share a sync,
+   * and the commands to Redis are pipelined. Messages behind one that cannot be accepted are not accepted either.
+   */
+  async acceptInOrder(scope: TenantScope, inputs: readonly TurnInput[]): Promise<AcceptedInOrder> {
+    const outcomes: (TurnReceipt | AppError)[] = [];
+    try {
+      // The first message goes alone: its result shows whether Redis keeps the order, and Redis has the script
+      // afterwards.
+      for (const input of inputs.slice(0, 1)) outcomes.push(await orRefusal(this.accept(scope, input)));
+      await this.#acceptOthers(scope, inputs.slice(1), outcomes);
+      return { outcomes, failure: undefined };
+    } catch (error) {
+      return { outcomes, failure: error instanceof Error ? error : new Error('acceptance failed', { cause: error }) };
+    }
+  }
+
+  async #acceptOthers(scope: TenantScope, inputs: readonly TurnInput[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const nowMs = this.now();
+    // Each message is a little later than the one before it: the times in the files record their order.
+    const messages = await Promise.all(inputs.map(async (input, index) => this.prepare(scope, input, nowMs + (index + 1) / 1000)));
+    const [first] = messages;
+    if (first === undefined) return;
+    if (await scope.laneOrder.isUsed(first.turn.sessionId)) {
+      for (const input of inputs) outcomes.push(await orRefusal(this.accept(scope, input)));
+      return;
+    }
+    const { created, failure } = await scope.inbox.acceptInOrder(messages.filter(({ ended }) => ended === null).map(({ turn }) => turn));
+    await failpoint('accept.after-inbox');
+    const files = created.values();
+    let enqueued: Enqueued[] = [];
+    for (const message of messages) {
+      const isNew = message.ended === null ? files.next().value : false;
+      if (isNew === undefined) break;
+      if (isNew) {
+        enqueued.push({ ...message, placing: this.enqueue(message.input, message.turn) });
+        continue;
+      }
+      await this.#settleAll(scope, enqueued, outcomes);
+      enqueued = [];
+      outcomes.push(
+        message.ended === null ? await orRefusal(this.attach(scope, message.input, message.turn)) : replay(message.ended, message.input),
+      );
+    }
+    await this.#settleAll(scope, enqueued, outcomes);
+    if (failure !== undefined) throw failure;
+  }
+
+  /** When one message needs a number, so do all behind it. */
+  async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
+    const last = enqueued.at(-1);
+    if (last === undefined) return;
+    let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
+    for (const { input, turn, placing } of enqueued) {
+      const placed = await placing;
+      if (isNumbered && placed?.kind === 'enqueued') await this.number(scope, turn);
+      outcomes.push(await orRefusal(this.settle(scope, { input, turn }, placed)));
+      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'enqueued' && placed.isUnclear);
+    }
+    if (isNumbered) await this.repair(scope, last.turn);
+  }
+}
+
+/** An outcome that only the lane can decide does not fail the messages behind it. */
+async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt | AppError> {
+  return accepting.catch((error: unknown) => {
+    if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;
+    throw error;
+  });
+}

@@ -1,0 +1,43 @@
+import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import { keyOf } from '../keys.ts';
+import type { TurnReceipt } from './accept.ts';
+
+/** The same message, accepted earlier. */
+export interface Duplicate {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly requestHash: string;
+}
+
+/** Finds the same message, accepted earlier: in Redis, in its session file or in the index. */
+export async function findDuplicate(
+  redis: Redis,
+  scope: TenantScope,
+  { turnId, sessionId }: Pick<AcceptedTurn, 'turnId' | 'sessionId'>,
+): Promise<Duplicate | null> {
+  const [requestHash, session] = await redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
+  if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
+  return await findEnded(scope, turnId, sessionId);
+}
+
+/** Finds the same message whose turn has ended. */
+export async function findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
+  const saved = await scope.sessions.findTurn(sessionId, turnId);
+  if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
+  const indexed = await scope.index.findTurn(turnId).catch((): null => null);
+  if (indexed === null) {
+    // The index does not answer. The history is long, and the only other record.
+    const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
+    return compacted === undefined ? null : { turnId, sessionId, requestHash: compacted.requestHash };
+  }
+  return indexed === undefined ? null : { turnId, sessionId: indexed.sessionId, requestHash: indexed.record.requestHash };
+}
+
+/** The receipt of a message that was accepted before. @throws AppError `idempotency_conflict` for another request */
+export function replay(duplicate: Duplicate, input: TurnInput): TurnReceipt {
+  if (duplicate.requestHash !== input.requestHash)
+    throw new AppError('idempotency_conflict', 'This Idempotency-Key was used with another request.');
+  return { turnId: duplicate.turnId, sessionId: duplicate.sessionId, replayed: true };
+}
