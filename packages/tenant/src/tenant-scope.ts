@@ -8,7 +8,7 @@ import {
   type RemovedSession,
   type Skill,
 } from '@concierge/contract';
-import type { FileWriter, FolderSync } from '@concierge/files';
+import { namesIn, StatCache, type FileWriter, type FolderSync } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex, IndexSource, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
@@ -56,6 +56,8 @@ export interface TenantScopeOptions {
 }
 
 const REINDEX_TIMEOUT_MS = 3600_000;
+/** See `uses`. */
+const storesAskedEveryTurn = 3;
 
 /** What a reindex found: in the lists, and in what memory is searched through. */
 export interface TenantDriftReport extends DriftReport {
@@ -105,6 +107,7 @@ export class TenantScope {
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
+  readonly #usedStores = new StatCache<boolean>(storesAskedEveryTurn);
 
   constructor({ tenantId, root, index, keys, secretsKey, folders, writer, sessionCache, embedder, wakeOutbox, log }: TenantScopeOptions) {
     this.tenantId = tenantId;
@@ -173,6 +176,15 @@ export class TenantScope {
   /** The settings in force: those of tenant.json, or the last good ones while that cannot be used. One system call. */
   async settings(): Promise<TenantSettings> {
     return this.#settings.current();
+  }
+
+  /**
+   * False when the store is empty: what most tenants do not use is asked no more than this in each turn. One system
+   * call when nothing has changed.
+   */
+  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp'): Promise<boolean> {
+    const folder = join(this.root, store);
+    return (await this.#usedStores.get(folder, async () => (await namesIn(folder)).length > 0)) === true;
   }
 
   /**

@@ -55,7 +55,7 @@ export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessi
 export function emitTurnEnd(webhookEvents: Pick<WebhookEvents, 'emit'>): FollowUp {
   return async ({ scope, turn }, session, record) => {
     // A retraction asks nothing and gets no answer.
-    if (turn.origin === 'retraction') return;
+    if (turn.origin === 'retraction' || !(await scope.uses('events/endpoints'))) return;
     const webhookEvent = turnEnded(turn, record, async () => Promise.resolve(joinReply(session, turn.turnId)));
     if (webhookEvent !== undefined) await webhookEvents.emit(scope, webhookEvent);
   };

@@ -76,7 +76,10 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
     modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: async (run) => mcpTools.listTools(run) },
+    tools: {
+      builtIn: isBreakable ? withToolFailpoints(allTools) : allTools,
+      attached: async (run) => ((await run.scope.uses('mcp')) ? mcpTools.listTools(run) : []),
+    },
     capabilityFactories: {
       runtime: create,
       ...createReading(outside, building),

@@ -64,9 +64,13 @@ interface LoadedFile {
   readonly reason: string | null;
 }
 
+const missing: LoadedFile = { text: '', bytes: 0, reason: null };
+
 type LoadedFiles = ReadonlyMap<string, LoadedFile>;
 
 interface OwnerContext {
+  /** In prompt order. */
+  readonly names: readonly string[];
   readonly loaded: LoadedFiles;
   readonly skills: readonly Skill[];
 }
@@ -91,31 +95,28 @@ export class ContextFiles {
 
   /** An edit that was on disk before the call is in the answer. A file that cannot be used is named and left out. */
   async load({ agent, sender, memory = agent === 'cs' ? 'contact' : 'owner' }: ContextRequest): Promise<AgentContext> {
-    const { loaded, skills } = await this.#owner.run();
+    const { names, loaded, skills } = await this.#owner.run();
     const personal = memory === 'owner' ? loaded : await this.#loadContact(sender);
-    const shown = [...loaded]
-      .filter(([name]) => !personalFiles.has(name))
-      .concat([...personal].filter(([name]) => personalFiles.has(name)));
-    const heartbeat = loaded.get(heartbeatFile);
-    return {
-      files: shown
-        .flatMap(([name, file]) => (isShown(name, file) ? [{ name, text: file.text, bytes: file.bytes }] : []))
-        .toSorted(byPromptOrder),
-      heartbeat: readHeartbeat(heartbeat?.text),
-      heartbeatBytes: heartbeat?.bytes ?? 0,
-      skills,
-      unusable: shown.flatMap(([name, { reason }]) => (reason === null ? [] : [{ name, reason }])),
-    };
+    const files: ContextFile[] = [];
+    const unusable: UnusableFile[] = [];
+    for (const name of names) {
+      const { text, bytes, reason } = (personalFiles.has(name) ? personal : loaded).get(name) ?? missing;
+      if (reason !== null) unusable.push({ name, reason });
+      else if (name !== heartbeatFile && text.trim() !== '') files.push({ name, text, bytes });
+    }
+    return { files, ...readHeartbeat(loaded.get(heartbeatFile)), skills, unusable };
   }
 
   async #loadOwner(): Promise<OwnerContext> {
     const bootstraps = await this.#bootstraps();
     const names = [...sharedFiles, ...bootstraps.slice(0, limits.bootstrapFilesMax), heartbeatFile];
     const [loaded, skills] = await Promise.all([this.#loadFiles([], names), this.#skills.list()]);
-    const tooMany = bootstraps.slice(limits.bootstrapFilesMax);
-    const reason = `a prompt has at most ${String(limits.bootstrapFilesMax)} BOOTSTRAP files`;
-    const left = tooMany.slice(0, 1).map((name): [string, LoadedFile] => [name, { text: '', bytes: 0, reason }]);
-    return { loaded: new Map([...loaded, ...left]), skills };
+    const tooMany = bootstraps[limits.bootstrapFilesMax];
+    if (tooMany !== undefined) {
+      names.push(tooMany);
+      loaded.set(tooMany, { text: '', bytes: 0, reason: `a prompt has at most ${String(limits.bootstrapFilesMax)} BOOTSTRAP files` });
+    }
+    return { names, loaded, skills };
   }
 
   async #loadContact(sender: string | null): Promise<LoadedFiles> {
@@ -123,17 +124,13 @@ export class ContextFiles {
   }
 
   async #loadFiles(folder: readonly string[], names: readonly string[]): Promise<Map<string, LoadedFile>> {
-    const files = await Promise.all(names.map(async (name) => this.#file(folder, name)));
     const found = new Map<string, LoadedFile>();
-    for (const [index, name] of names.entries()) {
-      const file = files[index];
+    const load = async (name: string): Promise<void> => {
+      const file = await this.#files.get(join(this.#root, ...folder, name), async () => this.#read(folder, name));
       if (file !== undefined) found.set(name, file);
-    }
+    };
+    await Promise.all(names.map(load));
     return found;
-  }
-
-  async #file(folder: readonly string[], name: string): Promise<LoadedFile | undefined> {
-    return this.#files.get(join(this.#root, ...folder, name), async () => this.#read(folder, name));
   }
 
   /** Never throws over what a tenant can do to a file: its turns must not fail by it. */
@@ -143,7 +140,7 @@ export class ContextFiles {
       const { bytes, size } = await readPlainHead(held, name, limits.contextFileMaxBytes);
       return { text: decodeHead(bytes), bytes: size, reason: null };
     } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return { text: '', bytes: 0, reason: null };
+      if (error instanceof AppError && error.code === 'not_found') return missing;
       if (!(error instanceof AppError) && !isSystemError(error, 'EACCES', 'EPERM', 'EISDIR', 'ELOOP', 'ENXIO')) throw error;
       this.#log.warn({ file: name, err: error }, 'context file cannot be used');
       return { text: '', bytes: 0, reason: error instanceof AppError ? error.message : 'It cannot be opened.' };
@@ -159,19 +156,6 @@ export class ContextFiles {
   }
 }
 
-function isShown(name: string, { text }: LoadedFile): boolean {
-  return name !== heartbeatFile && text.trim() !== '';
-}
-
-function byPromptOrder(a: ContextFile, b: ContextFile): number {
-  return findPosition(a.name) - findPosition(b.name) || (a.name < b.name ? -1 : 1);
-}
-
-function findPosition(name: string): number {
-  const position = sharedFiles.findIndex((shared) => shared === name);
-  return position === -1 ? sharedFiles.length : position;
-}
-
-function readHeartbeat(text: string | undefined): string | null {
-  return text === undefined || withoutSpans(text, '<!--', '-->').trim() === '' ? null : text;
+function readHeartbeat({ text, bytes }: LoadedFile = missing): Pick<AgentContext, 'heartbeat' | 'heartbeatBytes'> {
+  return { heartbeat: withoutSpans(text, '<!--', '-->').trim() === '' ? null : text, heartbeatBytes: bytes };
 }

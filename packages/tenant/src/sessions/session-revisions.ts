@@ -219,9 +219,13 @@ export class SessionRevisions {
 
   async #makeFolder(id: string): Promise<void> {
     const folder = this.#toRevisionsFolder(id);
-    await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
     try {
-      await mkdir(folder);
+      await mkdir(folder).catch(async (error: unknown) => {
+        // A backup without its empty folders: only then is the one above looked for.
+        if (!isSystemError(error, 'ENOENT')) throw error;
+        await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
+        await mkdir(folder);
+      });
     } catch (error) {
       if (isSystemError(error, 'EEXIST')) return;
       throw error;

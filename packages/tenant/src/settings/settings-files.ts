@@ -97,11 +97,6 @@ export class SettingsFiles {
     this.#lock = new SqliteLock(join(this.#folder, 'lock.db'));
   }
 
-  /** tenant.json itself, for `lstat`. */
-  get path(): string {
-    return this.#path;
-  }
-
   async look(): Promise<SettingsLook> {
     return this.#look();
   }

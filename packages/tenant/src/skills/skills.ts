@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { AppError, skillNamePattern, type Skill, invalidFields, skillFields, SkillFrontMatter, skillNameRule } from '@concierge/contract';
-import { FolderHandle, SharedRun, StatCache } from '@concierge/files';
+import { FolderHandle, StatCache } from '@concierge/files';
 import { parseFrontMatter, FrontMatterError } from '../agents/front-matter.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
 
@@ -38,7 +38,6 @@ type ScannedSkill = { readonly skill: Skill } | { readonly reason: string };
 export class Skills {
   readonly #root: string;
   readonly #files: TenantFiles;
-  readonly #scan = new SharedRun(async () => this.#scanFiles());
   readonly #names = new StatCache<string[]>(1);
   readonly #scanned = new StatCache<ScannedSkill>(skillsMax);
 
@@ -53,9 +52,18 @@ export class Skills {
     return (await this.scan()).valid;
   }
 
-  /** As the files are now: one `lstat` per skill, shared by all who ask at once. */
+  /** As the files are now: one `lstat` per skill. */
   async scan(): Promise<SkillScan> {
-    return this.#scan.run();
+    const valid: Skill[] = [];
+    const invalid: InvalidSkill[] = [];
+    for (const name of await this.#folderNames()) {
+      const path = `skills/${name}/${skillFileName}`;
+      const scanned = await this.#scanned.get(join(this.#root, path), async () => this.#read(name));
+      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFileName}` });
+      else if ('skill' in scanned) valid.push(scanned.skill);
+      else invalid.push({ path, reason: scanned.reason });
+    }
+    return { valid, invalid };
   }
 
   /**
@@ -81,19 +89,6 @@ export class Skills {
   async readFile(name: string, file: string): Promise<string> {
     assertSkillName(name);
     return (await this.#files.readText(`skills/${name}/${file}`)).text;
-  }
-
-  async #scanFiles(): Promise<SkillScan> {
-    const valid: Skill[] = [];
-    const invalid: InvalidSkill[] = [];
-    for (const name of await this.#folderNames()) {
-      const path = `skills/${name}/${skillFileName}`;
-      const scanned = await this.#scanned.get(join(this.#root, path), async () => this.#read(name));
-      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFileName}` });
-      else if ('skill' in scanned) valid.push(scanned.skill);
-      else invalid.push({ path, reason: scanned.reason });
-    }
-    return { valid, invalid };
   }
 
   /** Folders only: a README beside them is not an error. */

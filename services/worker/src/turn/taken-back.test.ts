@@ -25,7 +25,9 @@ let told: string[];
 beforeAll(async () => {
   directory = await temporaryDirectory();
   index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
+  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+  // Without an endpoint nothing is emitted.
+  await scope.events.endpoints.create({ url: 'https://example.com/' });
 });
 afterAll(async () => {
   await index.close();

@@ -143,7 +143,7 @@ async function isOwners({ scope, turn }: TurnRun): Promise<boolean> {
  * Staff has the conversation, so the turn is not for the agent. A turn that asked for staff itself may come to its end.
  */
 async function isWithStaff({ scope, turn }: TurnRun): Promise<boolean> {
-  if (!(await scope.handoffs.isPaused(turn.sessionId))) return false;
+  if (!(await scope.uses('handoffs')) || !(await scope.handoffs.isPaused(turn.sessionId))) return false;
   const asker = (await scope.handoffs.find(turn.sessionId))?.requestedBy;
   return !(asker?.kind === 'agent' && asker.turnId === turn.turnId);
 }
