@@ -1,4 +1,4 @@
-export type { TurnReceipt } from './lanes/accept.ts';
+export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';

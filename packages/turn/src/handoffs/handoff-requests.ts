@@ -10,7 +10,7 @@ import {
 } from '@concierge/contract';
 import { hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import type { TurnReceipt } from '../lanes/accept.ts';
+import type { TurnReceipt } from '../lanes/duplicates.ts';
 import type { HandoffNotifications } from './handoff-notifications.ts';
 import type { Turns } from '../turns.ts';
 

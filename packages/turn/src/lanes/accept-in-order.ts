@@ -1,8 +1,8 @@
 import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnAcceptance, type TurnReceipt } from './accept.ts';
-import { replay } from './duplicates.ts';
+import { TurnAcceptance } from './accept.ts';
+import { replay, type TurnReceipt } from './duplicates.ts';
 import type { EnqueueOutcome } from './lanes.ts';
 
 /**

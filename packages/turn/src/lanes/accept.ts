@@ -7,15 +7,8 @@ import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
 import { DebounceTimer } from './debounce-timer.ts';
-import { findDuplicate, findEnded, replay, type Duplicate } from './duplicates.ts';
+import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
 import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
-
-export interface TurnReceipt {
-  readonly turnId: string;
-  readonly sessionId: string;
-  /** The turn had been accepted before, by the same request. */
-  readonly replayed: boolean;
-}
 
 export interface AcceptOptions {
   readonly redis: Redis;

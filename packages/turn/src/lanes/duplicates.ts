@@ -2,7 +2,13 @@ import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
-import type { TurnReceipt } from './accept.ts';
+
+export interface TurnReceipt {
+  readonly turnId: string;
+  readonly sessionId: string;
+  /** The turn had been accepted before, by the same request. */
+  readonly replayed: boolean;
+}
 
 /** The same message, accepted earlier. */
 export interface Duplicate {
