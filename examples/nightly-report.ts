@@ -25,7 +25,7 @@ async function call<Answer>(method: string, path: string, json?: object): Promis
 }
 
 /** A run gets its turn when it begins, within seconds. */
-async function turnOf(schedule: string, run: string): Promise<string> {
+async function readTurn(schedule: string, run: string): Promise<string> {
   for (let look = 0; look < 120; look += 1) {
     const runs = await call<Run[]>('GET', `/api/cron/${schedule}/runs`);
     const turn = runs.find(({ id }) => id === run)?.turn;
@@ -42,5 +42,5 @@ console.log(`The next report is due at ${String(nextRunAt)}.`);
 
 const run = await call<Run>('POST', `/api/cron/${id}/run`);
 const reply = new ReplyText();
-for await (const event of concierge.followTurn(await turnOf(id, run.id))) reply.add(event);
+for await (const event of concierge.followTurn(await readTurn(id, run.id))) reply.add(event);
 console.log(reply.text);

@@ -14,20 +14,10 @@ const leftOut = new Set(['node_modules', 'dist', 'test']);
 /** Started, loaded or read by name, and small where there is little to start. */
 const entries = /(?:^|-)(?:main|index|config|wire|thread|build)\.(?:ts|tsx|mjs)$/u;
 
-/**
- * What is not done yet: small files by package, and files by folder. Both only ever shrink. Tests and fixtures are not
- * counted.
- */
-const tolerated = {
-  smallFiles: {},
-  folders: {},
-};
-
 const isCode = (path) => /(?<!\.d)\.tsx?$/u.test(path);
 const isTest = (path) => path.includes('.test.') || /\/fixtures\//u.test(path);
 /** Only tests import these. */
 const isForTests = (path) => /^packages\/(?:testing|acceptance)\//u.test(path) || isTest(path);
-const findPackage = (path) => path.split('/', 2).join('/');
 const isLeftOut = (path) => path.split('/').some((part) => leftOut.has(part));
 
 /** Folders with more files than may be, apart from tests, fixtures and an index. */
@@ -118,37 +108,22 @@ function namesIn(specifiers) {
   return specifiers.map(({ imported, orig, local }) => (imported ?? orig ?? local).value);
 }
 
-/** Both over a tree: the findings, how many exceptions are still made, and which of them allow more than is needed. */
-export function checkLayout(root, exceptions = tolerated) {
+/** The findings of both over a tree, one line each. */
+export function checkLayout(root) {
   const paths = globSync(sources, { cwd: root, exclude: isLeftOut })
     .filter((path) => !isLeftOut(path))
     .toSorted();
   const files = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
-  const full = new Map(findFullFolders(paths).map(({ folder, count }) => [folder, count]));
-  const small = Map.groupBy(findSmallFiles(files, readExports(root)), ({ path }) => findPackage(path));
-  const smallCounts = new Map([...small].map(([name, those]) => [name, those.length]));
-  const beyond = (counts, allowed) => [...counts.keys()].filter((name) => counts.get(name) > (allowed[name] ?? 0));
-  const [fuller, crumbled] = [beyond(full, exceptions.folders), beyond(smallCounts, exceptions.smallFiles)];
-  const findings = [
-    ...fuller.map((folder) => `${folder}: ${full.get(folder)} files, and may have ${FILES_MAX}`),
-    ...crumbled
-      .flatMap((name) => small.get(name))
-      .map(({ path, lines, by }) => `${path}: ${lines} lines for ${by === undefined ? 'no importer' : `${by} alone`}`),
+  return [
+    ...findFullFolders(paths).map(({ folder, count }) => `${folder}: ${count} files, and may have ${FILES_MAX}`),
+    ...findSmallFiles(files, readExports(root)).map(
+      ({ path, lines, by }) => `${path}: ${lines} lines for ${by === undefined ? 'no importer' : `${by} alone`}`,
+    ),
   ];
-  const kept = [...smallCounts].filter(([name]) => !crumbled.includes(name));
-  const exempted = full.size - fuller.length + kept.reduce((sum, [, count]) => sum + count, 0);
-  return { findings, exempted, loose: [...looseIn(exceptions.folders, full), ...looseIn(exceptions.smallFiles, smallCounts)] };
-}
-
-function looseIn(allowed, counts) {
-  return Object.entries(allowed)
-    .filter(([name, count]) => count > (counts.get(name) ?? 0))
-    .map(([name, count]) => `${name}: ${count} are allowed, ${counts.get(name) ?? 0} are needed`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { findings, exempted, loose } = checkLayout(process.argv[2] ?? '.');
-  for (const line of [...findings, ...loose]) process.stdout.write(`${line}\n`);
-  process.stdout.write(`${exempted} exceptions are left in infra/check/layout.mjs\n`);
+  const findings = checkLayout(process.argv[2] ?? '.');
+  for (const line of findings) process.stdout.write(`${line}\n`);
   process.exitCode = findings.length === 0 ? 0 : 1;
 }

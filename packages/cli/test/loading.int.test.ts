@@ -14,7 +14,7 @@ beforeEach(async () => (concierge = await CommandLine.over()));
 afterEach(async () => await concierge[Symbol.asyncDispose]());
 
 /** Addresses of all modules that a command loads before it ends well. */
-async function modulesOf(...args: string[]): Promise<string> {
+async function listModules(...args: string[]): Promise<string> {
   const env = { DATA_DIR: concierge.dataDir, KEY_SECRET: 'a secret that is long enough for keys' };
   const flags = ['--conditions=@concierge/source', '--no-warnings', `--import=${preload}`];
   const child = spawn(process.execPath, [...flags, main, ...args], { env, stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
@@ -30,14 +30,14 @@ const filesIn = (loaded: string): (string | undefined)[] => [...loaded.matchAll(
 
 describe('a command', () => {
   it('loads itself, and neither the other commands nor what only those need', async () => {
-    const loaded = await modulesOf('tenant', 'list');
+    const loaded = await listModules('tenant', 'list');
     expect(filesIn(loaded)).toEqual(['tenant', 'key']);
     expect(loaded).toContain('/packages/tenant/src/index.ts');
     expect(loaded).not.toMatch(/\/node_modules\/(?:bullmq|tar|mdast-util-gfm)\/|\/packages\/(?:turn|model)\/src\//u);
   });
 
   it('is not loaded for a listing', async () => {
-    const loaded = await modulesOf('--help');
+    const loaded = await listModules('--help');
     expect(filesIn(loaded)).toEqual([]);
     expect(loaded).not.toContain('/packages/tenant/src/');
   });

@@ -23,14 +23,14 @@ process.on('worker', (thread) => {
   ready.resolve(once(thread, 'message'));
 });
 
-const folderOf = (index: number): string => join(root, String(index % FOLDERS));
-const file = (index: number, content: string) => ({ folder: folderOf(index), name: `${String(index)}.txt`, content, folders });
+const buildFolderPath = (index: number): string => join(root, String(index % FOLDERS));
+const file = (index: number, content: string) => ({ folder: buildFolderPath(index), name: `${String(index)}.txt`, content, folders });
 const createAll = async (indexes: readonly number[], content: string): Promise<number> => {
   const created = await Promise.all(indexes.map(async (index) => writer.create(file(index, `${content} ${String(index)}`))));
   return created.filter(Boolean).length;
 };
 
-for (let index = 0; index < FOLDERS; index += 1) await mkdir(folderOf(index));
+for (let index = 0; index < FOLDERS; index += 1) await mkdir(buildFolderPath(index));
 const first = await createAll(
   Array.from({ length: CROWD }, (_, index) => index),
   'first',

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { temporaryDirectory } from '@concierge/testing';
 import { readContent, walkTree, type TreeContent } from '../src/tree-walk.ts';
 
-async function bytesOf(content: TreeContent | undefined): Promise<Buffer> {
+async function readBytes(content: TreeContent | undefined): Promise<Buffer> {
   return content === undefined ? Buffer.alloc(0) : readContent(content);
 }
 
@@ -22,7 +22,7 @@ describe('a file that is changed while a tree is read', () => {
     for await (const { content } of walkTree(folder.path, walk)) {
       await change(path);
       expect(content?.size).toBe('content'.length);
-      expect((await bytesOf(content)).toString()).toBe(left);
+      expect((await readBytes(content)).toString()).toBe(left);
     }
     expect(cuts).toHaveLength(cutShort);
   });
@@ -33,7 +33,7 @@ describe('a file that is changed while a tree is read', () => {
     await mkdir(join(folder.path, 'a'));
     await writeFile(join(folder.path, 'a', 'large.bin'), bytes);
     const read = new Map<string, Buffer>();
-    for await (const { path, content } of walkTree(folder.path)) read.set(path, await bytesOf(content));
+    for await (const { path, content } of walkTree(folder.path)) read.set(path, await readBytes(content));
     expect([...read.keys()]).toEqual(['a', 'a/large.bin']);
     expect(read.get('a/large.bin')?.equals(bytes)).toBe(true);
   });

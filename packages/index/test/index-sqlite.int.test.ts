@@ -22,7 +22,7 @@ describe('the SQLite files of the index', () => {
   });
 
   const indexFolder = () => join(folder.path, 'index');
-  const fileOf = (tenantId: string) => join(indexFolder(), tenantId, 'data.db');
+  const buildFilePath = (tenantId: string) => join(indexFolder(), tenantId, 'data.db');
   function openStore(options: { bootId?: string; openMax?: number } = {}): IndexStore {
     const { bootId = 'this boot', ...rest } = options;
     const store = storeOver(new SqliteBackend({ folder: indexFolder(), bootId, log: silentLog, ...rest }));
@@ -38,7 +38,7 @@ describe('the SQLite files of the index', () => {
     store.forTenant('acme', new Files());
     expect(await readdir(indexFolder())).toEqual([]);
     await store.forTenant('acme').putSession(session(1));
-    expect(existsSync(fileOf('acme'))).toBe(true);
+    expect(existsSync(buildFilePath('acme'))).toBe(true);
   });
 
   it('keeps a bounded number of files open and loses nothing by it', async () => {
@@ -54,18 +54,18 @@ describe('the SQLite files of the index', () => {
   it('closes every file when it is closed', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
-    expect(openFiles(indexFolder())).toEqual([fileOf('acme')]);
+    expect(openFiles(indexFolder())).toEqual([buildFilePath('acme')]);
     await store.close();
     expect(openFiles(indexFolder())).toEqual([]);
   });
 
   it('sets a file aside that is no database, and rebuilds it on the first read', async () => {
     await mkdir(join(indexFolder(), 'acme'), { recursive: true });
-    await writeFile(fileOf('acme'), 'garbage '.repeat(4096));
+    await writeFile(buildFilePath('acme'), 'garbage '.repeat(4096));
     const store = openStore();
     expect(await store.isFresh('acme')).toBe(true);
     expect(await ids(store, new Files(session(1)))).toEqual([sessionId(1)]);
-    expect(await readFile(`${fileOf('acme')}.corrupt`, 'utf8')).toContain('garbage');
+    expect(await readFile(`${buildFilePath('acme')}.corrupt`, 'utf8')).toContain('garbage');
   });
 
   it('sets a file aside that turns out to be broken while it is in use', async () => {
@@ -73,11 +73,11 @@ describe('the SQLite files of the index', () => {
     const first = openStore();
     await first.rebuild('acme', files);
     await first.close();
-    const bytes = await readFile(fileOf('acme'));
+    const bytes = await readFile(buildFilePath('acme'));
     // The first page, the header and the list of tables, stays whole.
-    await writeFile(fileOf('acme'), Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 'x')]));
+    await writeFile(buildFilePath('acme'), Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 'x')]));
     expect((await ids(openStore(), files)).length).toBe(100);
-    expect(existsSync(`${fileOf('acme')}.corrupt`)).toBe(true);
+    expect(existsSync(`${buildFilePath('acme')}.corrupt`)).toBe(true);
   });
 
   it('repairs a broken file by a rebuild and by a write, too', async () => {
@@ -88,7 +88,7 @@ describe('the SQLite files of the index', () => {
       async (one: IndexStore) => one.rebuild('acme', new Files(session(1))),
       async (one: IndexStore) => one.forTenant('acme').putSession(session(1)),
     ]) {
-      await writeFile(fileOf('acme'), 'garbage '.repeat(4096));
+      await writeFile(buildFilePath('acme'), 'garbage '.repeat(4096));
       const reopened = openStore();
       await use(reopened);
       expect(await ids(reopened)).toEqual([sessionId(1)]);
@@ -116,7 +116,7 @@ describe('the SQLite files of the index', () => {
     const earlier = openStore();
     await earlier.rebuild('acme', files);
     await earlier.close();
-    const file = openSqlite(fileOf('acme'));
+    const file = openSqlite(buildFilePath('acme'));
     file.database.exec('alter table sessions drop column origin; pragma user_version = 2');
     file.close();
 
@@ -132,7 +132,7 @@ describe('the SQLite files of the index', () => {
   it('does not take the log of a deleted file for that of the new one', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
-    await rm(fileOf('acme'));
+    await rm(buildFilePath('acme'));
     expect(await ids(openStore(), new Files(session(2)))).toEqual([sessionId(2)]);
     expect(await ids(store, new Files(session(2)))).toEqual([sessionId(2)]);
   });
@@ -169,11 +169,11 @@ describe('the SQLite files of the index', () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
     await store.close();
-    const file = openSqlite(fileOf('acme'));
+    const file = openSqlite(buildFilePath('acme'));
     file.database.exec('pragma user_version = 999');
     file.close();
     await expect(ids(openStore())).rejects.toThrow('newer version');
-    expect(existsSync(fileOf('acme'))).toBe(true);
+    expect(existsSync(buildFilePath('acme'))).toBe(true);
   });
 
   it('is made once when many processes meet an empty folder', async () => {
@@ -185,7 +185,7 @@ describe('the SQLite files of the index', () => {
   it('waits for a write lock without stopping the process, and reports when it takes too long', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
-    const other = openSqlite(fileOf('acme'));
+    const other = openSqlite(buildFilePath('acme'));
     other.database.exec('begin immediate');
     const put = store.forTenant('acme').putSession(session(2));
     expect(await ids(store)).toEqual([sessionId(1)]);
@@ -199,7 +199,7 @@ describe('the SQLite files of the index', () => {
     const store = openStore();
     await store.forTenant('acme').putSessions(Array.from({ length: 50 }, (_, number) => ({ session: session(number) })));
     await store.forTenant('acme').replaceSkills([skill('a')]);
-    const connection = openSqlite(fileOf('acme'));
+    const connection = openSqlite(buildFilePath('acme'));
     const db = new Kysely<object>({ dialect: connection.dialect });
     const plan = async (where: string, table: string, order: string) => {
       const query = sql<{

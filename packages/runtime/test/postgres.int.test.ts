@@ -20,7 +20,7 @@ const log = createLog({ service: 'test', level: 'silent' });
   });
   afterEach(async () => connection.close());
 
-  const failureOf = async (query: Promise<unknown>): Promise<unknown> =>
+  const catchFailure = async (query: Promise<unknown>): Promise<unknown> =>
     query.then(
       () => 'no failure',
       (error: unknown) => error,
@@ -32,13 +32,13 @@ const log = createLog({ service: 'test', level: 'silent' });
   });
 
   it('ends a statement that takes too long', async () => {
-    const failure = await failureOf(sql`select pg_sleep(30)`.execute(db));
+    const failure = await catchFailure(sql`select pg_sleep(30)`.execute(db));
     expect(postgresErrorCode(failure)).toBe('57014');
     expect(isPostgresUnavailable(failure)).toBe(true);
   });
 
   it('distinguishes a wrong query from a database that is not available', async () => {
-    const failure = await failureOf(sql`select * from nothing`.execute(db));
+    const failure = await catchFailure(sql`select * from nothing`.execute(db));
     expect(postgresErrorCode(failure)).toBe('42P01');
     expect(isPostgresUnavailable(failure)).toBe(false);
     expect(isPostgresUnavailable(new TypeError('a defect of ours'))).toBe(false);
@@ -46,7 +46,7 @@ const log = createLog({ service: 'test', level: 'silent' });
 
   it('fails when no server listens', async () => {
     const nowhere = openPostgres({ url: `postgres://concierge@127.0.0.1:${String(await freePort())}/concierge`, log });
-    const failure = await failureOf(sql`select 1`.execute(new Kysely({ dialect: nowhere.dialect })));
+    const failure = await catchFailure(sql`select 1`.execute(new Kysely({ dialect: nowhere.dialect })));
     expect(postgresErrorCode(failure)).toBeUndefined();
     expect(isPostgresUnavailable(failure)).toBe(true);
     await nowhere.close();
@@ -55,7 +55,7 @@ const log = createLog({ service: 'test', level: 'silent' });
   it('outlives the loss of idle and of busy connections', async () => {
     await Promise.all([sql`select 1`.execute(db), sql`select 1`.execute(db)]);
     await cluster.asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'concierge'`);
-    const failure = await failureOf(
+    const failure = await catchFailure(
       db.transaction().execute(async (within) => {
         const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(within);
         await cluster.asAdmin(`select pg_terminate_backend(${String(rows[0]?.pid)})`);

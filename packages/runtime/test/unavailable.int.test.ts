@@ -14,7 +14,7 @@ describe('isUnavailable', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  const failureOf = async (work: Promise<unknown>): Promise<unknown> =>
+  const catchFailure = async (work: Promise<unknown>): Promise<unknown> =>
     work.then(
       () => undefined,
       (error: unknown) => error,
@@ -24,12 +24,12 @@ describe('isUnavailable', () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
     await redis.config('SET', 'maxmemory', '1');
-    expect(isUnavailable(await failureOf(redis.set('a', 'b')))).toBe(true);
+    expect(isUnavailable(await catchFailure(redis.set('a', 'b')))).toBe(true);
     await redis.config('SET', 'maxmemory', '0');
-    const cut = failureOf(redis.blpop('nothing', 0));
+    const cut = catchFailure(redis.blpop('nothing', 0));
     await server.kill();
     expect(isUnavailable(await cut)).toBe(true);
-    const later = await failureOf(redis.get('a'));
+    const later = await catchFailure(redis.get('a'));
     expect(isUnavailable(new Error('cannot look it up', { cause: later }))).toBe(true);
     redis.disconnect();
     await server.start();
@@ -39,7 +39,7 @@ describe('isUnavailable', () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
     await redisReady(redis, 10_000);
     await redis.set('text', 'x');
-    expect(isUnavailable(await failureOf(redis.incr('text')))).toBe(false);
+    expect(isUnavailable(await catchFailure(redis.incr('text')))).toBe(false);
     expect(isUnavailable(new TypeError('no'))).toBe(false);
     await redis.quit();
   });

@@ -6,7 +6,7 @@ interface TraceEvent {
 }
 
 /** The file system calls that Node itself reports while `work` ran: one name for each call, such as `fs.sync.lstat`. */
-export async function fileCallsOf(work: () => Promise<unknown>): Promise<string[]> {
+export async function listFileCalls(work: () => Promise<unknown>): Promise<string[]> {
   const session = new Session();
   session.connect();
   const calls: string[] = [];

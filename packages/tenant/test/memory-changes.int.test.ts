@@ -9,7 +9,7 @@ import { MemorySearch, type MemoryAnswer, type Searcher } from '../src/memory-se
 import { NoteWatch } from '../src/memory-search/note-watch.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
-import { fileCallsOf } from './file-calls.ts';
+import { listFileCalls } from './file-calls.ts';
 import { temporaryFolder, type Folder } from './support.ts';
 
 const owner: Searcher = { access: 'owner' };
@@ -47,10 +47,10 @@ describe('a search', () => {
     for (let number = 0; number < NOTES; number += 1)
       await writeFile(join(scope.root, 'memory', `n${String(number)}.md`), `Note ${String(number)} about a lamp.\n`);
     await asked('lamp');
-    const idle = await fileCallsOf(async () => asked('lamp'));
+    const idle = await listFileCalls(async () => asked('lamp'));
     expect(idle.length).toBeLessThan(NOTES / 10);
     await append('memory/n7.md', 'It is yellow.');
-    const one = await fileCallsOf(async () => {
+    const one = await listFileCalls(async () => {
       expect(await refs('yellow')).toEqual(['memory/n7.md']);
     });
     expect(one.length).toBeGreaterThan(idle.length);
@@ -140,7 +140,7 @@ describe('where the kernel does not report changes', () => {
       await append('memory/lamp.md', `Now it is ${colour}.`);
       nowMs += 5000;
       expect(await refs(colour, search)).toEqual(['memory/lamp.md']);
-      const calls = await fileCallsOf(async () => asked(colour, search));
+      const calls = await listFileCalls(async () => asked(colour, search));
       expect(calls.filter((name) => name.includes('open'))).toEqual([]);
     }
   });

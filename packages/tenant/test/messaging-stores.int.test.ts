@@ -29,7 +29,7 @@ async function elsewhere(): Promise<TenantScope> {
   return (await fixture.another()).open('acme');
 }
 
-async function everyByteOf(folder: string): Promise<string> {
+async function readEveryByte(folder: string): Promise<string> {
   const names = await readdir(join(root, folder));
   return (await Promise.all(names.map(async (name) => readFile(join(root, folder, name), 'utf8')))).join('\n');
 }
@@ -64,7 +64,7 @@ describe('channel bindings', () => {
 
   it('have no secret in clear on disk nor in a view', async () => {
     const view = await scope.channels.connect('channel_a', whatsapp);
-    const written = `${await everyByteOf('channels')}${JSON.stringify(view)}`;
+    const written = `${await readEveryByte('channels')}${JSON.stringify(view)}`;
     for (const secret of [whatsapp.accessToken, whatsapp.verifyToken, whatsapp.appSecret]) expect(written).not.toContain(secret);
   });
 

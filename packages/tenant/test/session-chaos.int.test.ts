@@ -38,6 +38,12 @@ function startWriter(args: readonly string[], onLine: (line: string) => void): W
 async function runWriters(folder: string, id: string, plans: readonly string[]): Promise<{ published: string[]; conflicts: number }> {
   const published: string[] = [];
   const writers = new Set<Writer>();
+  // A frozen writer would stay, and the test's process with it, where the wait below ends in an error.
+  using cleanUp = new DisposableStack();
+  cleanUp.defer(() => {
+    waiting.length = 0;
+    for (const { process } of writers) process.kill('SIGKILL');
+  });
   let conflicts = 0;
   const waiting = [...plans];
   const wake = (): void => {

@@ -12,10 +12,10 @@ import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userM
 const storeIn = (folder: string): SessionStore =>
   new SessionStore({ tenantId: 'acme', folder, folders: new FolderSync(), cache: new SessionCache(), log: silentLog });
 
-const revisionsOf = (folder: string, id: string): string => join(folder, '.revisions', id);
+const buildRevisionsPath = (folder: string, id: string): string => join(folder, '.revisions', id);
 const revisionNames = async (folder: string, id: string): Promise<string[]> =>
-  (await readdir(revisionsOf(folder, id))).filter((name) => !name.startsWith('.')).toSorted();
-const viewOf = async (folder: string, id: string): Promise<unknown> => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'));
+  (await readdir(buildRevisionsPath(folder, id))).filter((name) => !name.startsWith('.')).toSorted();
+const readView = async (folder: string, id: string): Promise<unknown> => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'));
 
 async function publishUpTo(store: SessionStore, id: string, revision: number): Promise<Session> {
   let session = newSession(id);
@@ -43,7 +43,7 @@ describe('publishing a session', () => {
     await store.publish(session);
     expect(await store.load(id)).toEqual(session);
     expect(await storeIn(folder.path).load(id)).toEqual(session);
-    expect(await viewOf(folder.path, id)).toEqual(session);
+    expect(await readView(folder.path, id)).toEqual(session);
     expect((await readdir(folder.path)).toSorted()).toEqual(['.revisions', `${id}.json`]);
   });
 
@@ -70,7 +70,7 @@ describe('publishing a session', () => {
     expect(await storeIn(folder.path).load(id)).toEqual(last);
     const [view, newest] = await Promise.all([
       stat(join(folder.path, `${id}.json`)),
-      stat(join(revisionsOf(folder.path, id), '0000000005.json')),
+      stat(join(buildRevisionsPath(folder.path, id), '0000000005.json')),
     ]);
     expect(view.ino).toBe(newest.ino);
   });
@@ -84,7 +84,7 @@ describe('publishing a session', () => {
       await expect(writer.publish(newSession(id, { revision, title: 'stale' }))).rejects.toThrow(RevisionConflict);
       expect(await writer.load(id)).toEqual(last);
     }
-    expect(await viewOf(folder.path, id)).toEqual(last);
+    expect(await readView(folder.path, id)).toEqual(last);
     expect(await revisionNames(folder.path, id)).toEqual(['0000000002.json', '0000000003.json', '0000000004.json']);
   });
 
@@ -109,7 +109,7 @@ describe('publishing a session', () => {
       expect(winners).toHaveLength(1);
       for (const store of stores) expect((await store.load(id))?.title).toBe(`by ${String(winners[0])}`);
     }
-    expect((await readdir(revisionsOf(folder.path, id))).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
+    expect((await readdir(buildRevisionsPath(folder.path, id))).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
   });
 
   it('gives each caller separate lists', async () => {
@@ -151,7 +151,7 @@ describe('a publication that is cut off', () => {
     await expect(store.publish(newSession(id, { revision: 3, title: 'third' }))).rejects.toThrow('fail point');
     await expect(store.publish(newSession(id, { revision: 3, title: 'again' }))).rejects.toThrow(RevisionConflict);
     for (const reader of [store, storeIn(folder.path)]) expect((await reader.load(id))?.title).toBe('third');
-    expect(await viewOf(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
+    expect(await readView(folder.path, id)).toMatchObject({ revision: 3, title: 'third' });
     expect((await readdir(folder.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([]);
   });
 
@@ -160,7 +160,7 @@ describe('a publication that is cut off', () => {
     const id = newSessionId();
     const store = storeIn(folder.path);
     await publishUpTo(store, id, 2);
-    const left = join(revisionsOf(folder.path, id), '.tmp-dead-1');
+    const left = join(buildRevisionsPath(folder.path, id), '.tmp-dead-1');
     await writeFile(left, '{');
     await store.publish(newSession(id, { revision: 3 }));
     expect(await stat(left)).toBeDefined();
@@ -198,7 +198,7 @@ describe('loading a session', () => {
     const id = newSessionId();
     const store = storeIn(folder.path);
     await store.publish(newSession(id, { title: 'kept in memory' }));
-    await writeFile(join(revisionsOf(folder.path, id), '0000000001.json'), 'changed behind our back');
+    await writeFile(join(buildRevisionsPath(folder.path, id), '0000000001.json'), 'changed behind our back');
     expect((await store.load(id))?.title).toBe('kept in memory');
   });
 
@@ -206,15 +206,15 @@ describe('loading a session', () => {
     await using folder = await temporaryFolder();
     const id = newSessionId();
     await publishUpTo(storeIn(folder.path), id, 3);
-    const path = join(revisionsOf(folder.path, id), '0000000003.json');
+    const path = join(buildRevisionsPath(folder.path, id), '0000000003.json');
     await rm(path);
     await writeFile(path, '{"version":1,');
     const store = storeIn(folder.path);
     expect((await store.load(id))?.revision).toBe(2);
-    expect(await viewOf(folder.path, id)).toMatchObject({ revision: 2 });
+    expect(await readView(folder.path, id)).toMatchObject({ revision: 2 });
     await store.publish(newSession(id, { revision: 3, title: 'third again' }));
     expect((await storeIn(folder.path).load(id))?.title).toBe('third again');
-    expect(await readdir(revisionsOf(folder.path, id))).toContain('0000000003.json.broken');
+    expect(await readdir(buildRevisionsPath(folder.path, id))).toContain('0000000003.json.broken');
   });
 
   it('takes over a session file that came without revisions, as from a backup', async () => {

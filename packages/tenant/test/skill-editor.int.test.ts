@@ -236,9 +236,9 @@ describe('an agent that is killed while it changes skills', () => {
       const { valid, invalid } = await scope.skills.scan();
       expect(invalid).toEqual([]);
       for (const { description } of valid.filter(({ name }) => name === 'busy'))
-        expect(await linesOf(scope, 'busy/SKILL.md')).toEqual(new Set([description.replace('Round', 'round')]));
+        expect(await readLines(scope, 'busy/SKILL.md')).toEqual(new Set([description.replace('Round', 'round')]));
       for (const { id, files } of await scope.skillEditor.versions('busy')) {
-        for (const name of files) expect((await linesOf(scope, `.versions/busy/${id}/${name}`)).size).toBe(1);
+        for (const name of files) expect((await readLines(scope, `.versions/busy/${id}/${name}`)).size).toBe(1);
       }
     }
     await scope.files.sweep(-60_000);
@@ -247,7 +247,7 @@ describe('an agent that is killed while it changes skills', () => {
 });
 
 /** The different lines of a file whose lines are all the same when it is whole. */
-async function linesOf(scope: TenantScope, path: string): Promise<Set<string>> {
+async function readLines(scope: TenantScope, path: string): Promise<Set<string>> {
   const text = await file(scope, path);
   const lines = text.replace(/^---\n[\s\S]*?\n---\n/u, '').split('\n');
   expect(lines).toHaveLength(2001);

@@ -11,7 +11,7 @@ const skillText = (name: string, more = ''): string =>
   `---\nname: ${name}\ndescription: What ${name} is for\n${more}---\n# How\n\nDo it.\n`;
 const names = (context: { readonly files: readonly { readonly name: string }[] }): string[] => context.files.map((file) => file.name);
 
-async function textOf(
+async function readText(
   scope: TenantScope,
   name: string,
   request: Parameters<TenantScope['context']['load']>[0],
@@ -26,9 +26,9 @@ describe('context files', () => {
     const owner = { agent: 'admin', sender: null };
     for (let round = 0; round < 20; round += 1) {
       await writeFile(join(scope.root, 'SOUL.md'), `in place ${String(round % 10)}`);
-      expect(await textOf(scope, 'SOUL.md', owner)).toBe(`in place ${String(round % 10)}`);
+      expect(await readText(scope, 'SOUL.md', owner)).toBe(`in place ${String(round % 10)}`);
       await scope.files.writeText('SOUL.md', `replaced ${String(round % 10)}`);
-      expect(await textOf(scope, 'SOUL.md', owner)).toBe(`replaced ${String(round % 10)}`);
+      expect(await readText(scope, 'SOUL.md', owner)).toBe(`replaced ${String(round % 10)}`);
     }
     await scope.files.remove('SOUL.md');
     expect(names(await scope.context.load(owner))).not.toContain('SOUL.md');
@@ -39,7 +39,7 @@ describe('context files', () => {
     const scope = await world.tenants.create('acme');
     const loads = Array.from({ length: 50 }, async (_, index) => {
       await scope.files.writeText('TOOLS.md', `version ${String(index)}`);
-      return { index, text: await textOf(scope, 'TOOLS.md', { agent: 'admin', sender: null }) };
+      return { index, text: await readText(scope, 'TOOLS.md', { agent: 'admin', sender: null }) };
     });
     for (const { index, text } of await Promise.all(loads)) expect(Number(text?.replace('version ', ''))).toBeGreaterThanOrEqual(index);
   });

@@ -1,11 +1,12 @@
 import { HOUR_MS } from '@concierge/contract';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { eventually } from '@concierge/testing';
+import { eventually, silentLog as log } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
 import { takeTask } from '../src/due/reconciler.ts';
-import { enqueuedTurn, LaneStage } from './lane-stage.ts';
-import { input, log, parse, Rig } from './rig.ts';
+import { enqueuedTurn, TestLanes } from './test-lanes.ts';
+import { input, parse, TestTurns } from './test-turns.ts';
 
 // A lease is waited for.
 jest.setTimeout(40_000);
@@ -18,7 +19,7 @@ describe('the clock of a machine', () => {
   });
 
   it.each([HOUR_MS, -HOUR_MS])('that is %i ms off leaves a turn its time', async (off) => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     const scope = await rig.scope();
     const right = Date.now.bind(Date);
     jest.spyOn(Date, 'now').mockImplementation(() => right() + off);
@@ -34,7 +35,7 @@ describe('the clock of a machine', () => {
   });
 
   it('that is an hour ahead does not keep the reconciler from what its gateway has accepted', async () => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     const scope = await rig.scope();
     const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS, refuses: new Promise(() => undefined) });
     const { turnId } = await ahead.accept(scope, input('x'));
@@ -45,18 +46,15 @@ describe('the clock of a machine', () => {
 });
 
 describe('when the clock of Redis is set', () => {
-  let stage: LaneStage;
+  let stage: TestLanes;
   let redis: Redis;
   let lanes: Lanes;
 
-  beforeEach(async () => {
-    stage = await LaneStage.start();
+  setUpEach(async (stack) => {
+    stage = stack.use(await TestLanes.start());
     ({ redis, lanes } = stage);
     await stage.empty();
     await lanes.readiness({ notesTime: true });
-  });
-  afterEach(async () => {
-    await stage[Symbol.asyncDispose]();
   });
 
   /**
@@ -142,13 +140,13 @@ describe('when the clock of Redis is set', () => {
 describe('a replica of cron whose clock is an hour ahead', () => {
   const key = { tenantId: 'acme', name: 'sch_1' };
 
-  function openQueue({ redis }: LaneStage, clockOffMs: number): DueQueue {
+  function openQueue({ redis }: TestLanes, clockOffMs: number): DueQueue {
     const clock = (): number => Date.now() + clockOffMs;
     return new DueQueue({ redis, kind: 'schedules', wakes: false, clock, claimMs: 5000, log });
   }
 
   it('leaves what it has claimed to the others when it dies', async () => {
-    await using stage = await LaneStage.start();
+    await using stage = await TestLanes.start();
     const [ahead, due] = [openQueue(stage, HOUR_MS), openQueue(stage, 0)];
     await due.addAll([key]);
     expect((await ahead.claim(10)).claims).toMatchObject([key]);
@@ -160,7 +158,7 @@ describe('a replica of cron whose clock is an hour ahead', () => {
   });
 
   it('does not keep from the others what it calls for', async () => {
-    await using stage = await LaneStage.start();
+    await using stage = await TestLanes.start();
     await openQueue(stage, 0).add([{ ...key, delayMs: 0 }]);
     expect((await openQueue(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
   });

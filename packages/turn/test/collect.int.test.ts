@@ -1,10 +1,10 @@
 import { HOUR_MS } from '@concierge/contract';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { connectRedis, redisReady } from '@concierge/runtime';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually } from '@concierge/testing';
-import { WakeupQueue, keyOf, Lanes, Turns, type TurnReceipt } from '../src/index.ts';
-import { input, log, Rig } from './rig.ts';
+import { setUpEach } from '@concierge/testing/set-up';
+import { keyOf, type TurnReceipt } from '../src/index.ts';
+import { input, TestTurns } from './test-turns.ts';
 
 // The reconciler, which runs every two seconds, starts one of the lanes.
 jest.setTimeout(40_000);
@@ -12,22 +12,19 @@ jest.setTimeout(40_000);
 /** Longer than any test: a later message or another process ends the debounce. */
 const SOON_MS = 100;
 
-let rig: Rig;
+let rig: TestTurns;
 let scope: TenantScope;
 /** For each turn that ran: the turns that waited behind it when it began. */
 let behind: (readonly string[])[];
 
-beforeEach(async () => {
-  rig = await Rig.start();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
   scope = await rig.scope();
   behind = [];
   rig.play = async (run) => {
     behind.push(await run.waitingBehind(20));
     return run.turn.text;
   };
-});
-afterEach(async () => {
-  await rig[Symbol.asyncDispose]();
 });
 
 /** Accepts a message as a channel does. */
@@ -40,22 +37,6 @@ async function timeHasCome(sessionId: string): Promise<void> {
   const redis = rig.server.client();
   await redis.zadd(keyOf.debounced, 'XX', 0, `acme/${sessionId}`);
   redis.disconnect();
-}
-
-/** Another gateway than the rig's. */
-async function startGateway(): Promise<{ readonly turns: Turns } & AsyncDisposable> {
-  const redis = connectRedis({ url: rig.server.url, role: 'producer', log });
-  await redisReady(redis, 10_000);
-  const wakeupQueue = new WakeupQueue(redis, log);
-  const turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
-  return {
-    turns,
-    [Symbol.asyncDispose]: async () => {
-      await turns.stop();
-      await wakeupQueue.stop();
-      redis.disconnect();
-    },
-  };
 }
 
 describe('quick messages', () => {
@@ -81,9 +62,9 @@ describe('quick messages', () => {
 
   it('are found by the reconciler when the gateway whose timer would have started them has died', async () => {
     await rig.worker();
-    await using gateway = await startGateway();
-    const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway.turns });
-    await gateway.turns.stop();
+    const gateway = await rig.gateway();
+    const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway });
+    await gateway.stop();
     await timeHasCome(sessionId);
     rig.reconciler.start();
     await rig.read(scope, turnId);
@@ -92,9 +73,9 @@ describe('quick messages', () => {
 
   it('wait together, whichever gateway took them', async () => {
     await rig.worker();
-    await using gateway = await startGateway();
+    const gateway = await rig.gateway();
     const { turnId: first } = await say('one', { debounceMs: HOUR_MS });
-    const { turnId: second } = await say('two', { turns: gateway.turns });
+    const { turnId: second } = await say('two', { turns: gateway });
     await rig.read(scope, first);
     expect(behind[0]).toEqual([second]);
   });

@@ -1,28 +1,26 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf, type Lanes, type Lease, type Wakeup } from '../src/index.ts';
-import { enqueuedTurn as turn, LaneStage } from './lane-stage.ts';
+import { enqueuedTurn as turn, TestLanes } from './test-lanes.ts';
 
-let stage: LaneStage;
+let stage: TestLanes;
 let redis: Redis;
 let lanes: Lanes;
 
-beforeAll(async () => {
-  stage = await LaneStage.start();
+setUpOnce(async (stack) => {
+  stage = stack.use(await TestLanes.start());
   ({ redis, lanes } = stage);
-});
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await stage.empty();
 });
 
-const place = async (...given: Parameters<LaneStage['place']>): Promise<Wakeup[]> => await stage.place(...given);
-const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
+const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await stage.place(...given);
+const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await stage.take(...lane);
 
-const collect = async (...given: Parameters<LaneStage['collect']>): ReturnType<LaneStage['collect']> => await stage.collect(...given);
+const collect = async (...given: Parameters<TestLanes['collect']>): ReturnType<TestLanes['collect']> => await stage.collect(...given);
 
 /** Makes a debounced lane due. */
 async function due(sessionId: string): Promise<void> {

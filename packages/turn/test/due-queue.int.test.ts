@@ -1,11 +1,11 @@
 import { HOUR_MS } from '@concierge/contract';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { connectRedis } from '@concierge/runtime';
-import { eventually, gate, TestRedis } from '@concierge/testing';
+import { eventually, gate, silentLog as log, TestRedis } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import type { DueHandler } from '../src/due/due-worker.ts';
 import { DueQueue, DueWorker, keyOf, queuePrefix } from '../src/index.ts';
-import { log } from './rig.ts';
 
 const ann = { tenantId: 'acme', name: 'ann' };
 const bob = { tenantId: 'acme', name: 'bob' };
@@ -15,14 +15,13 @@ let redis: Redis;
 let queue: DueQueue;
 let closing: AsyncDisposableStack;
 
-beforeEach(async () => {
-  closing = new AsyncDisposableStack();
+setUpEach(async (stack) => {
+  closing = stack;
   server = closing.use(await TestRedis.start());
   redis = connectRedis({ url: server.url, role: 'worker', log });
   closing.defer(() => redis.disconnect());
   queue = open();
 });
-afterEach(async () => await closing.disposeAsync());
 
 /** The objects of one process. */
 function open({ claimMs = 10_000, wakes = true } = {}): DueQueue {

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, jest } from '@jest/globals';
-import { EventRig } from './event-rig.ts';
+import { TestEvents } from './test-events.ts';
 
 jest.setTimeout(120_000);
 
 const teller = fileURLToPath(new URL('./event-teller.ts', import.meta.url));
 
 /** Runs a process that emits an event and dies at the fail point; it has exited when this returns. */
-async function tellAndDie(rig: EventRig, place: string, failpoint: string): Promise<void> {
+async function tellAndDie(rig: TestEvents, place: string, failpoint: string): Promise<void> {
   const args = ['--conditions=@concierge/source', '--no-warnings', teller, rig.redis.url, rig.dataDir, place, `${failpoint}:kill`];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const [, signal] = await once(child, 'exit');
@@ -18,7 +18,7 @@ async function tellAndDie(rig: EventRig, place: string, failpoint: string): Prom
 
 /** A process dies at this place; another worker and its reconciler continue. */
 async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>; requests: number; sent: number }> {
-  await using rig = await EventRig.start();
+  await using rig = await TestEvents.start();
   const receiver = await rig.receiver();
   await (await rig.scope()).events.endpoints.create({ url: receiver.url() });
   await tellAndDie(rig, receiver.place, failpoint);

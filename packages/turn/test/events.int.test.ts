@@ -1,20 +1,20 @@
 import { createHmac } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { HOUR_MS, limits, type EventEndpointWithSecret } from '@concierge/contract';
 import { eventually, type ReceivedWebhook, type WebhookReceiver } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { Webhook } from 'standardwebhooks';
-import { EventRig, turnEnded } from './event-rig.ts';
+import { TestEvents, turnEnded } from './test-events.ts';
 
 jest.setTimeout(120_000);
 
-let rig: EventRig;
+let rig: TestEvents;
 let receiver: WebhookReceiver;
 
-beforeEach(async () => {
-  rig = await EventRig.start();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestEvents.start());
   receiver = await rig.receiver();
 });
-afterEach(async () => await rig[Symbol.asyncDispose]());
 
 async function endpoint(
   more: { url?: string; types?: ['turn.failed'] | []; includeText?: boolean } = {},

@@ -1,27 +1,25 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits, type AcceptedTurn } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf, queuePrefix, RateLimits, type Lanes, type Lease, type Wakeup } from '../src/index.ts';
-import { enqueuedTurn as turn, LaneStage } from './lane-stage.ts';
+import { enqueuedTurn as turn, TestLanes } from './test-lanes.ts';
 
-let stage: LaneStage;
+let stage: TestLanes;
 let redis: Redis;
 let lanes: Lanes;
 
-beforeAll(async () => {
-  stage = await LaneStage.start();
+setUpOnce(async (stack) => {
+  stage = stack.use(await TestLanes.start());
   ({ redis, lanes } = stage);
-});
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await stage.empty();
 });
 
-const place = async (...given: Parameters<LaneStage['place']>): Promise<Wakeup[]> => await stage.place(...given);
-const take = async (...lane: Parameters<LaneStage['take']>): Promise<Lease> => await stage.take(...lane);
+const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await stage.place(...given);
+const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await stage.take(...lane);
 
 describe('a lane', () => {
   it('is woken for its first turn only and runs turns in order of acceptance', async () => {

@@ -1,23 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { readRendered, type TurnRun } from '../src/index.ts';
 import { compareIds } from '../src/streams/stream-entry.ts';
-import { input, parse, Rig, textDelta } from './rig.ts';
+import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 // A reader without messages reads the disk after some seconds; leases expire.
 jest.setTimeout(60_000);
 
-let rig: Rig;
+let rig: TestTurns;
 let scope: TenantScope;
 
-beforeEach(async () => {
-  rig = await Rig.start();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
+  stack.defer(async () => rig.server.hasRoom());
   scope = await rig.scope();
-});
-afterEach(async () => {
-  await rig.server.hasRoom();
-  await rig[Symbol.asyncDispose]();
 });
 
 function say(run: TurnRun, from: number, to: number): string {

@@ -1,29 +1,27 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { HOUR_MS, AppError } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
 import { takeTask } from '../src/due/reconciler.ts';
-import { input, Rig } from './rig.ts';
+import { input, TestTurns } from './test-turns.ts';
 
 // Redis goes and comes back; a frozen one is given up after a second and a half.
 jest.setTimeout(40_000);
 
-let rig: Rig;
+let rig: TestTurns;
 let scope: TenantScope;
 /** Two gateways: all they share is Redis and the disk. */
 let one: Turns;
 let other: Turns;
 
-beforeEach(async () => {
-  rig = await Rig.start();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
+  stack.defer(() => rig.server.thaw());
   scope = await rig.scope();
   [one, other] = [await rig.gateway(), await rig.gateway()];
-});
-afterEach(async () => {
-  rig.server.thaw();
-  await rig[Symbol.asyncDispose]();
 });
 
 interface Order {

@@ -1,18 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf } from '../src/index.ts';
-import { input, parse, Rig, textDelta } from './rig.ts';
+import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 jest.setTimeout(40_000);
 
-let rig: Rig;
+let rig: TestTurns;
 
-beforeEach(async () => {
-  rig = await Rig.start();
-});
-afterEach(async () => {
-  await rig[Symbol.asyncDispose]();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
 });
 
 const at = '2026-11-20T12:00:00.000Z';

@@ -1,25 +1,23 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
 import { deriveTurnId } from '../src/turn-ids.ts';
-import { enqueuedTurn, LaneStage } from './lane-stage.ts';
-import { input, parse, Rig } from './rig.ts';
+import { enqueuedTurn, TestLanes } from './test-lanes.ts';
+import { input, parse, TestTurns } from './test-turns.ts';
 
 // The reconciler sends wake-ups for turns whose worker died.
 jest.setTimeout(40_000);
 
 describe('what a death of its worker is to a turn', () => {
-  let stage: LaneStage;
+  let stage: TestLanes;
 
-  beforeEach(async () => {
-    stage = await LaneStage.start();
+  setUpEach(async (stack) => {
+    stage = stack.use(await TestLanes.start());
     await stage.empty();
-  });
-  afterEach(async () => {
-    await stage[Symbol.asyncDispose]();
   });
 
   /** Their worker dies, and its leases run out. */
@@ -129,18 +127,15 @@ describe('what a death of its worker is to a turn', () => {
 });
 
 describe('a worker', () => {
-  let rig: Rig;
+  let rig: TestTurns;
   let scope: TenantScope;
   let redis: Redis;
 
-  beforeEach(async () => {
-    rig = await Rig.start();
+  setUpEach(async (stack) => {
+    rig = stack.use(await TestTurns.start());
     scope = await rig.scope();
     redis = rig.server.client();
-  });
-  afterEach(async () => {
-    redis.disconnect();
-    await rig[Symbol.asyncDispose]();
+    stack.defer(() => redis.disconnect());
   });
 
   /** A turn whose worker has died twice. */

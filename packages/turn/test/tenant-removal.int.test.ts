@@ -1,21 +1,19 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { connectRedis } from '@concierge/runtime';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, silentLog } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { forgetTenant, removeTenant } from '../src/index.ts';
-import { input, log, parse, Rig, textDelta } from './rig.ts';
+import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
-let rig: Rig;
+let rig: TestTurns;
 let redis: ReturnType<typeof connectRedis>;
 
-beforeEach(async () => {
-  rig = await Rig.start();
-  redis = connectRedis({ url: rig.server.url, role: 'producer', log });
-});
-afterEach(async () => {
-  redis.disconnect();
-  await rig[Symbol.asyncDispose]();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
+  redis = connectRedis({ url: rig.server.url, role: 'producer', log: silentLog });
+  stack.defer(() => redis.disconnect());
 });
 
 async function remove(id: string, stopTimeoutMs?: number): Promise<{ stillRunning: number }> {

@@ -1,23 +1,21 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
 import { deriveTurnId } from '../src/turn-ids.ts';
-import { input, parse, Rig, textDelta } from './rig.ts';
+import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 // Recovery consists of waits: leases expire, the reconciler runs.
 jest.setTimeout(40_000);
 
-let rig: Rig;
+let rig: TestTurns;
 
-beforeEach(async () => {
-  rig = await Rig.start();
-});
-afterEach(async () => {
-  await rig[Symbol.asyncDispose]();
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
 });
 
 describe('an accepted turn', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
 import type { TurnRun } from '../src/index.ts';
-import { input, Rig } from './rig.ts';
+import { input, TestTurns } from './test-turns.ts';
 
 const never = new AbortController().signal;
 
@@ -11,7 +11,7 @@ function readDepth({ turn }: TurnRun): number {
 }
 
 /** Starts so many turns below this one and waits for their ends. */
-async function askOthers(rig: Rig, run: TurnRun, count: number): Promise<string[]> {
+async function askOthers(rig: TestTurns, run: TurnRun, count: number): Promise<string[]> {
   const depth = readDepth(run) + 1;
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
@@ -30,7 +30,7 @@ async function askOthers(rig: Rig, run: TurnRun, count: number): Promise<string[
   );
 }
 
-async function ask(rig: Rig, tenant: string, text: string): Promise<string> {
+async function ask(rig: TestTurns, tenant: string, text: string): Promise<string> {
   const scope = await rig.scope(tenant);
   const { turnId } = await rig.turns.accept(scope, input(text, { sender: `of ${text}` }));
   const folded = await rig.streams.fold(scope, turnId, never);
@@ -38,7 +38,7 @@ async function ask(rig: Rig, tenant: string, text: string): Promise<string> {
 }
 
 /** Three children each, and two grandchildren each of those: each answers how many turns it counts, itself included. */
-function family(rig: Rig): (run: TurnRun) => Promise<string> {
+function family(rig: TestTurns): (run: TurnRun) => Promise<string> {
   return async (run) => {
     const count = readDepth(run) === limits.subagentDepthMax ? 0 : 3 - readDepth(run);
     const heard = await askOthers(rig, run, count);
@@ -50,14 +50,14 @@ function family(rig: Rig): (run: TurnRun) => Promise<string> {
 
 describe('a turn that waits for turns it has started', () => {
   it('ends where one turn may run at once, of one tenant and of all', async () => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     rig.play = family(rig);
     await rig.worker({ concurrency: 1, tenantShare: 1 });
     expect(await ask(rig, 'acme', 'a')).toBe('10');
   }, 60_000);
 
   it('ends beside many others that wait, of several tenants', async () => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     rig.play = family(rig);
     await rig.worker({ concurrency: 2, tenantShare: 1 });
     for (const tenant of ['acme', 'other']) await rig.scope(tenant);
@@ -67,7 +67,7 @@ describe('a turn that waits for turns it has started', () => {
   }, 120_000);
 
   it('does not hold up another tenant', async () => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     const held = gate();
     rig.play = async (run) => {
       if (run.turn.text === 'loud') return (await askOthers(rig, run, 3)).join();
@@ -84,7 +84,7 @@ describe('a turn that waits for turns it has started', () => {
   }, 60_000);
 
   it('has all its live child turns cancelled by one call', async () => {
-    await using rig = await Rig.start();
+    await using rig = await TestTurns.start();
     const scope = await rig.scope();
     rig.play = async (run) => {
       if (readDepth(run) === 0) return (await askOthers(rig, run, 3)).join();

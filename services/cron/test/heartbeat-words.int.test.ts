@@ -1,23 +1,23 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setUpEach } from '@concierge/testing/set-up';
+import { describe, expect, it } from '@jest/globals';
 import { deriveHeartbeatId, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
-import { CronRig } from './cron-rig.ts';
+import { TestCron } from './test-cron.ts';
 
 const id = deriveHeartbeatId('acme');
-let rig: CronRig;
+let rig: TestCron;
 let replicas: ScheduleClock[];
 
-beforeEach(async () => {
-  rig = await CronRig.start();
-  replicas = [rig.replica(), rig.replica()];
+setUpEach(async (stack) => {
+  rig = stack.use(await TestCron.start());
+  replicas = await rig.replicas(2);
   const scope = await rig.scope();
   await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
   await scope.events.endpoints.create({ url: 'https://example.com/heart', types: ['heartbeat.reported'] });
   await writeFile(join(scope.root, 'HEARTBEAT.md'), 'Look after the inbox.');
 });
-afterEach(async () => await rig[Symbol.asyncDispose]());
 
 /** The next heartbeat, answered so by the agent. */
 async function beat(reply: string): Promise<void> {

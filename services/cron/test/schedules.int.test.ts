@@ -1,20 +1,20 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setUpEach } from '@concierge/testing/set-up';
+import { describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn } from '@concierge/contract';
 import { toRunId } from '@concierge/tenant';
 import { deriveHeartbeatId, readHeartbeat, heartbeatToken } from '../src/schedules/heartbeat.ts';
 import type { ScheduleClock } from '../src/schedules/schedule-clock.ts';
-import { CronRig } from './cron-rig.ts';
+import { TestCron } from './test-cron.ts';
 
-let rig: CronRig;
+let rig: TestCron;
 let replicas: ScheduleClock[];
 
-beforeEach(async () => {
-  rig = await CronRig.start();
-  replicas = [rig.replica(), rig.replica(), rig.replica()];
+setUpEach(async (stack) => {
+  rig = stack.use(await TestCron.start());
+  replicas = await rig.replicas(3);
 });
-afterEach(async () => await rig[Symbol.asyncDispose]());
 
 /** Every replica checks files and clock, all at the same moment. */
 async function look(): Promise<void> {
@@ -89,7 +89,7 @@ describe('a schedule', () => {
   ] as const)('of the policy %s keeps to it after a stop of all replicas', async (missed, expected) => {
     const schedule = await rig.schedule({ missed });
     await look();
-    replicas = [rig.replica(), rig.replica()];
+    replicas = await rig.replicas(2);
     rig.at('2027-03-01T03:30:00Z');
     for (let round = 0; round < 6; round += 1) {
       await look();

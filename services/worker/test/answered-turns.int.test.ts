@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { TurnInput } from '@concierge/contract';
-import { connectRedis, createLog } from '@concierge/runtime';
+import { describe, expect, it } from '@jest/globals';
 import type { Delivery, TenantScope } from '@concierge/tenant';
-import { eventually, FakeTelegram, hang, say, startScriptedModel, status, System, type ScriptedModel } from '@concierge/testing';
-import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
-import { telegram } from './delivery-stage.ts';
+import { eventually, FakeTelegram, hang, say, status, type ScriptedModel, type System } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Turns } from '@concierge/turn';
+import { telegram } from './test-deliveries.ts';
+import { contactWrites, TestSystem } from './test-system.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
 /** A lease has to expire before another worker goes on. */
 const RECOVERY_MS = 45_000;
 
@@ -16,50 +15,16 @@ let fake: FakeTelegram;
 let system: System;
 let scope: TenantScope;
 let turns: Turns;
-const closers: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  model = await startScriptedModel();
-  fake = await new FakeTelegram(telegram).start();
+setUpOnce(async (stack) => {
+  fake = stack.use(await new FakeTelegram(telegram).start());
   // Messages are accepted here, as a gateway accepts them.
-  system = await System.start({ modelUrl: model.url, gateways: 0, workers: 1, env: { TELEGRAM_API_URL: fake.url } });
-  await system.createTenant('acme');
-  scope = await system.scope('acme');
+  const whole = stack.use(await TestSystem.start({ gateways: 0, env: { TELEGRAM_API_URL: fake.url } }));
+  ({ system, model } = whole);
+  ({ scope } = await whole.tenant());
   await scope.channels.connect('channel_c', telegram);
-  const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
-  const wakeupQueue = new WakeupQueue(redis, log);
-  turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
-  closers.push(
-    async () => turns.stop(),
-    async () => wakeupQueue.stop(),
-    async () => Promise.resolve(redis.disconnect()),
-  );
+  turns = await whole.openTurns();
 });
-afterAll(async () => {
-  for (const close of closers) await close();
-  await system[Symbol.asyncDispose]();
-  await fake[Symbol.asyncDispose]();
-  await model.close();
-});
-
-function message(sender: string, text: string, facts: Partial<TurnInput> = {}): TurnInput {
-  return {
-    origin: 'webhook',
-    agent: 'cs',
-    authority: 'cs',
-    channel: 'channel_c',
-    sender,
-    contactId: null,
-    text,
-    attachments: [],
-    busy: 'queue',
-    dedupeId: `${sender}:${text}`,
-    requestHash: text,
-    keyId: null,
-    channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
-    ...facts,
-  };
-}
 
 const sentTo = (chat: string): unknown[] => fake.sent.filter((sent) => String(sent['chat_id']) === chat);
 
@@ -78,7 +43,7 @@ async function findDelivered(turnId: string): Promise<Delivery> {
 describe('a message from a channel', () => {
   it('is answered there, and its turn records it', async () => {
     model.when('are you open', [say('Until **18:00**.')]);
-    const { turnId } = await turns.accept(scope, message('4242', 'are you open'));
+    const { turnId } = await turns.accept(scope, contactWrites('4242', 'are you open'));
     await findDelivered(turnId);
     expect(sentTo('4242')).toMatchObject([{ text: 'Until <b>18:00</b>.' }]);
     expect(await turns.find(scope, turnId)).toMatchObject({ status: 'done', deliveries: [{ kind: 'answer', state: 'sent', to: '4242' }] });
@@ -87,14 +52,14 @@ describe('a message from a channel', () => {
   it('of a group is answered there, in its topic, and names what is answered', async () => {
     model.when('who is there', [say('I am.')]);
     const channelMessage = { address: { to: '-100777', thread: '9' }, isGroup: true, messageRef: '-100777/31', media: [], replyTo: null };
-    const { turnId } = await turns.accept(scope, message('-100777:4242', 'who is there', { channelMessage }));
+    const { turnId } = await turns.accept(scope, contactWrites('-100777:4242', 'who is there', { channelMessage }));
     await findDelivered(turnId);
     expect(sentTo('-100777')).toMatchObject([{ text: 'I am.', message_thread_id: 9, reply_parameters: { message_id: 31 } }]);
   });
 
   it('that an API has in the name of a channel is answered to the API alone', async () => {
     model.when('from an api', [say('Hello, API.')]);
-    const { channelMessage: _, ...input } = message('5555', 'from an api', { origin: 'api' });
+    const { channelMessage: _, ...input } = contactWrites('5555', 'from an api', { origin: 'api' });
     const { turnId } = await turns.accept(scope, input);
     await eventually(async () => (await turns.find(scope, turnId))?.status === 'done');
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
@@ -102,7 +67,7 @@ describe('a message from a channel', () => {
 
   it('whose turn fails is not left without a word: it gets a sentence, which no stream has', async () => {
     model.when('the model is down', [status(400)]);
-    const { turnId } = await turns.accept(scope, message('4301', 'the model is down'));
+    const { turnId } = await turns.accept(scope, contactWrites('4301', 'the model is down'));
     await findDelivered(turnId);
     expect(sentTo('4301')).toMatchObject([{ text: expect.stringContaining('Please try again') }]);
     const { sessionId } = (await scope.outbox.ofTurn(turnId))[0]?.message ?? {};
@@ -114,7 +79,7 @@ describe('a message from a channel', () => {
   it('whose turn fails gets the tenant’s own sentence', async () => {
     await scope.updateSettings({ onFailure: { notice: 'Da ging etwas schief.' } });
     model.when('it is down again', [status(400)]);
-    const { turnId } = await turns.accept(scope, message('4302', 'it is down again'));
+    const { turnId } = await turns.accept(scope, contactWrites('4302', 'it is down again'));
     await findDelivered(turnId);
     expect(sentTo('4302')).toMatchObject([{ text: 'Da ging etwas schief.' }]);
     await scope.updateSettings({ onFailure: null });
@@ -123,7 +88,7 @@ describe('a message from a channel', () => {
   it('whose turn fails is handed over where the tenant wants that', async () => {
     await scope.updateSettings({ onFailure: { action: 'handoff' } });
     model.when('help me please', [status(400)]);
-    const { turnId, sessionId } = await turns.accept(scope, message('4303', 'help me please'));
+    const { turnId, sessionId } = await turns.accept(scope, contactWrites('4303', 'help me please'));
     await findDelivered(turnId);
     expect(await scope.handoffs.find(sessionId)).toMatchObject({
       state: 'paused',
@@ -136,7 +101,7 @@ describe('a message from a channel', () => {
   it('whose turn fails gets the notice of the handoff alone, where there is one', async () => {
     await scope.updateSettings({ onFailure: { action: 'handoff' }, handoff: { notice: 'Anna will answer you.' } });
     model.when('another failure', [status(400)]);
-    const { turnId } = await turns.accept(scope, message('4304', 'another failure'));
+    const { turnId } = await turns.accept(scope, contactWrites('4304', 'another failure'));
     await eventually(() => sentTo('4304').length > 0, { timeoutMs: RECOVERY_MS });
     expect(sentTo('4304')).toMatchObject([{ text: 'Anna will answer you.' }]);
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
@@ -146,12 +111,12 @@ describe('a message from a channel', () => {
   it('whose turn fails or is cancelled gets nothing where nothing is wanted', async () => {
     await scope.updateSettings({ onFailure: { action: 'silent' } });
     model.when('one more failure', [status(400)]);
-    const { turnId } = await turns.accept(scope, message('4305', 'one more failure'));
+    const { turnId } = await turns.accept(scope, contactWrites('4305', 'one more failure'));
     await eventually(async () => (await turns.find(scope, turnId))?.status === 'failed');
     expect(await scope.outbox.ofTurn(turnId)).toEqual([]);
     await scope.updateSettings({ onFailure: null });
     model.when('never mind', [hang()]);
-    const cancelled = await turns.accept(scope, message('4306', 'never mind'));
+    const cancelled = await turns.accept(scope, contactWrites('4306', 'never mind'));
     await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'running');
     await turns.cancel(scope, cancelled.turnId);
     await eventually(async () => (await turns.find(scope, cancelled.turnId))?.status === 'cancelled');
@@ -172,7 +137,7 @@ describe('a message from a channel', () => {
       const [worker] = system.workers;
       await worker?.terminate();
       worker?.start({ FAILPOINT: failpoint });
-      const { turnId } = await turns.accept(scope, message(sender, `hello ${failpoint}`));
+      const { turnId } = await turns.accept(scope, contactWrites(sender, `hello ${failpoint}`));
       await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       worker?.start();
       const { state } = await findDelivered(turnId);

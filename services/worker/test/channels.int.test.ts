@@ -1,45 +1,46 @@
 import { providerUrls } from '@concierge/channel';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setUpEach } from '@concierge/testing/set-up';
+import { describe, expect, it } from '@jest/globals';
 import { limits, type AcceptedTurn, type ChannelMedia, type ChannelMessage } from '@concierge/contract';
-import { createLog } from '@concierge/runtime';
-import { eventually, FakeMeta, FakeTelegram, gate, onePixelPng, serveRequests, nestedFlatePdf, smallPdf } from '@concierge/testing';
+import {
+  eventually,
+  FakeMeta,
+  FakeTelegram,
+  gate,
+  onePixelPng,
+  serveRequests,
+  nestedFlatePdf,
+  silentLog as log,
+  smallPdf,
+} from '@concierge/testing';
 import { TurnCancelled } from '@concierge/turn';
 import { openChannels } from '../src/channels/channels.ts';
 import { turnRun } from '../src/fixtures/scripted-run.ts';
-import { TurnStage, type PlayedTurn } from './turn-stage.ts';
+import { TestRunner, type PlayedTurn } from './test-runner.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
 const png = Buffer.from(onePixelPng);
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', phoneNumberId: '1065', pageId: '4042' };
 
-let stage: TurnStage;
+let stage: TestRunner;
 let fakeMeta: FakeMeta;
 let fakeTelegram: FakeTelegram;
 /** What has to happen before the model is asked. */
 let beforeAsking: () => Promise<void>;
 
-beforeEach(async () => {
-  fakeMeta = await new FakeMeta({ ...meta, now: () => 0 }).start();
-  fakeTelegram = await new FakeTelegram({ botToken: '7000:token' }).start();
+setUpEach(async (stack) => {
+  fakeMeta = stack.use(await new FakeMeta({ ...meta, now: () => 0 }).start());
+  fakeTelegram = stack.use(await new FakeTelegram({ botToken: '7000:token' }).start());
   beforeAsking = async () => Promise.resolve();
   const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
-  stage = await TurnStage.start({
-    channels: openChannels({ urls, log }),
-    tools: {
-      attached: async () => {
-        await beforeAsking();
-        return [];
-      },
-    },
-  });
+  const attached = async (): Promise<[]> => {
+    await beforeAsking();
+    return [];
+  };
+  stage = stack.use(await TestRunner.start({ channels: openChannels({ urls, log }), tools: { attached } }));
   const { accessToken, appSecret } = meta;
   await stage.scope.channels.connect('channel_a', { phoneNumberId: meta.phoneNumberId, accessToken, appSecret, verifyToken: 'v' });
   await stage.scope.channels.connect('channel_b', { pageId: meta.pageId, accessToken, appSecret, verifyToken: 'v' });
   await stage.scope.channels.connect('channel_c', { botToken: '7000:token', secretToken: 's' });
-});
-afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
-  for (const provider of [fakeMeta, fakeTelegram]) await provider[Symbol.asyncDispose]();
 });
 
 function file(parts: Partial<ChannelMedia>): ChannelMedia {

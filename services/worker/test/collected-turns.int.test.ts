@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { HOUR_MS, type Session, type TurnInput } from '@concierge/contract';
-import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
-import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
+import { eventually, say, type ScriptedModel, type System } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Turns } from '@concierge/turn';
+import { contactWrites, TestSystem } from './test-system.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
 const SOON_MS = 50;
 /** A lease has to expire before another worker goes on. */
 const RECOVERY_MS = 45_000;
@@ -14,46 +14,19 @@ let model: ScriptedModel;
 let system: System;
 let scope: TenantScope;
 let turns: Turns;
-const closers: (() => Promise<unknown>)[] = [];
 
-beforeAll(async () => {
-  model = await startScriptedModel();
+setUpOnce(async (stack) => {
   // Messages are accepted here, as a gateway accepts them.
-  system = await System.start({ modelUrl: model.url, gateways: 0, workers: 1 });
-  await system.createTenant('acme');
-  scope = await system.scope('acme');
-  const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
-  await redisReady(redis, 10_000);
-  const wakeupQueue = new WakeupQueue(redis, log);
-  turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
-  closers.push(
-    async () => turns.stop(),
-    async () => wakeupQueue.stop(),
-    async () => Promise.resolve(redis.disconnect()),
-  );
-});
-afterAll(async () => {
-  for (const close of closers) await close();
-  await system[Symbol.asyncDispose]();
-  await model.close();
+  const whole = stack.use(await TestSystem.start({ gateways: 0 }));
+  ({ system, model } = whole);
+  ({ scope } = await whole.tenant());
+  turns = await whole.openTurns();
 });
 
+/** Without an address: nothing is delivered. */
 function message(sender: string, text: string, debounceMs: number): TurnInput {
-  return {
-    origin: 'webhook',
-    agent: 'cs',
-    authority: 'cs',
-    channel: 'channel_c',
-    sender,
-    contactId: null,
-    text,
-    attachments: [],
-    busy: 'collect',
-    debounceMs,
-    dedupeId: `${sender}:${text}`,
-    requestHash: text,
-    keyId: null,
-  };
+  const { channelMessage: _, ...input } = contactWrites(sender, text, { busy: 'collect', debounceMs });
+  return input;
 }
 
 const words = ['one', 'two', 'three', 'four', 'five'];

@@ -1,10 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { OUTCOME_UNKNOWN } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { canRunBubblewrap, canRunDocker, eventually } from '@concierge/testing';
-import { bash, readOutcomes, tool, WholeSystem, type Tenant } from './whole-turn.ts';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { bash, readOutcomes, tool, TestSystem, type Tenant } from './test-system.ts';
 
 jest.setTimeout(120_000);
 
@@ -15,15 +16,12 @@ const sandboxes = [
 
 for (const { kind, within } of sandboxes)
   within(`commands of a turn, with ${kind}`, () => {
-    let whole: WholeSystem;
+    let whole: TestSystem;
     let tenant: Tenant;
 
-    beforeAll(async () => {
-      whole = await WholeSystem.start({ SANDBOX: kind });
+    setUpOnce(async (stack) => {
+      whole = stack.use(await TestSystem.start({ env: { SANDBOX: kind } }));
       tenant = await whole.tenant();
-    });
-    afterAll(async () => {
-      await whole[Symbol.asyncDispose]();
     });
 
     it('work on the files that the file tools see, both ways', async () => {
@@ -245,7 +243,7 @@ for (const { kind, within } of sandboxes)
 for (const { kind, within } of sandboxes)
   within(`a worker that is killed while a command runs, with ${kind}`, () => {
     it('leaves nothing behind for long, and the command is not run again', async () => {
-      await using whole = await WholeSystem.start({ SANDBOX: kind });
+      await using whole = await TestSystem.start({ env: { SANDBOX: kind } });
       const tenant = await whole.tenant();
       const seconds = String(100_000 + Math.floor(Math.random() * 100_000));
       const command = `echo once >> runs; concierge write --path memory/n.md --content x; touch called; sleep ${seconds}`;
@@ -276,7 +274,7 @@ for (const { kind, within } of sandboxes)
 for (const { kind, within } of sandboxes) {
   within(`a worker that is stopped while a command runs, with ${kind}`, () => {
     it('ends the command, exits cleanly, and the next worker knows what became of it', async () => {
-      await using whole = await WholeSystem.start({ SANDBOX: kind, SHUTDOWN_GRACE_S: '0' });
+      await using whole = await TestSystem.start({ env: { SANDBOX: kind, SHUTDOWN_GRACE_S: '0' } });
       const tenant = await whole.tenant();
       const turn = await tenant.begin('admin', bash('echo begun; touch begun; while true; do date +%s%N > alive; sleep 0.05; done'));
       await eventually(async () => (await tenant.scope.files.stat('alive')) !== undefined, { timeoutMs: 30_000 });
@@ -301,7 +299,7 @@ async function isRunning(words: string): Promise<boolean> {
 
 describe('a service without a sandbox', () => {
   it('reports it to the model, with what the operator has to do, and runs nothing', async () => {
-    await using whole = await WholeSystem.start({ SANDBOX: 'off' });
+    await using whole = await TestSystem.start({ env: { SANDBOX: 'off' } });
     const tenant = await whole.tenant();
     for (const call of [bash('touch made'), bash('touch made', { background: true }), tool('exec', { program: 'touch', args: ['made'] })]) {
       const outcome = await tenant.call('admin', call);

@@ -1,16 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Session } from '@concierge/contract';
 import { deriveSessionId, type NewOutbound } from '@concierge/tenant';
 import { FakeMeta, graphError } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { DeliveryReceipts, keyOf, type DeliveryReceipt } from '@concierge/turn';
-import { DeliveryStage } from './delivery-stage.ts';
+import { TestDeliveries } from './test-deliveries.ts';
 
-let stage: DeliveryStage;
+let stage: TestDeliveries;
 
-beforeEach(async () => {
-  stage = await DeliveryStage.open();
+setUpEach(async (stack) => {
+  stage = stack.use(await TestDeliveries.open());
 });
-afterEach(async () => stage[Symbol.asyncDispose]());
 
 describe('on WhatsApp', () => {
   const binding = { phoneNumberId: '1065', accessToken: 'meta-token', verifyToken: 'v', appSecret: 's' };
@@ -215,7 +215,7 @@ describe('on Messenger', () => {
   });
 });
 
-async function countBytes(redis: ReturnType<DeliveryStage['redis']>, key = ''): Promise<number | null> {
+async function countBytes(redis: ReturnType<TestDeliveries['redis']>, key = ''): Promise<number | null> {
   return redis.memory('USAGE', key);
 }
 

@@ -1,25 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { NewOutbound } from '@concierge/tenant';
 import { FakeTwilio, twilioError } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import type { DeliveryReceipt } from '@concierge/turn';
-import { DeliveryStage } from './delivery-stage.ts';
+import { TestDeliveries } from './test-deliveries.ts';
 
 const binding = { accountSid: `AC${'1'.repeat(32)}`, authToken: 'auth-token', messagingServiceSid: `MG${'2'.repeat(32)}` };
 const sms = '+4915112345678';
 const onWhatsApp = 'whatsapp:+4915112345678';
 
-let stage: DeliveryStage;
+let stage: TestDeliveries;
 let twilio: FakeTwilio;
 
-beforeEach(async () => {
-  stage = await DeliveryStage.open();
+setUpEach(async (stack) => {
+  stage = stack.use(await TestDeliveries.open());
   twilio = await new FakeTwilio({ ...binding, senders: [] }).start();
   stage.clearing.use(twilio);
   stage.urls = { ...stage.urls, twilio: twilio.url };
   stage.publicUrl = 'https://chat.example.com';
   await stage.connect('channel_e', binding);
 });
-afterEach(async () => stage[Symbol.asyncDispose]());
 
 const say = async (text: string, facts: Partial<NewOutbound> = {}): Promise<string> =>
   stage.say(text, { channel: 'channel_e', to: sms, ...facts });

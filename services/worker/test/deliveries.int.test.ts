@@ -1,17 +1,17 @@
 import { HOUR_MS } from '@concierge/contract';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { armFailpoints } from '@concierge/runtime';
 import { botError, eventually } from '@concierge/testing';
-import { DeliveryStage, telegram } from './delivery-stage.ts';
+import { setUpEach } from '@concierge/testing/set-up';
+import { TestDeliveries, telegram } from './test-deliveries.ts';
 
-let stage: DeliveryStage;
+let stage: TestDeliveries;
 
-beforeEach(async () => {
-  stage = await DeliveryStage.open();
+setUpEach(async (stack) => {
+  stage = stack.use(await TestDeliveries.open());
 });
-afterEach(async () => stage[Symbol.asyncDispose]());
 
 const texts = (): unknown[] => stage.telegram.sent.map(({ text }) => text);
 

@@ -1,15 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { botError, eventually, gate } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { deriveSessionId } from '@concierge/tenant';
 import { toDueKey, keyOf, wakeOutboxBy, type DueKey } from '@concierge/turn';
-import { DeliveryStage, telegram } from './delivery-stage.ts';
+import { TestDeliveries, telegram } from './test-deliveries.ts';
 
-let stage: DeliveryStage;
+let stage: TestDeliveries;
 
-beforeEach(async () => {
-  stage = await DeliveryStage.open();
+setUpEach(async (stack) => {
+  stage = stack.use(await TestDeliveries.open());
 });
-afterEach(async () => stage[Symbol.asyncDispose]());
 
 function keyOfMessage(id: string, tenantId = 'acme'): DueKey {
   return toDueKey({ tenantId, lane: id.slice(2, 14) });

@@ -1,19 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually, System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 
 let system: System;
 let tenant: TenantKeys;
 
-beforeAll(async () => {
+setUpOnce(async (stack) => {
   // No such file: nothing names a key.
   const env = { NODE_ENV: 'production', DEMO_MODEL: '1', PROVIDERS_FILE: '/nonexistent/providers.json' };
-  system = await System.start({ modelUrl: 'http://127.0.0.1:1/v1', env });
+  system = stack.use(await System.start({ modelUrl: 'http://127.0.0.1:1/v1', env }));
   tenant = await system.createTenant('acme');
-});
-afterAll(async () => {
-  await system[Symbol.asyncDispose]();
 });
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {

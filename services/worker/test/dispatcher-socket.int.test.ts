@@ -3,14 +3,12 @@ import { mkdir, stat, symlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { DispatchReply, DispatchRequest } from '@concierge/agent';
 import { limits } from '@concierge/contract';
-import { createLog } from '@concierge/runtime';
-import { eventually, gate, temporaryDirectory } from '@concierge/testing';
+import { eventually, gate, silentLog as log, temporaryDirectory } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { DispatcherSocket } from '../src/capabilities/runtime/dispatcher-socket.ts';
-
-const log = createLog({ service: 'test', level: 'silent' });
 
 interface ReceivedMessage {
   readonly code: number | null;
@@ -35,14 +33,10 @@ let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let echo: Echo;
 let door: DispatcherSocket;
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
+setUpEach(async (stack) => {
+  directory = stack.use(await temporaryDirectory());
   echo = new Echo();
-  door = await DispatcherSocket.open({ folder: join(directory.path, 'd'), dispatcher: echo, log });
-});
-afterEach(async () => {
-  await door[Symbol.asyncDispose]();
-  await directory[Symbol.asyncDispose]();
+  door = stack.use(await DispatcherSocket.open({ folder: join(directory.path, 'd'), dispatcher: echo, log }));
 });
 
 function start(argv: readonly string[]): ChildProcessWithoutNullStreams {

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { mayUseTool, toolNames, type ToolName } from '@concierge/contract';
-import { canRunBubblewrap, canRunDocker } from '@concierge/testing';
-import { tool, WholeSystem, type Tenant } from './whole-turn.ts';
+import { canRunBubblewrap, canRunDocker, serveRequests } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { tool, TestSystem, type Tenant } from './test-system.ts';
 
 jest.setTimeout(120_000);
 
@@ -135,35 +134,25 @@ function buildUses({ web, sessionId }: Place): Record<ToolName, Uses> {
   };
 }
 
-let web: Server;
 let place: string;
-let whole: WholeSystem;
+let whole: TestSystem;
 
-beforeAll(async () => {
-  web = createServer((request, response) => {
-    if (request.url?.startsWith('/search') === true) {
-      const results = [{ title: 'The bakery', url: 'https://bakery.example/', content: 'bread' }];
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ results }));
-    } else response.writeHead(200, { 'content-type': 'text/plain' }).end('We sell bread.');
-  });
-  web.listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  const address = web.address();
-  if (address === null || typeof address === 'string') throw new Error('not listening');
-  place = `127.0.0.1:${String(address.port)}`;
-  whole = await WholeSystem.start({
+setUpOnce(async (stack) => {
+  const web = stack.use(
+    await serveRequests(({ url }) => {
+      if (!new URL(url).pathname.startsWith('/search'))
+        return new Response('We sell bread.', { headers: { 'content-type': 'text/plain' } });
+      return Response.json({ results: [{ title: 'The bakery', url: 'https://bakery.example/', content: 'bread' }] });
+    }),
+  );
+  place = new URL(web.url).host;
+  const env = {
     SANDBOX: canRunDocker() ? 'docker' : 'bubblewrap',
     OUTBOUND_ALLOW: place,
     WEB_SEARCH_PROVIDER: 'searxng',
     WEB_SEARCH_URL: `http://${place}`,
-  });
-});
-afterAll(async () => {
-  await whole[Symbol.asyncDispose]();
-  const closed = once(web, 'close');
-  web.close();
-  web.closeAllConnections();
-  await closed;
+  };
+  whole = stack.use(await TestSystem.start({ env }));
 });
 
 /** With something in each of its corners. */

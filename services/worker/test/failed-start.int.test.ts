@@ -3,21 +3,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { connectRedis, createLog, redisReady, ServiceStack } from '@concierge/runtime';
-import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { connectRedis, redisReady, ServiceStack } from '@concierge/runtime';
+import { eventually, silentLog as log, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { readConfig } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
 const flags = ['--conditions=@concierge/source', '--no-warnings'];
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 let cleanUp: AsyncDisposableStack;
-beforeEach(() => {
-  cleanUp = new AsyncDisposableStack();
+setUpEach((stack) => {
+  cleanUp = stack;
 });
-afterEach(async () => cleanUp.disposeAsync());
 
 /** The environment of a worker whose metrics port is taken: nearly all of it is open when it finds out. */
 async function buildEnvironment(redis: TestRedis): Promise<Record<string, string>> {

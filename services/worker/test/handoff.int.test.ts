@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { callTools, eventually, hang, say } from '@concierge/testing';
-import { HandoffStage } from './handoff-stage.ts';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { TestHandoffs } from './test-handoffs.ts';
 
 const bob = '4242';
 const owner = '9001';
-let stage: HandoffStage;
+let stage: TestHandoffs;
 
-beforeAll(async () => {
-  stage = await HandoffStage.start();
-});
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  stage = await TestHandoffs.start(stack);
 });
 beforeEach(async () => {
   await stage.newTenant();

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { McpServerBody } from '@concierge/contract';
 import { McpServers } from '@concierge/mcp';
-import { createLog } from '@concierge/runtime';
-import { serveRequests } from '@concierge/testing';
+import { serveRequests, silentLog } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { McpTools } from '../src/capabilities/mcp-tools.ts';
-import { TurnStage, type PlayedTurn } from './turn-stage.ts';
+import { TestRunner, type PlayedTurn } from './test-runner.ts';
 
 const asked: string[] = [];
 const crm = createMcpHandler(() => {
@@ -24,18 +24,14 @@ const crm = createMcpHandler(() => {
 });
 
 let endpoint: Awaited<ReturnType<typeof serveRequests>>;
-let stage: TurnStage;
+let stage: TestRunner;
 const servers = new McpServers({ fetch: async (url, init) => fetch(url, init), explain: () => undefined });
 
-beforeAll(async () => {
-  endpoint = await serveRequests(crm.fetch);
-  const attached = new McpTools({ servers, log: createLog({ service: 'test', level: 'silent' }) });
-  stage = await TurnStage.start({ tools: { attached: async (run) => attached.listTools(run) } });
-});
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
-  await servers.close();
-  await endpoint[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  endpoint = stack.use(await serveRequests(crm.fetch));
+  stack.defer(async () => servers.close());
+  const attached = new McpTools({ servers, log: silentLog });
+  stage = stack.use(await TestRunner.start({ tools: { attached: async (run) => attached.listTools(run) } }));
 });
 
 const attach = async (name: string, own: Partial<McpServerBody> = {}): Promise<unknown> =>

@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { UploadRef } from '@concierge/contract';
 import { z } from 'zod';
-import { TurnStage, type PlayedTurn, type ToolUse } from './turn-stage.ts';
+import { TestRunner, type PlayedTurn, type ToolUse } from './test-runner.ts';
 
 const cs = { agent: 'cs', authority: 'cs', sender: 'bob' } as const;
 const use = (name: string, input: Record<string, unknown> = {}): ToolUse => ({ name, input });
@@ -11,14 +12,10 @@ const outputs = ({ results }: PlayedTurn): string[] => results.map(({ output, is
 const SentBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-let stage: TurnStage;
+let stage: TestRunner;
 
-beforeAll(async () => {
-  stage = await TurnStage.start();
-});
-
-afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  stage = stack.use(await TestRunner.start());
 });
 
 async function upload(name: string, type: UploadRef['type'], text?: string): Promise<UploadRef> {

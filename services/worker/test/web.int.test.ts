@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { WebTurns } from './web-turns.ts';
+import { serveRequests } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { TestSystem, tool, type CallOutcome, type Tenant } from './test-system.ts';
 
-let web: Server;
 let place: string;
-let turns: WebTurns;
+let tenant: Tenant;
 const requests: string[] = [];
 const paragraph = 'The bakery sells bread, cakes and coffee, every day of the week, to everybody who comes by. ';
 
@@ -26,27 +25,38 @@ function buildAnswer(path: string): { status: number; type: string; body: string
   return { ...html, body: `<title>The bakery</title><article><h1>Bread</h1>${text}</article>` };
 }
 
-beforeAll(async () => {
-  web = createServer((request, response) => {
-    requests.push(request.url ?? '');
-    const { status, type, body } = buildAnswer(request.url ?? '');
-    response.writeHead(status, { 'content-type': type }).end(body);
-  });
-  web.listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  const address = web.address();
-  if (address === null || typeof address === 'string') throw new Error('not listening');
-  place = `127.0.0.1:${String(address.port)}`;
-  turns = await WebTurns.start({ OUTBOUND_ALLOW: place, WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: `http://${place}` });
+setUpOnce(async (stack) => {
+  const web = stack.use(
+    await serveRequests((request) => {
+      const path = request.url.slice(new URL(request.url).origin.length);
+      requests.push(path);
+      const { status, type, body } = buildAnswer(path);
+      return new Response(body, { status, headers: { 'content-type': type } });
+    }),
+  );
+  place = new URL(web.url).host;
+  const env = { OUTBOUND_ALLOW: place, WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: `http://${place}` };
+  tenant = await stack.use(await TestSystem.start({ env })).tenant();
 });
 
-afterAll(async () => {
-  await turns[Symbol.asyncDispose]();
-  const closed = once(web, 'close');
-  web.close();
-  web.closeAllConnections();
-  await closed;
-});
+interface WebTurn {
+  readonly agent: 'admin' | 'cs';
+  readonly says?: string;
+  readonly sender?: string;
+  readonly calls: readonly (readonly [name: 'web_fetch' | 'web_search' | 'memory_write', input: Readonly<Record<string, unknown>>])[];
+}
+
+/** What each call came to. */
+async function callTools({ calls, ...to }: WebTurn, by = tenant): Promise<CallOutcome[]> {
+  return by.calls(to, ...calls.map(([name, input]) => tool(name, input)));
+}
+
+/** Runs a turn with one call and returns the call's result. */
+async function callTool(turn: WebTurn, by = tenant): Promise<CallOutcome> {
+  const [result, ...others] = await callTools(turn, by);
+  if (result === undefined || others.length > 0) throw new Error(`the turn had ${String(others.length)} results more than one`);
+  return result;
+}
 
 beforeEach(() => {
   requests.length = 0;
@@ -54,7 +64,7 @@ beforeEach(() => {
 
 describe('the owner’s agent', () => {
   it('reads a page of the web', async () => {
-    const { output, isError } = await turns.one({ agent: 'admin', calls: [['web_fetch', { url: url('/about#team') }]] });
+    const { output, isError } = await callTool({ agent: 'admin', calls: [['web_fetch', { url: url('/about#team') }]] });
     expect(isError).toBe(false);
     expect(output).toMatch(/^Title: The bakery\nURL: http:\/\/127\.0\.0\.1:\d+\/about\n\[The rest is material from the web/u);
     expect(output).toContain(`[more](${url('/more')})`);
@@ -62,7 +72,7 @@ describe('the owner’s agent', () => {
   });
 
   it('turns the pages of a long document, which is fetched once', async () => {
-    const results = await turns.run({
+    const results = await callTools({
       agent: 'admin',
       calls: [
         ['web_fetch', { url: url('/long') }],
@@ -85,12 +95,12 @@ describe('the owner’s agent', () => {
     ['a password', 'https://me:secret@example.com/', /user name or password/u],
     ['what is no address', 'prices', /no valid URL/u],
   ])('gets the reason why it cannot open %s', async (_what, address, reason) => {
-    const { output, isError } = await turns.one({ agent: 'admin', calls: [['web_fetch', { url: address }]] });
+    const { output, isError } = await callTool({ agent: 'admin', calls: [['web_fetch', { url: address }]] });
     expect([isError, output]).toEqual([true, expect.stringMatching(reason)]);
   });
 
   it('gets an error for an image, and for wrong arguments', async () => {
-    const [image, page, none] = await turns.run({
+    const [image, page, none] = await callTools({
       agent: 'admin',
       calls: [
         ['web_fetch', { url: url('/image') }],
@@ -104,7 +114,7 @@ describe('the owner’s agent', () => {
   });
 
   it('searches the web, and gets an error when that fails', async () => {
-    const [found, broken] = await turns.run({
+    const [found, broken] = await callTools({
       agent: 'admin',
       calls: [
         ['web_search', { query: 'bread', count: 7 }],
@@ -124,7 +134,7 @@ describe('the customer’s agent', () => {
   it('may open what the customer wrote, in this message or an earlier one, yet nothing that is not public', async () => {
     const address = `https://${place}/offer?id=7`;
     const open = async (sender: string, says: string): Promise<string> =>
-      (await turns.one({ agent: 'cs', sender, says, calls: [['web_fetch', { url: address }]] })).output;
+      (await callTool({ agent: 'cs', sender, says, calls: [['web_fetch', { url: address }]] })).output;
     expect(await open('anna', 'and now?')).toContain(closed);
     expect(await open('anna', `what is this: ${address}?`)).toContain(inside);
     expect(await open('anna', 'and now?')).toContain(inside);
@@ -133,7 +143,7 @@ describe('the customer’s agent', () => {
   });
 
   it('may open what a search of the turn found, of which it gets five at most', async () => {
-    const [found, opened, missed] = await turns.run({
+    const [found, opened, missed] = await callTools({
       agent: 'cs',
       calls: [
         ['web_search', { query: 'bread', count: 20 }],
@@ -151,7 +161,7 @@ describe('the customer’s agent', () => {
     ['carries more than was mentioned', 'https://elsewhere.example/collect?name=anna', 'see https://elsewhere.example/collect please'],
     ['the agent itself wrote into a note', 'https://elsewhere.example/note', ''],
   ])('does not open an address that %s', async (_what, address, says) => {
-    const results = await turns.run({
+    const results = await callTools({
       agent: 'cs',
       sender: 'eve',
       says,
@@ -170,7 +180,7 @@ describe('the customer’s agent', () => {
 
   it('opens nothing but https where the operator has allowed nothing else', async () => {
     const address = 'http://shop.example/';
-    const { isError, output } = await turns.one({ agent: 'cs', says: address, calls: [['web_fetch', { url: address }]] });
+    const { isError, output } = await callTool({ agent: 'cs', says: address, calls: [['web_fetch', { url: address }]] });
     expect([isError, output]).toEqual([true, expect.stringContaining('Only https:')]);
   });
 });
@@ -178,30 +188,31 @@ describe('the customer’s agent', () => {
 describe('the customer’s agent of an owner whose skills name a site', () => {
   beforeAll(async () => {
     const skill = `---\nname: prices\ndescription: Prices\n---\nSee [the list](${url('/prices')}).\n`;
-    await (await turns.scope()).files.writeText('skills/prices/SKILL.md', skill);
+    await tenant.scope.files.writeText('skills/prices/SKILL.md', skill);
   });
 
   it('opens any page of it', async () => {
-    const { output, isError } = await turns.one({ agent: 'cs', calls: [['web_fetch', { url: url('/stock?article=4') }]] });
+    const { output, isError } = await callTool({ agent: 'cs', calls: [['web_fetch', { url: url('/stock?article=4') }]] });
     expect([isError, output]).toEqual([false, expect.stringContaining('sells bread')]);
   });
 
   it('gets shorter pages than the owner’s', async () => {
-    const { output } = await turns.one({ agent: 'cs', calls: [['web_fetch', { url: url('/long') }]] });
+    const { output } = await callTool({ agent: 'cs', calls: [['web_fetch', { url: url('/long') }]] });
     expect(output).toContain('[page 1 of 5]');
   });
 
   it('opens none of another', async () => {
-    const { output } = await turns.one({ agent: 'cs', calls: [['web_fetch', { url: `https://elsewhere.example/?to=${url('/prices')}` }]] });
+    const { output } = await callTool({ agent: 'cs', calls: [['web_fetch', { url: `https://elsewhere.example/?to=${url('/prices')}` }]] });
     expect(output).toContain('is not open here');
   });
 });
 
 describe('without a search', () => {
   it('each agent learns that the operator has configured none', async () => {
-    await using bare = await WebTurns.start({});
+    await using bare = await TestSystem.start();
+    const owner = await bare.tenant();
     for (const agent of ['admin', 'cs'] as const) {
-      const { isError, output } = await bare.one({ agent, calls: [['web_search', { query: 'bread' }]] });
+      const { isError, output } = await callTool({ agent, calls: [['web_search', { query: 'bread' }]] }, owner);
       expect([isError, output]).toEqual([true, expect.stringContaining('No web search is configured')]);
     }
   });

@@ -1,13 +1,12 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { connectRedis, createLog } from '@concierge/runtime';
-import { temporaryDirectory, TestRedis } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { connectRedis } from '@concierge/runtime';
+import { silentLog as log, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, Lanes } from '@concierge/turn';
 import { WorkerRunDirectories } from '../src/capabilities/runtime/worker-run-directories.ts';
 import { SandboxReaper, WorkerLiveness } from '../src/capabilities/runtime/sandbox-reaper.ts';
-
-const log = createLog({ service: 'test', level: 'silent' });
 
 let server: TestRedis;
 let redis: ReturnType<typeof connectRedis>;
@@ -15,16 +14,13 @@ let lanes: Lanes;
 let liveness: WorkerLiveness;
 let nowMs: number;
 
-beforeEach(async () => {
-  server = await TestRedis.start();
+setUpEach(async (stack) => {
+  server = stack.use(await TestRedis.start());
   redis = connectRedis({ url: server.url, role: 'worker', log });
+  stack.defer(() => redis.disconnect());
   lanes = new Lanes(redis);
   nowMs = 0;
   liveness = new WorkerLiveness({ redis, ownId: () => 'w_own', now: () => nowMs });
-});
-afterEach(async () => {
-  redis.disconnect();
-  await server[Symbol.asyncDispose]();
 });
 
 async function beat(id: string): Promise<void> {

@@ -44,7 +44,7 @@ function unbounded(name: string, schema: z.ZodType | undefined): string[] {
   return unboundedIn(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }), name);
 }
 
-function requestSchemasOf({ params, query, headers, body }: Route): Record<string, z.ZodType | undefined> {
+function listRequestSchemas({ params, query, headers, body }: Route): Record<string, z.ZodType | undefined> {
   return { params, query, headers, body: body?.kind === 'json' ? body.schema : undefined };
 }
 
@@ -52,7 +52,7 @@ describe('the schemas of requests', () => {
   it.each(Object.values<Route>(routes).map((route) => [route.id, route] as const))(
     'of %s bound every string, array and map',
     (_id, route) => {
-      const found = Object.entries(requestSchemasOf(route)).flatMap(([name, schema]) => unbounded(name, schema));
+      const found = Object.entries(listRequestSchemas(route)).flatMap(([name, schema]) => unbounded(name, schema));
       expect(found).toEqual([]);
     },
   );

@@ -1,8 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { TurnView, type TurnEvent, type TurnStepView } from '@concierge/contract';
-import { callTools, say, startScriptedModel, System, type ScriptedCall, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { TurnView, type TurnEvent, type TurnInput, type TurnStepView } from '@concierge/contract';
+import { openTurnPath } from '@concierge/core';
+import { openRedis } from '@concierge/runtime';
+import {
+  callTools,
+  say,
+  silentLog,
+  startScriptedSystem,
+  type ScriptedCall,
+  type ScriptedModel,
+  type ScriptedSystem,
+  type System,
+  type SystemOptions,
+  type TenantKeys,
+} from '@concierge/testing';
 import type { TenantScope } from '@concierge/tenant';
+import type { Turns } from '@concierge/turn';
 
 export interface StreamedEvent {
   readonly type: TurnEvent['type'];
@@ -15,25 +29,29 @@ export interface CallOutcome {
   readonly isError: boolean;
 }
 
+/** The agent, and with what and from whom where that matters. */
+type Addressed = Agent | { readonly agent: Agent; readonly says?: string; readonly sender?: string };
+type Agent = 'admin' | 'cs';
+
 const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
 const Session = z.looseObject({ turnId: z.string() });
 
-/**
- * The whole system with a scripted model and one sandbox kind: a turn goes in over HTTP, and what it does is done for
- * real.
- */
-export class WholeSystem implements AsyncDisposable {
+/** The whole system with a scripted model: a turn goes in over HTTP, and what it does is done for real. */
+export class TestSystem implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;
+  readonly #stack: AsyncDisposableStack;
 
-  private constructor(system: System, model: ScriptedModel) {
+  private constructor({ system, model }: ScriptedSystem, stack: AsyncDisposableStack) {
     this.system = system;
     this.model = model;
+    this.#stack = stack;
   }
 
-  static async start(env: Readonly<Record<string, string>>): Promise<WholeSystem> {
-    const model = await startScriptedModel();
-    return new WholeSystem(await System.start({ modelUrl: model.url, env }), model);
+  static async start(options: Partial<SystemOptions> = {}): Promise<TestSystem> {
+    await using opened = new AsyncDisposableStack();
+    const parts = await startScriptedSystem(opened, options);
+    return new TestSystem(parts, opened.move());
   }
 
   /** A tenant of a test's own, so that tests do not meet. */
@@ -42,42 +60,71 @@ export class WholeSystem implements AsyncDisposable {
     return new Tenant(this, keys, await this.system.scope(keys.tenantId));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.system[Symbol.asyncDispose]();
-    await this.model.close();
+  /** Accepts turns in this process, as a gateway does. */
+  async openTurns(): Promise<Turns> {
+    const redis = await openRedis({ url: this.system.redis.url, role: 'producer', log: silentLog }, this.#stack);
+    return openTurnPath(redis, this.#stack, silentLog).turns;
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+/** What a contact writes on Telegram, as its webhook accepts it. */
+export function contactWrites(sender: string, text: string, facts: Partial<TurnInput> = {}): TurnInput {
+  return {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    channel: 'channel_c',
+    sender,
+    contactId: null,
+    text,
+    attachments: [],
+    busy: 'queue',
+    dedupeId: `${sender}:${text}`,
+    requestHash: text,
+    keyId: null,
+    channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef: `${sender}/7`, media: [], replyTo: null },
+    ...facts,
+  };
 }
 
 export class Tenant {
   readonly keys: TenantKeys;
   readonly scope: TenantScope;
-  readonly #whole: WholeSystem;
+  readonly #whole: TestSystem;
 
-  constructor(whole: WholeSystem, keys: TenantKeys, scope: TenantScope) {
+  constructor(whole: TestSystem, keys: TenantKeys, scope: TenantScope) {
     this.#whole = whole;
     this.keys = keys;
     this.scope = scope;
   }
 
   /** A turn whose model makes these calls, one after another, and then answers "done". */
-  async begin(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
+  async begin(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
+    const { agent, says, sender } = typeof to === 'string' ? { agent: to } : to;
     const marker = randomBytes(8).toString('hex');
     this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);
-    const response = await this.#fetch(agent, `/api/${agent}`, { method: 'POST', body: JSON.stringify({ message: marker }) });
+    const response = await this.#fetch(agent, `/api/${agent}`, {
+      method: 'POST',
+      body: JSON.stringify({ message: says === undefined ? marker : `${marker} ${says}`, sender }),
+    });
     if (response.status !== 200) throw new Error(await response.text());
     return new StartedTurn(response, async (path, method) => this.#fetch('admin', path, { method }));
   }
 
   /** What the last of the calls came to. */
-  async call(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<CallOutcome> {
-    const outcomes = await this.calls(agent, ...calls);
+  async call(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<CallOutcome> {
+    const outcomes = await this.calls(to, ...calls);
     const last = outcomes.at(-1);
     if (last === undefined) throw new Error('no call was made');
     return last;
   }
 
-  async calls(agent: 'admin' | 'cs', ...calls: readonly ScriptedCall[]): Promise<CallOutcome[]> {
-    const turn = await this.begin(agent, ...calls);
+  async calls(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<CallOutcome[]> {
+    const turn = await this.begin(to, ...calls);
     return readOutcomes(await turn.events());
   }
 

@@ -1,23 +1,19 @@
 import type { EventView } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { connectRedis, createLog } from '@concierge/runtime';
-import { Tenants, type WebhookEventInput, type TenantScope } from '@concierge/tenant';
-import { eventually, temporaryDirectory, TestRedis, WebhookReceiver } from '@concierge/testing';
+import type { WebhookEventInput, TenantScope } from '@concierge/tenant';
+import { eventually, silentLog as log, WebhookReceiver, type TestRedis } from '@concierge/testing';
+import { TestCore } from '@concierge/testing/core';
 import { Outbound, OutboundError } from '@concierge/web';
-import type { Redis } from 'ioredis';
 import {
-  EventQueue,
+  type EventQueue,
   EventReconciler,
   eventFetchPolicy,
   EventSender,
   EventWorker,
-  WebhookEvents,
+  type WebhookEvents,
   keyOf,
   queuePrefix,
 } from '../src/index.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-export const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
 const usage = { inputTokens: 12, outputTokens: 3 };
 
 interface WorkerFacts {
@@ -28,53 +24,33 @@ interface WorkerFacts {
 }
 
 /** Events over a real Redis, real files and real HTTP, with a clock that a test can put forward. */
-export class EventRig implements AsyncDisposable {
+export class TestEvents implements AsyncDisposable {
   readonly redis: TestRedis;
-  readonly tenants: Tenants;
   readonly queue: EventQueue;
   readonly outgoing: WebhookEvents;
   readonly reconciler: EventReconciler;
   readonly dataDir: string;
   readonly tried: string[] = [];
   aheadMs = 0;
+  readonly #opened: TestCore;
   readonly #stack: AsyncDisposableStack;
-  readonly #client: Redis;
 
-  private constructor({
-    redis,
-    dataDir,
-    index,
-    stack,
-  }: {
-    redis: TestRedis;
-    dataDir: string;
-    index: IndexStore;
-    stack: AsyncDisposableStack;
-  }) {
-    this.redis = redis;
-    this.dataDir = dataDir;
+  private constructor(opened: TestCore, stack: AsyncDisposableStack) {
+    this.redis = opened.server;
+    this.dataDir = opened.dataDir;
+    this.#opened = opened;
     this.#stack = stack;
-    this.tenants = new Tenants({ dataDir, index, ...secrets, log });
-    const client = connectRedis({ url: redis.url, role: 'worker', log });
-    this.#client = client;
-    this.queue = new EventQueue(client, log);
-    stack.defer(async () => {
-      await this.queue.stop();
-      client.disconnect();
-    });
-    this.outgoing = new WebhookEvents({ queue: this.queue, log });
-    this.reconciler = new EventReconciler({ redis: client, queue: this.queue, tenants: this.tenants, log, now: () => this.now() });
+    const { redis, tenants, events } = opened.core;
+    ({ queue: this.queue, outgoing: this.outgoing } = events);
+    this.reconciler = new EventReconciler({ redis, queue: this.queue, tenants, log, now: () => this.now() });
   }
 
-  static async start(): Promise<EventRig> {
-    const stack = new AsyncDisposableStack();
-    const folder = stack.use(await temporaryDirectory());
-    const redis = stack.use(await TestRedis.start());
-    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
-    stack.defer(async () => await index.close());
-    const rig = new EventRig({ redis, dataDir: folder.path, index, stack });
-    await rig.tenants.create('acme');
-    return rig;
+  static async start(): Promise<TestEvents> {
+    await using opened = new AsyncDisposableStack();
+    const core = opened.use(await TestCore.start());
+    // No reconciler notes the time here; service time would stand still soon after a note.
+    await core.core.redis.del(`${queuePrefix}:clock`);
+    return new TestEvents(core, opened.move());
   }
 
   now(): number {
@@ -82,7 +58,7 @@ export class EventRig implements AsyncDisposable {
   }
 
   async scope(): Promise<TenantScope> {
-    return this.tenants.open('acme');
+    return this.#opened.scope();
   }
 
   async receiver(): Promise<WebhookReceiver> {
@@ -98,7 +74,7 @@ export class EventRig implements AsyncDisposable {
       now: () => Date.now() + clockOffMs,
     });
     const onTried = (type: string, outcome: string): void => void this.tried.push(`${type} ${outcome}`);
-    const parts = { queue: this.queue, tenants: this.tenants, sender, log };
+    const parts = { queue: this.queue, tenants: this.#opened.core.tenants, sender, log };
     const worker = new EventWorker({ ...parts, onTried, now, random: () => 0.5, ...(concurrency !== undefined && { concurrency }) });
     worker.start();
     this.#stack.defer(async () => worker.stop(0));
@@ -113,9 +89,9 @@ export class EventRig implements AsyncDisposable {
   /** Moves all clocks forward, also service time, and runs the reconciler. */
   async later(ms: number): Promise<void> {
     // What was tried is planned by then.
-    await eventually(async () => (await this.#client.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
+    await eventually(async () => (await this.#opened.core.redis.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
     this.aheadMs += ms;
-    await this.#client.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
+    await this.#opened.core.redis.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
     await this.reconciler.addMissing('acme');
     await this.queue.endpoints.wakeLate();
   }

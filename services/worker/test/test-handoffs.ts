@@ -1,11 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Session, TurnInput } from '@concierge/contract';
-import { connectRedis, createLog } from '@concierge/runtime';
+import type { Session } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
-import { eventually, startScriptedModel, System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
-import { WakeupQueue, Lanes, Turns } from '@concierge/turn';
-
-const log = createLog({ service: 'test', level: 'silent' });
+import { eventually, type ScriptedModel, type System } from '@concierge/testing';
+import type { Turns } from '@concierge/turn';
+import { contactWrites, TestSystem, type Tenant } from './test-system.ts';
 
 export interface Answer {
   readonly status: number;
@@ -14,44 +12,35 @@ export interface Answer {
 }
 
 /** The whole system with a contact on a channel: their messages are accepted as the webhook accepts them. */
-export class HandoffStage implements AsyncDisposable {
+export class TestHandoffs {
   readonly system: System;
   readonly model: ScriptedModel;
+  readonly #whole: TestSystem;
   readonly #turns: Turns;
-  readonly #close: () => Promise<void>;
-  #scope: TenantScope | undefined;
-  #keys: TenantKeys | undefined;
+  #tenant: Tenant | undefined;
 
-  private constructor(system: System, model: ScriptedModel) {
-    this.system = system;
-    this.model = model;
-    const redis = connectRedis({ url: system.redis.url, role: 'producer', log });
-    const wakeupQueue = new WakeupQueue(redis, log);
-    this.#turns = new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log });
-    this.#close = async () => {
-      await wakeupQueue.stop();
-      redis.disconnect();
-    };
+  private constructor(whole: TestSystem, turns: Turns) {
+    ({ system: this.system, model: this.model } = whole);
+    this.#whole = whole;
+    this.#turns = turns;
   }
 
-  static async start(): Promise<HandoffStage> {
-    const model = await startScriptedModel();
-    return new HandoffStage(await System.start({ modelUrl: model.url }), model);
+  static async start(stack: AsyncDisposableStack): Promise<TestHandoffs> {
+    const whole = stack.use(await TestSystem.start());
+    return new TestHandoffs(whole, await whole.openTurns());
   }
 
   /** A new tenant, whose owner is notified on Telegram. */
   async newTenant(): Promise<void> {
-    const id = `t-${randomBytes(6).toString('hex')}`;
-    this.#keys = await this.system.createTenant(id);
-    this.#scope = await this.system.scope(id);
-    await this.#scope.updateSettings({
+    this.#tenant = await this.#whole.tenant();
+    await this.scope.updateSettings({
       handoff: { notify: { channel: 'telegram', to: '9001' }, notice: 'A colleague will answer.' },
     });
   }
 
   get scope(): TenantScope {
-    if (this.#scope === undefined) throw new Error('no tenant yet');
-    return this.#scope;
+    if (this.#tenant === undefined) throw new Error('no tenant yet');
+    return this.#tenant.scope;
   }
 
   toSessionId(sender: string): string {
@@ -61,21 +50,11 @@ export class HandoffStage implements AsyncDisposable {
   /** A contact writes on Telegram. @returns the turn's id */
   async write(sender: string, text: string): Promise<string> {
     const messageRef = randomBytes(6).toString('hex');
-    const input: TurnInput = {
-      origin: 'webhook',
-      agent: 'cs',
-      authority: 'cs',
-      channel: 'channel_c',
-      sender,
-      contactId: null,
-      text,
-      attachments: [],
-      busy: 'queue',
+    const input = contactWrites(sender, text, {
       dedupeId: `channel:channel_c:1:${messageRef}`,
       requestHash: createHash('sha256').update(messageRef).digest('hex'),
-      keyId: null,
       channelMessage: { address: { to: sender, thread: null }, isGroup: false, messageRef, media: [], replyTo: null },
-    };
+    });
     return (await this.#turns.accept(this.scope, input)).turnId;
   }
 
@@ -99,7 +78,7 @@ export class HandoffStage implements AsyncDisposable {
     path: string,
     init: { readonly method?: string; readonly body?: unknown; readonly key?: string } = {},
   ): Promise<Answer> {
-    const headers = new Headers({ 'x-api-key': this.#keys?.[key] ?? '', 'content-type': 'application/json' });
+    const headers = new Headers({ 'x-api-key': this.#tenant?.keys[key] ?? '', 'content-type': 'application/json' });
     if (init.key !== undefined) headers.set('idempotency-key', init.key);
     const { method = init.body === undefined ? 'GET' : 'POST' } = init;
     const response = await fetch(`${this.system.url}${path}`, {
@@ -123,11 +102,5 @@ export class HandoffStage implements AsyncDisposable {
     const [worker] = this.system.workers;
     await eventually(() => worker?.alive === false, { timeoutMs: 40_000, everyMs: 50 });
     worker?.start();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
-    await this.system[Symbol.asyncDispose]();
-    await this.model.close();
   }
 }

@@ -1,85 +1,50 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { connectRedis, createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { WakeupQueue, EventQueue, Lanes, WebhookEvents, TurnReconciler, Turns } from '@concierge/turn';
+import { newMetrics } from '@concierge/runtime';
+import type { Tenants, TenantScope } from '@concierge/tenant';
+import { silentLog as log, type TestRedis } from '@concierge/testing';
+import { TestCore } from '@concierge/testing/core';
 import { ScheduleRunner, ScheduleMetrics } from '../src/schedules/schedule-runner.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-
 /** Replicas of the service over a real Redis and real files, with a clock that the test sets. */
-export class CronRig implements AsyncDisposable {
+export class TestCron implements AsyncDisposable {
   readonly redis: TestRedis;
   readonly tenants: Tenants;
   /** The metrics of all replicas together: each adds to the same ones. */
   readonly registry = newMetrics('cron');
   nowMs = Date.parse('2027-03-01T00:00:00Z');
   readonly #metrics = new ScheduleMetrics(this.registry);
-  readonly #dataDir: string;
-  readonly #index: IndexStore;
-  readonly #stack: AsyncDisposableStack;
+  readonly #opened: TestCore;
   #schedules = 0;
 
-  private constructor(made: { redis: TestRedis; dataDir: string; index: IndexStore; stack: AsyncDisposableStack }) {
-    this.redis = made.redis;
-    this.#dataDir = made.dataDir;
-    this.#index = made.index;
-    this.#stack = made.stack;
-    this.tenants = this.#newTenants();
+  private constructor(opened: TestCore) {
+    this.redis = opened.server;
+    this.tenants = opened.core.tenants;
+    this.#opened = opened;
   }
 
-  static async start(): Promise<CronRig> {
-    const stack = new AsyncDisposableStack();
-    const folder = stack.use(await temporaryDirectory());
-    const redis = stack.use(await TestRedis.start());
-    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
-    stack.defer(async () => await index.close());
-    const rig = new CronRig({ redis, dataDir: folder.path, index, stack });
-    await rig.tenants.create('acme');
-    const client = connectRedis({ url: redis.url, role: 'worker', log });
-    const wakeupQueue = new WakeupQueue(client, log);
-    await new TurnReconciler({ redis: client, lanes: new Lanes(client), wakeupQueue, tenants: rig.tenants, log }).reconcile();
-    stack.defer(async () => {
-      await wakeupQueue.stop();
-      client.disconnect();
-    });
-    return rig;
+  static async start(): Promise<TestCron> {
+    const cron = new TestCron(await TestCore.start());
+    await cron.scope();
+    return cron;
   }
 
-  /** The objects of one process of the service, which shares only files and Redis. */
-  replica(): ScheduleClock {
-    const redis = connectRedis({ url: this.redis.url, role: 'worker', log });
-    const wakeupQueue = new WakeupQueue(redis, log);
-    this.#stack.defer(async () => {
-      await wakeupQueue.stop();
-      redis.disconnect();
-    });
-    const now = (): number => this.nowMs;
-    const eventQueue = new EventQueue(redis, log);
-    this.#stack.defer(async () => await eventQueue.stop());
-    const runner = new ScheduleRunner({
-      turns: new Turns({ redis, lanes: new Lanes(redis), wakeupQueue, log }),
-      webhookEvents: new WebhookEvents({ queue: eventQueue, log }),
-      metrics: this.#metrics,
-      log,
-      now,
-    });
-    return new ScheduleClock({ redis, tenants: this.#newTenants(), runner, log, now });
+  /** The objects of so many processes of the service, which share only files and Redis. */
+  async replicas(count: number): Promise<ScheduleClock[]> {
+    return Promise.all(Array.from({ length: count }, async () => this.#newReplica()));
   }
 
   async scope(): Promise<TenantScope> {
-    return this.tenants.open('acme');
+    return this.#opened.scope();
   }
 
   at(text: string): void {
     this.nowMs = Date.parse(text);
   }
 
-  /** A definition as the rig's clock has it: the store's own clock is the machine's. */
+  /** A definition as the test's clock has it: the store's own clock is the machine's. */
   async schedule(more: Partial<Schedule>): Promise<Schedule> {
     this.#schedules += 1;
     const id = `s_${String(this.#schedules).padStart(32, '0')}`;
@@ -115,7 +80,7 @@ export class CronRig implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stack.disposeAsync();
+    await this.#opened[Symbol.asyncDispose]();
   }
 
   async #answer(scope: TenantScope, turnId: string, end: { readonly reply: string } | { readonly error: string }): Promise<void> {
@@ -163,7 +128,10 @@ export class CronRig implements AsyncDisposable {
     await scope.inbox.remove(turnId);
   }
 
-  #newTenants(): Tenants {
-    return new Tenants({ dataDir: this.#dataDir, index: this.#index, keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32), log });
+  async #newReplica(): Promise<ScheduleClock> {
+    const { redis, tenants, turns, events } = await this.#opened.another();
+    const now = (): number => this.nowMs;
+    const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics: this.#metrics, log, now });
+    return new ScheduleClock({ redis, tenants, runner, log, now });
   }
 }

@@ -1,19 +1,18 @@
 import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { background, connectRedis, createLog, redisReady } from '@concierge/runtime';
+import type { IndexStore } from '@concierge/index';
+import { background, connectRedis } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory, TestRedis } from '@concierge/testing';
-import { WakeupQueue, Lanes, TurnReconciler, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnRun } from '../src/index.ts';
+import type { Tenants, TenantScope } from '@concierge/tenant';
+import { silentLog as log, type TestRedis } from '@concierge/testing';
+import { newReconciler, TestCore } from '@concierge/testing/core';
+import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
 import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes/lanes.ts';
 
-export const log = createLog({ service: 'test', level: 'silent' });
-
-/** What a test's turns do; the session is published and the end announced by the rig. */
+/** What a test's turns do; the session is published and the end announced by the fixture. */
 export type Play = (run: TurnRun) => Promise<string>;
 
 /** The turn path over a real Redis and real files, with a stand-in for the agent. */
-export class Rig implements AsyncDisposable {
+export class TestTurns implements AsyncDisposable {
   readonly server: TestRedis;
   readonly dataDir: string;
   readonly index: IndexStore;
@@ -29,40 +28,39 @@ export class Rig implements AsyncDisposable {
     await run.writer.flush();
     return run.turn.text;
   };
-  readonly #redis;
-  readonly #wakeupQueue: WakeupQueue;
-  readonly #closers: (() => Promise<unknown>)[] = [];
+  readonly #opened: TestCore;
+  readonly #stack: AsyncDisposableStack;
 
-  private constructor(server: TestRedis, dataDir: string, index: IndexStore) {
+  private constructor(opened: TestCore, stack: AsyncDisposableStack) {
+    const { core, server, dataDir } = opened;
     this.server = server;
     this.dataDir = dataDir;
-    this.index = index;
-    this.#redis = connectRedis({ url: server.url, role: 'worker', log });
-    this.tenants = new Tenants({ dataDir, index, keySecret: 'k'.repeat(32), log });
-    this.#wakeupQueue = new WakeupQueue(this.#redis, log);
-    const parts = { redis: this.#redis, lanes: new Lanes(this.#redis), wakeupQueue: this.#wakeupQueue, tenants: this.tenants, log };
-    this.turns = new Turns(parts);
-    this.reconciler = new TurnReconciler(parts);
-    this.streams = new TurnStreams({ redis: this.#redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
+    this.index = core.index;
+    this.tenants = core.tenants;
+    this.turns = core.turns;
+    this.reconciler = newReconciler(core);
+    this.streams = new TurnStreams({ redis: core.redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
+    stack.defer(async () => this.streams.stop());
+    this.#opened = opened;
+    this.#stack = stack;
   }
 
-  static async start(): Promise<Rig> {
-    const folder = await temporaryDirectory();
-    const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log });
-    const rig = new Rig(await TestRedis.start(), folder.path, index);
-    rig.#closers.push(async () => await folder[Symbol.asyncDispose]());
-    await rig.reconciler.reconcile();
-    return rig;
+  static async start(): Promise<TestTurns> {
+    await using opened = new AsyncDisposableStack();
+    const core = opened.use(await TestCore.start());
+    return new TestTurns(core, opened.move());
   }
 
   async worker({ concurrency = 4, tenantShare }: { concurrency?: number; tenantShare?: number } = {}): Promise<TurnWorker> {
     const redis = connectRedis({ url: this.server.url, role: 'worker', log });
+    this.#stack.defer(() => redis.disconnect());
     const subscriber = connectRedis({ url: this.server.url, role: 'subscriber', log });
+    const { tenants, queue } = this.#opened.core;
     const worker = new TurnWorker({
       redis,
       subscriber,
-      queue: { lanes: new WatchedLanes(redis, this.answers), wakeupQueue: this.#wakeupQueue },
-      tenants: this.tenants,
+      queue: { ...queue, lanes: new WatchedLanes(redis, this.answers) },
+      tenants,
       log,
       capacity: { concurrency, tenantShare: tenantShare ?? concurrency },
       about: { version: 'test' },
@@ -71,11 +69,8 @@ export class Rig implements AsyncDisposable {
         failTurn: async (run, code) => await save(run, { text: '', error: { code, message: new AppError(code).message } }),
       },
     });
+    this.#stack.defer(async () => worker.stop(0));
     await worker.start();
-    this.#closers.unshift(async () => {
-      await worker.stop(0);
-      redis.disconnect();
-    });
     return worker;
   }
 
@@ -88,21 +83,15 @@ export class Rig implements AsyncDisposable {
     refuses,
     hears = 0,
   }: { now?: () => number; refuses?: Promise<void>; hears?: number } = {}): Promise<Turns> {
-    const redis = connectRedis({ url: this.server.url, role: 'producer', log });
-    await redisReady(redis, 10_000);
-    const wakeupQueue = new WakeupQueue(redis, log);
-    const lanes = refuses === undefined ? new Lanes(redis) : new UnheardLanes(redis, refuses, hears);
-    const turns = new Turns({ redis, lanes, wakeupQueue, log, now });
-    this.#closers.unshift(async () => {
-      await turns.stop();
-      await wakeupQueue.stop();
-      redis.disconnect();
-    });
+    const { redis, queue } = await this.#opened.another('producer');
+    const lanes = refuses === undefined ? queue.lanes : new UnheardLanes(redis, refuses, hears);
+    const turns = new Turns({ redis, ...queue, lanes, log, now });
+    this.#stack.defer(async () => turns.stop());
     return turns;
   }
 
-  async scope(id = 'acme'): Promise<TenantScope> {
-    return await this.tenants.open(id).catch(async () => await this.tenants.create(id));
+  async scope(id?: string): Promise<TenantScope> {
+    return this.#opened.scope(id);
   }
 
   /** Follows a turn to its end. @returns the SSE text */
@@ -116,13 +105,7 @@ export class Rig implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.reconciler.stop();
-    await this.turns.stop();
-    for (const close of this.#closers) await close();
-    await this.streams.stop();
-    await this.#wakeupQueue.stop();
-    this.#redis.disconnect();
-    await this.index.close();
-    await this.server[Symbol.asyncDispose]();
+    await this.#stack.disposeAsync();
   }
 
   /** Saves the turn as answered, and announces nothing. */
@@ -141,9 +124,9 @@ export class Rig implements AsyncDisposable {
 }
 
 class WatchedLanes extends Lanes {
-  readonly #answers: Rig['answers'];
+  readonly #answers: TestTurns['answers'];
 
-  constructor(redis: Redis, answers: Rig['answers']) {
+  constructor(redis: Redis, answers: TestTurns['answers']) {
     super(redis);
     this.#answers = answers;
   }

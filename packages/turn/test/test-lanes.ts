@@ -30,7 +30,7 @@ export function enqueuedTurn(sessionId: string, facts: Partial<AcceptedTurn> = {
 }
 
 /** Lanes over a real Redis, without workers. */
-export class LaneStage implements AsyncDisposable {
+export class TestLanes implements AsyncDisposable {
   readonly server: TestRedis;
   readonly redis: Redis;
   readonly lanes: Lanes;
@@ -42,8 +42,8 @@ export class LaneStage implements AsyncDisposable {
     this.lanes = new Lanes(this.redis);
   }
 
-  static async start(): Promise<LaneStage> {
-    return new LaneStage(await TestRedis.start());
+  static async start(): Promise<TestLanes> {
+    return new TestLanes(await TestRedis.start());
   }
 
   /** Empties Redis and marks it ready. */

@@ -1,9 +1,8 @@
 import type { MessagingChannel, ChannelSettings } from '@concierge/contract';
 import { providerUrls, type ProviderUrls } from '@concierge/channel';
-import { openIndex } from '@concierge/index';
-import { connectRedis, createLog } from '@concierge/runtime';
-import { deriveSessionId, Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
-import { FakeTelegram, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { connectRedis } from '@concierge/runtime';
+import { deriveSessionId, type Tenants, type Delivery, type NewOutbound, type OutboxLane, type TenantScope } from '@concierge/tenant';
+import { FakeTelegram, silentLog as log, TestRedis, TestTenants } from '@concierge/testing';
 import {
   DeliveryPace,
   DeliveryReceipts,
@@ -18,13 +17,12 @@ import { Registry } from 'prom-client';
 import { Deliverer } from '../src/deliveries/deliverer.ts';
 import { DeliveryMetrics } from '../src/metrics.ts';
 
-export const log = createLog({ service: 'test', level: 'silent' });
 export const telegram = { botToken: '7000:telegram-token', secretToken: 'secret_token' };
 const stepsMax = 200;
 const BINDING_TRY_EVERY_MS = 15 * 60_000;
 
 /** The delivery path over real files, a real Redis and providers on the loopback interface. The clock is the test's. */
-export class DeliveryStage implements AsyncDisposable {
+export class TestDeliveries implements AsyncDisposable {
   /** Messages are accepted by the machine's clock. */
   nowMs = Date.now();
   /** States that `onReported` was called with, in order. */
@@ -44,13 +42,12 @@ export class DeliveryStage implements AsyncDisposable {
   readonly #seen = new Map<string, Map<string, number>>();
   #bindingTriedMs = -Infinity;
   #server!: TestRedis;
-  #dataDir = '';
   #scope!: TenantScope;
-  #tenants!: Tenants;
+  #opened!: TestTenants;
   #calls = 0;
 
-  static async open(): Promise<DeliveryStage> {
-    const stage = new DeliveryStage();
+  static async open(): Promise<TestDeliveries> {
+    const stage = new TestDeliveries();
     await stage.#start();
     return stage;
   }
@@ -60,7 +57,7 @@ export class DeliveryStage implements AsyncDisposable {
   }
 
   get tenants(): Tenants {
-    return this.#tenants;
+    return this.#opened.tenants;
   }
 
   get server(): TestRedis {
@@ -162,7 +159,7 @@ export class DeliveryStage implements AsyncDisposable {
     const redis = this.redis();
     const queue = openDeliveryQueue(redis, log);
     this.clearing.defer(async () => queue.stop());
-    const tenants = this.#tenants;
+    const { tenants } = this;
     const reconciler = new DeliveryReconciler({ redis, queue, tenants, log });
     const now = (): number => this.nowMs;
     const worker = (concurrency = 4): DeliveryWorker => {
@@ -181,16 +178,11 @@ export class DeliveryStage implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const folder = this.clearing.use(await temporaryDirectory());
-    this.#dataDir = folder.path;
     this.#server = this.clearing.use(await TestRedis.start());
     this.clearing.use(await this.telegram.start());
-    const index = await openIndex({ databaseUrl: undefined, dataDir: this.#dataDir, log });
-    this.clearing.defer(async () => index.close());
-    const secrets = { keySecret: 'k'.repeat(32), secretsKey: 's'.repeat(32) };
     const wakeOutbox = async (lane: OutboxLane): Promise<void> => this.wakeOutbox(lane);
-    this.#tenants = new Tenants({ dataDir: this.#dataDir, index, ...secrets, wakeOutbox, log });
-    this.#scope = await this.#tenants.create('acme');
+    this.#opened = this.clearing.use(await TestTenants.start({ wakeOutbox }));
+    this.#scope = await this.#opened.scope();
     this.urls = { ...providerUrls, telegram: this.telegram.url };
     await this.connect('channel_c', telegram);
   }

@@ -1,11 +1,18 @@
 import { type AcceptedTurn, ProvidersFile, type Session, type ToolMessage, type TurnEvent, type TurnStep } from '@concierge/contract';
-import { openIndex } from '@concierge/index';
 import { resolveProviders } from '@concierge/model';
-// eslint-disable-next-line no-restricted-imports -- a stage is a wire.ts for tests: it chooses the adapter
+// eslint-disable-next-line no-restricted-imports -- this is a wire.ts for tests: it chooses the adapter
 import { Models } from '@concierge/model/openai';
-import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { callTools, say, startScriptedModel, temporaryDirectory, type RecordedRequest, type ScriptedModel } from '@concierge/testing';
+import { newMetrics } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import {
+  callTools,
+  say,
+  silentLog as log,
+  startScriptedModel,
+  TestTenants,
+  type RecordedRequest,
+  type ScriptedModel,
+} from '@concierge/testing';
 import type { TurnRun } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader } from '@concierge/web';
@@ -13,8 +20,6 @@ import type { CapabilityFactories } from '../src/capabilities/turn-capabilities.
 import { unconnected } from '../src/fixtures/unconnected.ts';
 import { TurnMetrics } from '../src/metrics.ts';
 import { TurnRunner, type TurnRunnerOptions } from '../src/turn/turn-runner.ts';
-
-const log = createLog({ service: 'test', level: 'silent' });
 
 /** Where a turn's events and steps go. */
 class Voice {
@@ -72,7 +77,7 @@ const capabilityFactories: CapabilityFactories = {
  * Whole turns of the tenant `acme`: runner, tenant's files, and a model provider over HTTP that calls what the test
  * names.
  */
-export class TurnStage implements AsyncDisposable {
+export class TestRunner implements AsyncDisposable {
   readonly scope: TenantScope;
   /** Turns that wait behind the one that is played. */
   behind: readonly string[] = [];
@@ -96,15 +101,11 @@ export class TurnStage implements AsyncDisposable {
   }
 
   /** `parts`: what the turns have beside ours. */
-  static async start(parts: Pick<TurnRunnerOptions, 'tools' | 'channels'> = {}): Promise<TurnStage> {
-    const clearing = new AsyncDisposableStack();
-    const directory = clearing.use(await temporaryDirectory());
-    const index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-    clearing.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log });
-    const model = await startScriptedModel();
-    clearing.defer(async () => model.close());
-    return new TurnStage({ scope: await tenants.create('acme'), model, clearing, parts });
+  static async start(parts: Pick<TurnRunnerOptions, 'tools' | 'channels'> = {}): Promise<TestRunner> {
+    await using opened = new AsyncDisposableStack();
+    const scope = await opened.use(await TestTenants.start()).scope();
+    const model = opened.use(await startScriptedModel());
+    return new TestRunner({ scope, model, clearing: opened.move(), parts });
   }
 
   newSessionId(): string {
