@@ -1,6 +1,6 @@
 import type { TurnEvent } from '@concierge/contract';
 import { readRendered } from '@concierge/turn';
-import type { StreamEncoding } from '../sse/replies.ts';
+import type { StreamEncoding } from '../sse/event-stream.ts';
 
 /** What every object of a reply repeats. */
 export interface ReplyFacts {

@@ -10,7 +10,7 @@ import {
 } from '@concierge/contract';
 import { readRendered } from '@concierge/turn';
 import type { VisitorCaller } from './widget-caller.ts';
-import type { StreamEncoding } from '../sse/replies.ts';
+import type { StreamEncoding } from '../sse/event-stream.ts';
 
 /**
  * A conversation as its visitor sees it, and a tag that changes whenever that does. `null`: it still has the tag that

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Heartbeats } from './replies.ts';
+import { Heartbeats } from './event-stream.ts';
 
 class Member {
   beats: number[] = [];
