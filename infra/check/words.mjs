@@ -1,5 +1,5 @@
 // `node infra/check/words.mjs`: fails on words that docs/glossary.md replaced, in code, comments, documents and names,
-// and on comments wider than a reader's window.
+// on functions that are not named after what they do, and on comments wider than a reader's window.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -86,6 +86,26 @@ export function findWideComments(file, text) {
   });
 }
 
+/** Lines that declare a function: by name, as a constant, as a method of a class or of an object. */
+const declaredOf = [
+  /\bfunction\*? +(?<name>[a-z]\w*Of)\b/u,
+  // bounded-expression: one line of this repository's code
+  /\b(?:const|let) +(?<name>[a-z]\w*Of)\b[^=]*= *(?:async *)?(?:function\b|\(|[a-z]\w* *=>)/u,
+  // bounded-expression: as above
+  /^ +(?:(?:public|private|protected|static|override|async|readonly) +)*[#*]?(?<name>[a-z]\w*Of)(?:<.*>)?\(.*\{$/u,
+];
+/** The keys of Redis, and methods of the language that a class overrides. */
+const namedOf = new Set(['keyOf', 'valueOf', 'indexOf', 'lastIndexOf']);
+
+/** Functions whose name is no verb and its object, one line for each: `keysOf` may read, build or convert keys. */
+export function findNamesOf(file, text) {
+  if (!/\.(?:tsx?|[cm]js)$/u.test(file) || file.startsWith('infra/check/words')) return [];
+  return text.split('\n').flatMap((line, at) => {
+    const name = declaredOf.map((pattern) => pattern.exec(line)?.groups.name).find((found) => found !== undefined);
+    return name === undefined || namedOf.has(name) ? [] : [`${file}:${at + 1}: ${name} is not a verb and its object`];
+  });
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const files = execFileSync('git', ['ls-files', '-z', '*.ts', '*.tsx', '*.mjs', '*.cjs', '*.lua', '*.md', '*.yml', '*.sh'], {
     encoding: 'utf8',
@@ -95,7 +115,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     .filter((file) => file !== '')
     .flatMap((file) => {
       const text = readFileSync(file, 'utf8');
-      return [...findOldWords(file, file), ...findOldWords(file, text), ...findWideComments(file, text)];
+      return [...findOldWords(file, file), ...findOldWords(file, text), ...findNamesOf(file, text), ...findWideComments(file, text)];
     });
   for (const line of found) process.stdout.write(`${line}\n`);
   process.exitCode = found.length === 0 ? 0 : 1;

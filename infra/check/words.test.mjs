@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findOldWords, findWideComments } from './words.mjs';
+import { findNamesOf, findOldWords, findWideComments } from './words.mjs';
 
 describe('the check for words that were replaced', () => {
   it.each([
@@ -16,6 +16,35 @@ describe('the check for words that were replaced', () => {
     expect(findOldWords('packages/tenant/src/keys/keys.ts', 'record.accountId')).toEqual([]);
     expect(findOldWords('docs/glossary.md', 'doorbell')).toEqual([]);
     expect(findOldWords('a.ts', 'const plaid = exchange(stripe);')).toEqual([]);
+  });
+});
+
+describe('the check for functions named after what they are of', () => {
+  it.each([
+    'function keysOf(record) {',
+    'export async function keysOf(record: Row): Promise<string[]> {',
+    'const keysOf = (record: Row): string[] => [];',
+    'const keysOf = async function (record) {',
+    'export const keysOf: Reader = async (record) => [];',
+    'const keysOf = record => [];',
+    '  static async keysOf<Row>(record: Row): Promise<string[]> {',
+    '  #keysOf(record) {',
+  ])('finds %j', (code) => {
+    const [, name] = /(#?keysOf)/u.exec(code);
+    expect(findNamesOf('a.ts', `\n${code}\n`)).toEqual([`a.ts:2: ${name.replace('#', '')} is not a verb and its object`]);
+  });
+
+  it.each([
+    'const all = keysOf(record);',
+    'export const keyOf = {',
+    '    for (const key of keysOf(record)) {',
+    'const positionOf = 3;',
+    '  valueOf(): number {',
+    '    if (list.indexOf(one) > 0) {',
+    '  const { childrenOf } = await load();',
+    '  get anyOf() {',
+  ])('leaves %j alone', (code) => {
+    expect(findNamesOf('a.ts', `\n${code}\n`)).toEqual([]);
   });
 });
 
