@@ -28,6 +28,7 @@ export {
   type InvalidField,
   invalidFields,
   invalidFieldsText,
+  parseInput,
   invalidFieldText,
 } from './errors/app-error.ts';
 export {

@@ -62,6 +62,17 @@ export function invalidFieldsText(error: Pick<z.ZodError, 'issues'>): string {
     .join('; ');
 }
 
+/**
+ * `what` begins the error's sentence, such as "The schedule".
+ * @throws AppError `invalid_request` with the first problems and their places
+ */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown, what?: string): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const detail = what === undefined ? undefined : `${what} is not valid: ${invalidFieldsText(parsed.error)}.`;
+  throw new AppError('invalid_request', detail, { errors: invalidFields(parsed.error) });
+}
+
 /** An error in the value as a whole has an empty path, and nothing stands before the message. */
 export function invalidFieldText({ path, message }: InvalidField): string {
   return path === '' ? message : `${path}: ${message}`;

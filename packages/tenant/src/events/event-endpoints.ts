@@ -5,14 +5,13 @@ import {
   AppError,
   EventEndpoint,
   EventEndpointHealth,
-  invalidFields,
-  invalidFieldsText,
   limits,
   NewEventEndpoint,
   type EventEndpointPatch,
   type EventEndpointView,
   type EventEndpointWithSecret,
   type EventType,
+  parseInput,
 } from '@concierge/contract';
 import { RecordFolder, StatCache, type FolderSync } from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
@@ -83,7 +82,7 @@ export class EventEndpoints {
 
   /** On disk when it returns. @throws AppError invalid_request, conflict (as many as there may be) */
   async create(request: z.input<typeof NewEventEndpoint>): Promise<EventEndpointWithSecret> {
-    const wanted = parse(NewEventEndpoint, request);
+    const wanted = parseInput(NewEventEndpoint, request, 'The endpoint');
     return this.#writers.run('create', async () => {
       if ((await this.#records.names()).length >= limits.eventEndpointsMax)
         throw new AppError(
@@ -259,14 +258,6 @@ export class EventEndpoints {
   #nowMs(): number {
     return (this.#options.now ?? Date.now)();
   }
-}
-
-function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw new AppError('invalid_request', `The endpoint is not valid: ${invalidFieldsText(parsed.error)}.`, {
-    errors: invalidFields(parsed.error),
-  });
 }
 
 function isUsable({ endpoint, health }: Known): boolean {

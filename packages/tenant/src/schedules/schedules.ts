@@ -6,8 +6,6 @@ import {
   channelDefinitions,
   intersectTools,
   durationMs,
-  invalidFields,
-  invalidFieldsText,
   limits,
   NewSchedule,
   readRecipient,
@@ -19,6 +17,7 @@ import {
   type ScheduleRun,
   type ScheduleView,
   type TenantSettings,
+  parseInput,
 } from '@concierge/contract';
 import { isSystemError, namesIn, RecordFolder, type FolderSync } from '@concierge/files';
 import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
@@ -111,7 +110,7 @@ export class Schedules {
 
   /** On disk when it returns. @throws AppError invalid_request, conflict (as many as the plan allows) */
   async create(request: ScheduleRequest, origin: ScheduleOrigin): Promise<Schedule> {
-    const wanted = parse(NewSchedule, request);
+    const wanted = parseInput(NewSchedule, request, 'The schedule');
     await this.#assertTiming(wanted);
     await this.#assertUsable(wanted);
     const id = toScheduleId(this.#options.tenantId, origin.requestId);
@@ -133,7 +132,7 @@ export class Schedules {
    * @throws AppError not_found, invalid_request
    */
   async update(id: string, patch: SchedulePatch, tools?: readonly string[]): Promise<Schedule> {
-    const changes = withoutUndefined(parse(SchedulePatch, patch));
+    const changes = withoutUndefined(parseInput(SchedulePatch, patch, 'The schedule'));
     return this.#writers.run(id, async () => {
       const before = await this.#existing(id);
       const at = new Date(this.#nowMs()).toISOString();
@@ -227,14 +226,6 @@ export class Schedules {
 function toScheduleId(tenantId: string, requestId: string | undefined): string {
   if (requestId === undefined) return ScheduleId.parse(`s_${randomBytes(16).toString('hex')}`);
   return ScheduleId.parse(`s_${hashParts(['schedule', tenantId, requestId], { separator: 'json', digits: 32 })}`);
-}
-
-function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
-  const parsed = schema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw new AppError('invalid_request', `The schedule is not valid: ${invalidFieldsText(parsed.error)}.`, {
-    errors: invalidFields(parsed.error),
-  });
 }
 
 function narrowed(before: string[] | null, tools: readonly string[] | undefined): string[] | null {

@@ -1,9 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { AppError, limits, type KeyScope, type Route, invalidFields, type ErrorCode } from '@concierge/contract';
+import { AppError, limits, type KeyScope, type Route, parseInput } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
 import type { KeyRecord, Tenants, TenantScope } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
-import type { z } from 'zod';
 import type { GatewayMetrics } from '../metrics.ts';
 import { readApiKey, guardOperator } from './credentials.ts';
 import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
@@ -156,16 +155,17 @@ async function readCall(
   route: Route,
   { request, response, caller, room }: Pick<UntypedCall, 'request' | 'response' | 'caller'> & { readonly room: BodyRoom },
 ): Promise<UntypedCall> {
-  const params = route.params === undefined ? undefined : validate(route.params, joinRest(request.params), 'not_found');
+  const params = route.params?.safeParse(joinRest(request.params));
+  if (params?.success === false) throw new AppError('not_found', undefined, { cause: params.error });
   const body = await parseBody(route, request, room);
   return {
     request,
     response,
     requestId: readRequestContext(response).requestId,
     caller,
-    params,
-    query: route.query === undefined ? undefined : validate(route.query, request.query),
-    headers: route.headers === undefined ? undefined : validate(route.headers, request.headers),
+    params: params?.data,
+    query: route.query === undefined ? undefined : parseInput(route.query, request.query),
+    headers: route.headers === undefined ? undefined : parseInput(route.headers, request.headers),
     body,
   };
 }
@@ -175,7 +175,7 @@ async function parseBody(route: Route, request: Request, room: BodyRoom): Promis
   if (route.body === undefined || route.body.kind === 'files') return undefined;
   const reading = readBody(request, route.body, room);
   const body = await (route.auth === 'signature' ? reading.catch(refuseSignature) : reading);
-  return route.body.kind === 'json' ? validate(route.body.schema, body) : body;
+  return route.body.kind === 'json' ? parseInput(route.body.schema, body) : body;
 }
 
 /** An unreadable body has no valid signature: a caller learns no more before it shows one. */
@@ -200,12 +200,4 @@ function send(route: Route, response: Response, answer: UntypedAnswer): void {
   } else {
     response.end();
   }
-}
-
-/** @throws AppError with the first problems and their places; `invalid_request` unless another code is given */
-function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, code: ErrorCode = 'invalid_request'): z.output<Schema> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  if (code !== 'invalid_request') throw new AppError(code, undefined, { cause: parsed.error });
-  throw new AppError(code, undefined, { errors: invalidFields(parsed.error) });
 }
