@@ -122,4 +122,17 @@ describe('the log of events', () => {
     expect([all.status, await all.json()]).toEqual([202, { redriven: 2, more: false }]);
     expect((await ask('GET', `events/e_${'0'.repeat(40)}`)).status).toBe(404);
   });
+
+  it('is sent anew by request while Redis does not answer: the request is on disk', async () => {
+    const { id: endpoint } = await create();
+    await addDeadLetter(0);
+    const [dead] = z.array(EventView).parse(await (await ask('GET', `events?status=dead&endpoint=${endpoint}`)).json());
+    gateway.redis.freeze();
+    try {
+      const redriven = await ask('POST', `events/${dead?.id ?? ''}/redrive`);
+      expect([redriven.status, await redriven.json()]).toEqual([202, expect.objectContaining({ status: 'waiting', tries: 0 })]);
+    } finally {
+      gateway.redis.thaw();
+    }
+  });
 });

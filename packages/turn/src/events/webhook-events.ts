@@ -32,7 +32,7 @@ export class WebhookEvents {
   /** Emits an event to every endpoint that subscribes to it; it is on disk when this returns. */
   async emit<Type extends EventType>(scope: TenantScope, webhookEvent: WebhookEventInput<Type>): Promise<void> {
     const events = await scope.events.emit(webhookEvent);
-    if (events.length > 0) background(this.wake(scope, events), this.#options.log);
+    if (events.length > 0) this.wakeSoon(scope, events);
   }
 
   /**
@@ -42,8 +42,13 @@ export class WebhookEvents {
    */
   async emitTo<Type extends EventType>(scope: TenantScope, url: string, webhookEvent: WebhookEventInput<Type>): Promise<string> {
     const event = await scope.events.emitTo(url, webhookEvent);
-    background(this.wake(scope, [event]), this.#options.log);
+    this.wakeSoon(scope, [event]);
     return event.id;
+  }
+
+  /** As `wake`, without waiting for Redis: the events are on disk, and the reconciler finds what was not woken. */
+  wakeSoon(scope: TenantScope, events: readonly KeptEvent[]): void {
+    background(this.wake(scope, events), this.#options.log);
   }
 
   /** Wakes workers for waiting events, whichever process wrote them. */

@@ -19,7 +19,7 @@ type EventHandlers = Pick<
 >;
 
 export interface EventHandlerOptions {
-  readonly webhookEvents: Pick<WebhookEvents, 'wake'>;
+  readonly webhookEvents: Pick<WebhookEvents, 'wakeSoon'>;
   readonly eventSender: Pick<EventSender, 'send'>;
 }
 
@@ -57,7 +57,7 @@ function endpointHandlers({
     },
     redriveEventEndpoint: async ({ caller: { scope }, params, body }) => {
       const { events, more } = await scope.events.redriveAll(params.id, Date.parse(body.since ?? new Date(0).toISOString()));
-      await webhookEvents.wake(scope, events);
+      webhookEvents.wakeSoon(scope, events);
       return { kind: 'answer', status: 202, json: { redriven: events.length, more } };
     },
   };
@@ -77,7 +77,7 @@ function logHandlers({ webhookEvents }: EventHandlerOptions): Pick<EventHandlers
     },
     getEvent: async ({ caller: { scope }, params }) => ({ kind: 'answer', status: 200, json: await scope.events.get(params.id) }),
     redriveEvent: async ({ caller: { scope }, params }) => {
-      await webhookEvents.wake(scope, [await scope.events.redrive(params.id)]);
+      webhookEvents.wakeSoon(scope, [await scope.events.redrive(params.id)]);
       return { kind: 'answer', status: 202, json: await scope.events.get(params.id) };
     },
   };
