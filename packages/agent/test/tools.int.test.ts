@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { allTools, TurnTools, toolScope, ToolRegistry, type ToolOutcome, type TurnStatus } from '@concierge/agent';
 import type { AcceptedTurn, Session } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
+import type { TenantScope } from '@concierge/tenant';
 import { unusedCapabilities } from '../src/fixtures/tool-fixture.ts';
-import { temporaryDirectory } from '@concierge/testing';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const log = createLog({ service: 'test', level: 'silent' });
 const signal = new AbortController().signal;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
+let opened: TestTenants;
 let scope: TenantScope;
 
 const status = (): TurnStatus => ({
@@ -58,19 +55,12 @@ function box(turn: Partial<AcceptedTurn> = {}): Box {
   };
 }
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  const tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log });
-  scope = await tenants.create('acme');
-  await tenants.create('other');
+setUpOnce(async (stack) => {
+  opened = stack.use(await TestTenants.start());
+  scope = await opened.scope();
+  await opened.scope('other');
   await scope.files.writeText('skills/greet/SKILL.md', '---\nname: greet\ndescription: How to greet\n---\n# Greeting\nSay hello.\n');
   await scope.files.writeText('skills/greet/references/words.md', 'hello, hi');
-});
-
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 describe('tools over a tenant’s own files', () => {
@@ -111,11 +101,11 @@ describe('tools over a tenant’s own files', () => {
   });
 
   it('follow no link out of the tenant', async () => {
-    const root = join(directory.path, 'tenants', 'acme');
+    const root = join(opened.dataDir, 'tenants', 'acme');
     await mkdir(join(root, 'linked'), { recursive: true });
-    await writeFile(join(directory.path, 'outside.md'), 'outside');
-    await symlink(join(directory.path, 'outside.md'), join(root, 'linked', 'out.md'));
-    await symlink(directory.path, join(root, 'linked', 'all'));
+    await writeFile(join(opened.dataDir, 'outside.md'), 'outside');
+    await symlink(join(opened.dataDir, 'outside.md'), join(root, 'linked', 'out.md'));
+    await symlink(opened.dataDir, join(root, 'linked', 'all'));
     const { call } = box();
     expect(await call('read', { path: 'linked/out.md' })).toMatchObject({ isError: true });
     expect(await call('read', { path: 'linked/all/outside.md' })).toMatchObject({ isError: true });

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { McpServerBody } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog } from '@concierge/runtime';
-import { temporaryDirectory } from '@concierge/testing';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Tenants, type TenantScope } from '../src/index.ts';
+import type { Tenants, TenantScope } from '../src/index.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let tenants: Tenants;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log });
-});
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  ({ tenants } = stack.use(await TestTenants.start()));
 });
 
 let count = 0;

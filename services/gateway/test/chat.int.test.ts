@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatReply, Problem } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { parseEvents, joinText } from './sse.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
@@ -8,11 +9,8 @@ import { TestGateway, type TestTenant } from './test-gateway.ts';
 let gateway: TestGateway;
 let tenant: TestTenant;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   gateway.script = sayItBack;

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatReply, NotedContact } from '@concierge/contract';
 import { toContactFolder, toNotesOwner, deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
@@ -9,11 +10,8 @@ let gateway: TestGateway;
 let tenant: TestTenant;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   gateway.script = sayItBack;

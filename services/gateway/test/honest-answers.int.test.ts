@@ -1,17 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
   tenant = await gateway.tenant();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
 });
 
 describe('a model that a setting names', () => {

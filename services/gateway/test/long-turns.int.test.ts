@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { RawClient } from './raw-client.ts';
 import type { Script } from './scripted-turns.ts';
 import { parseEvents } from './sse.ts';
@@ -25,17 +26,14 @@ const longTurn: Script = async ({ writer }) => {
   }
 };
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
   tenant = await gateway.tenant();
   gateway.script = longTurn;
   const live = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'work' } });
   const events = parseEvents(await live.text());
   if (events.length !== EVENTS) throw new Error(`a turn of ${String(events.length)} events`);
   turnId = String(events[0]?.data['turnId']);
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
 });
 
 describe('a turn with more events than a client may leave unread', () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatCompletion, OpenAiError, routes, type AcceptedTurn } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
 import OpenAI from 'openai';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { collect, failure, hello, isDone, openAiClient, sayItBackTo, tenantWithAgents, withFile } from './openai-client.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
@@ -10,11 +11,8 @@ let gateway: TestGateway;
 let tenant: TestTenant;
 let accepted: AcceptedTurn[];
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   accepted = [];

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatCompletion, ResponseObject, type AcceptedTurn } from '@concierge/contract';
 import OpenAI from 'openai';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { collect, failure, hello, openAiClient, sayItBackTo, tenantWithAgents, withFile } from './openai-client.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
@@ -8,11 +9,8 @@ let gateway: TestGateway;
 let tenant: TestTenant;
 let accepted: AcceptedTurn[];
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   accepted = [];

@@ -1,20 +1,18 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Readiness, routes, type Route } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { eventually, gate } from '@concierge/testing';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { parseEvents } from './sse.ts';
 import { TestGateway } from './test-gateway.ts';
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start({ unreadAnswerMs: 1000 });
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start({ unreadAnswerMs: 1000 }));
 });
 
 const chat = { method: 'POST', body: { message: 'x' } };

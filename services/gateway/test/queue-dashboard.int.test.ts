@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { routes } from '@concierge/contract';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { TestGateway } from './test-gateway.ts';
 
 const path = routes.queues.path;
@@ -10,11 +11,8 @@ const Queues = z.object({
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 
 async function queue(): Promise<z.infer<typeof Queues>['queues'][number] | undefined> {

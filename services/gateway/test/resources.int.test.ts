@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   ChatReply,
   CreatedKey,
@@ -15,17 +15,15 @@ import {
 } from '@concierge/contract';
 import { nestedFlatePdf } from '@concierge/testing';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   gateway.script = sayItBack;

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { postTelegram, telegram } from './channels.ts';
 import { TestGateway } from './test-gateway.ts';
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 
 describe('a tenant whose turns fill the streams', () => {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { toAppName, type AcceptedTurn, type MessagingChannel } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { TestGateway } from './test-gateway.ts';
 import {
   buildBody,
@@ -16,13 +17,10 @@ import {
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
   // Accepted turns stay where they can be looked at.
   gateway.holdTurns();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
 });
 
 async function connected(fixture: Fixture): Promise<TenantScope> {

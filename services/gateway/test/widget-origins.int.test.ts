@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 import { readCode, enableWidget, newVisitor, shop, type WidgetVisitor } from './widget-visitor.ts';
 
@@ -7,11 +8,8 @@ let tenant: TestTenant;
 let key: string;
 let visitor: WidgetVisitor;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   tenant = await gateway.tenant();

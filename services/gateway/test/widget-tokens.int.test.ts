@@ -1,7 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
 import { signSenderToken } from '@concierge/tenant';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 import { readCode, readConversation, enableWidget, newVisitor, readReply, signedVisitor, type WidgetVisitor } from './widget-visitor.ts';
 
@@ -10,11 +11,8 @@ let tenant: TestTenant;
 let key: string;
 let visitor: WidgetVisitor;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   tenant = await gateway.tenant();

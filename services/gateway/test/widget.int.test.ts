@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, WidgetView } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { deriveSessionId } from '@concierge/tenant';
 import { gate } from '@concierge/testing';
 import { RateLimits } from '@concierge/turn';
 import { z } from 'zod';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { parseEvents, joinText } from './sse.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
@@ -16,11 +17,8 @@ let tenant: TestTenant;
 let key: string;
 let visitor: WidgetVisitor;
 
-beforeAll(async () => {
-  gateway = await TestGateway.start();
-});
-afterAll(async () => {
-  await gateway[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
 });
 beforeEach(async () => {
   gateway.script = sayItBack;

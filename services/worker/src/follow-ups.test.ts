@@ -1,11 +1,11 @@
-import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import { WebhookEvents } from '@concierge/turn';
 import { ModelError } from '@concierge/model';
 import { TurnCancelled } from '@concierge/turn';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import type { EventView } from '@concierge/contract';
 import { say, Script, turnRun } from './fixtures/scripted-run.ts';
 import { unconnected } from './fixtures/unconnected.ts';
@@ -15,20 +15,12 @@ import type { ChosenModel } from './turn/prepare-turn.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 let woken: string[];
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   woken = [];
-});
-afterEach(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 function runner(model: ChosenModel): TurnRunner {

@@ -1,25 +1,17 @@
 import type { DeliveryStep, EventView } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { Delivery, Tenants, type NewOutbound, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Delivery, type NewOutbound, type TenantScope } from '@concierge/tenant';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { WebhookEvents, emitDeliveries } from './webhook-events.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   await scope.events.endpoints.create({ url: 'https://example.com/' });
-});
-afterEach(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 /**

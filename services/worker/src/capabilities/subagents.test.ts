@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { AppError, type TurnInput } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { gate, temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
+import { gate, TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { WorkerDraining, type TurnRun } from '@concierge/turn';
 import { turnRun } from '../fixtures/scripted-run.ts';
 import { createSubagents, type SubagentOptions } from './subagents.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-let index: IndexStore;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
-});
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
 });
 
 /** Turns that are accepted and never end. */

@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { TenantScope } from '@concierge/tenant';
 import { UrlAllowlist } from './web.ts';
 
-const log = createLog({ service: 'test', level: 'silent' });
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   await scope.files.writeText('SOUL.md', 'Our shop is https://shop.example/en (see prices.md and notes.example).');
   await scope.files.writeText('USER.md', 'The owner banks at https://bank.example/.');
   await scope.files.writeText('MEMORY.md', 'Seen: https://seen.example/.');
   await scope.files.writeText('templates/offer.md', 'Terms: <https://terms.example:8443/a>.');
   await scope.files.writeText('notes/private.md', 'https://private.example/');
-});
-
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 const after = (text: string): UrlAllowlist => new UrlAllowlist({ scope, turn: { agent: 'cs', sessionId: '0'.repeat(32), text } });

@@ -1,12 +1,12 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { ModelFacts, type AcceptedTurn, ProvidersFile, toolsOfAgent, toolTokens } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { resolveProviders, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import type { TurnEnd } from '@concierge/turn';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
@@ -19,20 +19,12 @@ import { contextBudget, crowdedModels } from './prompt-context.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const MEGABYTE = 1_000_000;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 let warnings: ReportedWarning[];
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   warnings = [];
-});
-afterEach(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { limits, type AcceptedTurn, type ChannelMessage, type Session, type TurnStep, type UploadRef } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import { TurnCancelled, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { call, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
@@ -14,18 +14,10 @@ import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-let index: IndexStore;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
-});
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
 });
 
 function runner(...replies: ConstructorParameters<typeof Script>): { runner: TurnRunner; script: Script } {

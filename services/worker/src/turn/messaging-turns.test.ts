@@ -1,13 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ModelFacts, type AcceptedTurn, type ModelUsage, type ToolMessage } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { isContextOverflow, type ModelEvent, type ModelRequest } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { deriveSessionId, Tenants, type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
@@ -51,20 +49,11 @@ class CallingModel implements ChosenModel {
   }
 }
 
-let folder: string;
-let index: IndexStore;
 let scope: TenantScope;
 let turns = 0;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'concierge-turns-'));
-  index = await openIndex({ databaseUrl: undefined, dataDir: folder, log });
-  const tenants = new Tenants({ dataDir: folder, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log });
-  scope = await tenants.create('acme');
-});
-afterEach(async () => {
-  await index.close();
-  await rm(folder, { recursive: true });
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
 });
 
 function buildRun(accepted: Partial<AcceptedTurn>): TurnRun {

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import type { AcceptedTurn, Session, TurnInput } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { deriveSessionId, Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { HandoffNotifications, HandoffRequests, type TurnReceipt, type TurnRun } from '@concierge/turn';
 import type { WorkerChannels } from '../channels/channels.ts';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
@@ -37,17 +37,13 @@ const bob = {
 const owner = { ...bob, sender: '9001', channelMessage: { ...channelMessage, address: { to: '9001', thread: null } } };
 const ownerTurn = { ...owner, sessionId: deriveSessionId('cs', 'channel_c', '9001') };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 /** What was handed in, in place of a queue. */
 let accepted: TurnInput[];
 let desk: HandoffRequests;
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   accepted = [];
   const turns = {
     accept: async (_scope: TenantScope, input: TurnInput): Promise<TurnReceipt> => {
@@ -58,10 +54,6 @@ beforeEach(async () => {
     findAccepted: async () => Promise.resolve(undefined),
   };
   desk = new HandoffRequests({ turns, calls: new HandoffNotifications({ turns, log }) });
-});
-afterEach(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 function runner(model: ChosenModel = new Script(), live?: WorkerChannels): TurnRunner {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { AcceptedTurn, ChannelMessage, Session } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { emitTurnEnd } from '../follow-ups.ts';
@@ -17,21 +17,13 @@ const log = createLog({ service: 'test', level: 'silent' });
 const channelMessage: ChannelMessage = { address: { to: '9', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const secret = 'my card number is 4111 1111';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 let told: string[];
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
   // Without an endpoint nothing is emitted.
   await scope.events.endpoints.create({ url: 'https://example.com/' });
-});
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 async function accept(sessionId: string, text: string, facts: Partial<AcceptedTurn> = {}): Promise<AcceptedTurn> {

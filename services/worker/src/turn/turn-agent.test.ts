@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import type { AcceptedTurn, Session } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import { TurnCancelled, type TurnRun } from '@concierge/turn';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
@@ -13,19 +13,10 @@ import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-let index: IndexStore;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log }).create('acme');
-});
-
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
 });
 
 const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { TestTenants } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
 import { mayUseTool, type AcceptedTurn, type Session } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining, type TurnRun } from '@concierge/turn';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { call, nextSessionId, say, Script, turnRun, usage } from '../fixtures/scripted-run.ts';
@@ -13,21 +13,10 @@ import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
-let index: IndexStore;
-let tenants: Tenants;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let scope: TenantScope;
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  tenants = new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), log });
-  scope = await tenants.create('acme');
-});
-
-afterAll(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
+setUpOnce(async (stack) => {
+  scope = await stack.use(await TestTenants.start()).scope();
 });
 
 const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> = {}): ReturnType<typeof turnRun> =>

@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { ModelFacts, type AcceptedTurn, type EventView, type Session } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
 import { ModelError } from '@concierge/model';
 import { createLog, newMetrics } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
-import { eventually, temporaryDirectory } from '@concierge/testing';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, TestTenants } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
 import { WebhookEvents, type TurnEnd } from '@concierge/turn';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
@@ -15,25 +15,17 @@ import { TurnWarnings } from './turn-warnings.ts';
 
 const warned: object[] = [];
 const log = Object.assign(createLog({ service: 'test', level: 'silent' }), { warn: (facts: object) => void warned.push(facts) });
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let index: IndexStore;
 let scope: TenantScope;
 let warnings: TurnWarnings;
 let nowMs: number;
 
-beforeEach(async () => {
-  directory = await temporaryDirectory();
-  index = await openIndex({ databaseUrl: undefined, dataDir: directory.path, log });
-  scope = await new Tenants({ dataDir: directory.path, index, keySecret: 'k'.repeat(40), secretsKey: 's'.repeat(40), log }).create('acme');
+setUpEach(async (stack) => {
+  scope = await stack.use(await TestTenants.start({ log })).scope();
   await scope.events.endpoints.create({ url: 'https://example.com/', types: ['turn.warning'] });
   warned.length = 0;
   nowMs = Date.parse('2026-11-22T09:00:00Z');
   const queue = { add: async () => Promise.resolve() };
   warnings = new TurnWarnings({ webhookEvents: new WebhookEvents({ queue, log }), log, now: () => nowMs });
-});
-afterEach(async () => {
-  await index.close();
-  await directory[Symbol.asyncDispose]();
 });
 
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
