@@ -159,7 +159,9 @@ export class TurnWriter {
 
   /** Writes what is pending now. @throws LeaseLost */
   async flush(): Promise<void> {
-    await this.#idle();
+    this.#cancelTimer();
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
     if (this.#pending.length === 0) return;
     this.#writing = this.#write().finally(() => {
       this.#writing = undefined;
@@ -170,7 +172,10 @@ export class TurnWriter {
 
   /** Announces the end and frees the lane: call only after the session file has been published. @throws LeaseLost */
   async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
-    await this.#idle();
+    this.#cancelTimer();
+    // No other wait may follow this one: a write that began in it would be overtaken by the end and be lost.
+    while (this.#writing !== undefined) await this.#writing;
+    if (this.#lost !== undefined) throw this.#lost;
     // Pending entries go out in the same write.
     const finished = await this.#finish([...this.#pending, toPending(event)], end);
     const answer = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
@@ -178,12 +183,9 @@ export class TurnWriter {
     return [...answer.wakeups];
   }
 
-  /** Resolves when no write is under way or planned. */
-  async #idle(): Promise<void> {
+  #cancelTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#lost !== undefined) throw this.#lost;
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
