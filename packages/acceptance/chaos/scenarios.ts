@@ -59,22 +59,22 @@ const stop = (name: string, nth = 1): FailPoint => ({ name, action: 'stop', nth 
 
 /**
  * Every named fail point of a worker; frozen where a writer could do harm when it comes back. Each list is one
- * process's way.
+ * process's way. They freeze at different times: another worker must be there to take the lease.
  */
 export const workerFailPoints: readonly (readonly FailPoint[])[] = [
   [
+    stop('session.after-temp', 2),
     kill('turn.after-lease', 2),
     kill('model.after-reply'),
     kill('session.after-temp'),
     kill('turn.after-done'),
-    stop('session.after-temp', 2),
   ],
   [
     kill('stream.before-append', 9),
     kill('tool.after-intent'),
+    stop('session.after-check', 2),
     kill('session.after-link'),
     kill('session.after-check'),
-    stop('session.after-check', 2),
   ],
   [kill('tool.before-result'), kill('session.after-publish'), kill('turn.after-save'), stop('turn.after-save', 2)],
 ];
