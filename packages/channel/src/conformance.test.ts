@@ -64,7 +64,7 @@ describe.each(messagingChannels.map((channel) => ({ channel, name: toAppName(cha
     }
   });
 
-  it('has a pace, and a surface for every conversation hint', () => {
+  it('has a pace, and sending rules for every conversation hint', () => {
     for (const hint of [{}, { to: '1' }, { to: '-1', identifiers: {}, account: '2' }]) {
       const rules = adapter.rulesFor(hint);
       expect(adapter.allRules).toContain(rules);

@@ -36,6 +36,11 @@ describe('a command', () => {
     expect(loaded).not.toMatch(/\/node_modules\/(?:bullmq|tar|mdast-util-gfm)\/|\/packages\/(?:turn|model)\/src\//u);
   });
 
+  it('does not load what sends test events when it lists events', async () => {
+    await listModules('tenant', 'create', 'acme');
+    expect(await listModules('event', 'list', 'acme')).not.toMatch(/\/node_modules\/bullmq\/|\/packages\/turn\/src\//u);
+  });
+
   it('is not loaded for a listing', async () => {
     const loaded = await listModules('--help');
     expect(filesIn(loaded)).toEqual([]);

@@ -62,7 +62,7 @@ export function extendReply(reply: Reply, event: TurnEvent | VisitorEvent): Repl
   }
 }
 
-/** The agent's words, without its tool calls: a paragraph for each step. */
+/** The agent's words, without its tool calls: a paragraph for each run of words between them. */
 export function replyText({ parts }: Pick<Reply, 'parts'>): string {
   return parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : [])).join('\n\n');
 }

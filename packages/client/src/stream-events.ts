@@ -83,7 +83,7 @@ async function* readConnection<Event extends TurnEvent | VisitorEvent>(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Streamed<Event>, void> {
   const open = async (connection: AbortSignal): Promise<Response> => {
-    const response = await source.open(turn, connection);
+    const response = await source.open({ turnId: turn.turnId, after: turn.after }, connection);
     // There is nothing after the last event.
     turn.hasEnded = response.status === NO_CONTENT;
     return response;

@@ -4,7 +4,7 @@ import { link, open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FolderSync } from './folder-sync.ts';
-import { namesIn, ignoreMissing, isSystemError, toError } from './stat-cache.ts';
+import { namesIn, ignoreMissing, isSystemError, toError } from './system-error.ts';
 
 /** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
 export const temporaryPrefix = '.tmp-';

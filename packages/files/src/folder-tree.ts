@@ -2,7 +2,7 @@ import { rename, rmdir, unlink } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { temporaryName, temporaryPrefix } from './atomic-file.ts';
 import { FolderHandle } from './path-walk.ts';
-import { ignoreMissing, isSystemError } from './stat-cache.ts';
+import { ignoreMissing, isSystemError } from './system-error.ts';
 
 /** Each level holds a descriptor open, so a tree that a tenant nested without end must not be followed to its end. */
 export const maxDepth = 64;

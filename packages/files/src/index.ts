@@ -25,7 +25,8 @@ export {
   keepFolders,
   makeStoreFolder,
 } from './record-folder.ts';
-export { namesIn, lstatIfThere, quickReaddir, toStatSignature, StatCache, ignoreMissing, isSystemError } from './stat-cache.ts';
+export { lstatIfThere, quickReaddir, toStatSignature, StatCache } from './stat-cache.ts';
+export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';

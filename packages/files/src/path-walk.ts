@@ -1,7 +1,8 @@
 import { constants, type Stats } from 'node:fs';
 import { chmod, lchown, mkdir, open, readdir, type FileHandle } from 'node:fs/promises';
 import { AppError, limits } from '@concierge/contract';
-import { lstatIfThere, isSystemError } from './stat-cache.ts';
+import { lstatIfThere } from './stat-cache.ts';
+import { isSystemError } from './system-error.ts';
 import { temporaryPrefix } from './atomic-file.ts';
 
 const maxSegments = 32;

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { writeTemporary } from './atomic-file.ts';
 import { foldName, invalidPath, assertPlainFile, type FolderHandle } from './path-walk.ts';
-import { ignoreMissing } from './stat-cache.ts';
+import { ignoreMissing } from './system-error.ts';
 
 /** What tenants' own files get: their sandbox runs as another user and must be able to read them. */
 const visibleMode = 0o644;

@@ -5,7 +5,8 @@ import type { z } from 'zod';
 import { AppError, invalidFieldsText } from '@concierge/contract';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
-import { namesIn, lstatIfThere, isSystemError, quickReadText } from './stat-cache.ts';
+import { lstatIfThere, quickReadText } from './stat-cache.ts';
+import { namesIn, isSystemError } from './system-error.ts';
 
 /** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
 export type Parsed<T> = { readonly status: 'ok'; readonly value: T } | { readonly status: 'broken'; readonly reason: string };

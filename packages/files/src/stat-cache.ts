@@ -1,29 +1,8 @@
 import { lstatSync, open, openSync, readdirSync, readFileSync, type Stats } from 'node:fs';
-import { LRUCache } from 'lru-cache';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-
-/** Is this an error of the operating system with one of these codes, such as `ENOENT`? */
-export function isSystemError(error: unknown, ...codes: readonly string[]): error is NodeJS.ErrnoException {
-  // By its shape: an error of the runtime is no `instanceof Error` in another realm, such as a test's.
-  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
-}
-
-/** For clearing up, where a file that is gone already is what was wanted. */
-export async function ignoreMissing(task: Promise<unknown>): Promise<void> {
-  try {
-    await task;
-  } catch (error) {
-    if (!isSystemError(error, 'ENOENT', 'ENOTDIR')) throw error;
-  }
-}
-
-/** The error as it is; one of another realm, such as a test's, as an error of this one with the same code. */
-export function toError(error: unknown): Error {
-  if (error instanceof Error) return error;
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return Object.assign(new Error(String(error), { cause: error }), { code });
-}
+import { LRUCache } from 'lru-cache';
+import { isSystemError } from './system-error.ts';
 
 /** What a look at a local disk's cache never takes; a network file system's answer does. */
 const slowMs = 0.3;
@@ -104,16 +83,6 @@ const openInPool = promisify(open);
 /** The descriptor of a folder, for `fsync`; the caller closes it. Rejects as `open` does. */
 export async function quickOpenFolder(path: string): Promise<number> {
   return policy.inPlace ? policy.time(() => openSync(path, 'r')) : openInPool(path, 'r');
-}
-
-/** What lies in a folder of ours, in no order; nothing when there is none. */
-export async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  }
 }
 
 /** A change this soon after another may leave the same times behind: what was read so early is read again. */

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
 import { enterIfThere, maxDepth } from './folder-tree.ts';
 import { FolderHandle, type OpenFile } from './path-walk.ts';
-import { isSystemError } from './stat-cache.ts';
+import { isSystemError } from './system-error.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 

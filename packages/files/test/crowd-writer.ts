@@ -5,7 +5,7 @@ import { argv, stdout } from 'node:process';
 import type { Worker } from 'node:worker_threads';
 import { FileWriter } from '../src/file-writer.ts';
 import { FolderSync } from '../src/folder-sync.ts';
-import { isSystemError } from '../src/stat-cache.ts';
+import { isSystemError } from '../src/system-error.ts';
 
 /**
  * A process that writes crowds of files and ends: the first by itself, those after it by the thread that this has

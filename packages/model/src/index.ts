@@ -1,4 +1,3 @@
-export { costUsd } from './openai/chat-model.ts';
 export { estimateTokens } from './estimate-tokens.ts';
 export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model.ts';
 export type {

@@ -78,8 +78,6 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
     await stopInTime(stack, 0, log);
     process.exit(1);
   });
-  // Now, not at the exit: a service that is killed would leave the next start nothing of what it has compiled.
-  flushCompileCache();
   // For the parent of this process when it opened a channel (`npm start`, tests).
   process.send?.({ ready: true });
   log.info('ready');
@@ -122,6 +120,10 @@ export async function startService<Config extends ProcessSettings>({ name, readC
     process.exit(1);
   }
   const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog });
+  // Not at the exit: a service that is killed would leave the next start nothing of what it has compiled. And before
+  // the watchdog starts: the first start after an installation writes a few thousand files, which stops a busy machine
+  // for longer than an event loop may hang.
+  flushCompileCache();
   startWatchdog(name, log);
   await runService({ log, graceMs: config.graceMs, wire: async (stack) => wire(config, { stack, log }) });
 }

@@ -25,6 +25,7 @@ export { toRunId, type RunDecision, type ScheduleRuns } from './schedules/schedu
 export { ZoneClock } from './schedules/zone-clock.ts';
 export type { Searcher, MemoryAnswer, MemoryHit, MemoryQuery, MemorySearch } from './memory-search/memory-search.ts';
 export { rankTexts, cutSnippet } from './memory-search/rank-texts.ts';
+/** What the agent's tools use of it: the floor below is not theirs. */
 export { readQuestion, type TenantIndex } from '@concierge/index';
 export { toContactFolder, toNotesOwner, deriveSessionId, RevisionConflict } from './sessions/session-revisions.ts';
 export { repairUnpaired, unknownOutcome } from './sessions/session-repair.ts';
@@ -43,4 +44,3 @@ export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
 export { Tenants, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget/widget-store.ts';
-/** What the agent's tools use of it: the floor below is not theirs. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import {
   builtInAgent,
+  HOUR_MS,
   limits,
   type ReindexReport,
   type TenantSettings,
@@ -55,7 +56,7 @@ export interface TenantScopeOptions {
   readonly log: Log;
 }
 
-const REINDEX_TIMEOUT_MS = 3600_000;
+const REINDEX_TIMEOUT_MS = HOUR_MS;
 /** See `uses`. */
 const storesAskedEveryTurn = 3;
 

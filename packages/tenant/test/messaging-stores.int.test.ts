@@ -34,6 +34,15 @@ async function readEveryByte(folder: string): Promise<string> {
   return (await Promise.all(names.map(async (name) => readFile(join(root, folder, name), 'utf8')))).join('\n');
 }
 
+describe('stores that most tenants leave empty', () => {
+  it('are seen to be in use as soon as they are, by other processes too', async () => {
+    const far = await elsewhere();
+    expect(await far.uses('handoffs')).toBe(false);
+    await scope.handoffs.request(session, { reason: 'Refund.', by: { kind: 'operator' } });
+    expect(await far.uses('handoffs')).toBe(true);
+  });
+});
+
 describe('channel bindings', () => {
   it('keep what they were given, show which secrets there are, and open them for the adapter', async () => {
     const view = await scope.channels.connect('channel_a', whatsapp);

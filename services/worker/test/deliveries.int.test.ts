@@ -52,8 +52,8 @@ describe('a message to a channel', () => {
       armFailpoints(`${point}:throw`);
       const id = await stage.say(`at ${point}`);
       await expect(stage.deliver(id)).rejects.toThrow('fail point');
-      expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 20_000 });
-      stage.nowMs += 20_000;
+      expect(await stage.deliver(id)).toEqual({ kind: 'parked', untilMs: stage.nowMs + 25_000 });
+      stage.nowMs += 25_000;
       await stage.deliver(id);
       expect((await stage.delivery(id)).view()).toMatchObject({ state: 'unknown', problem: { code: 'interrupted' } });
     }
@@ -67,7 +67,7 @@ describe('a message to a channel', () => {
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
     await writeFile(join(stage.scope.root, 'outbox', id.slice(2, 14), `${id}.0.1`), 'another-boot');
     await stage.deliver(id);
-    stage.nowMs += 20_000;
+    stage.nowMs += 25_000;
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('unknown');
     expect(texts()).toEqual([]);
@@ -113,7 +113,7 @@ describe('a message to a channel', () => {
     armFailpoints('delivery.after-leave:throw');
     const id = await stage.say('Hello');
     await expect(stage.deliver(id)).rejects.toThrow('fail point');
-    stage.nowMs += 20_000;
+    stage.nowMs += 25_000;
     await stage.deliver(id);
     expect((await stage.delivery(id)).state).toBe('unknown');
     const at = new Date(stage.nowMs).toISOString();

@@ -61,7 +61,7 @@ it('a message does not overtake one that a worker still sends after Redis was em
   await eventually(async () => (await due()) > Date.now() + 15_000, { timeoutMs: 15_000 });
   expect(texts()).toEqual(['first']);
   expect((await stage.delivery(first)).state).toBe('waiting');
-  stage.nowMs += 20_000;
+  stage.nowMs += 25_000;
   await stage.deliver(first);
   expect((await stage.delivery(first)).state).toBe('unknown');
   expect((await stage.delivery(second)).state).toBe('sent');

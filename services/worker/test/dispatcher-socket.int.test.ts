@@ -31,16 +31,16 @@ class Echo {
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let echo: Echo;
-let door: DispatcherSocket;
+let dispatcherSocket: DispatcherSocket;
 
 setUpEach(async (stack) => {
   directory = stack.use(await temporaryDirectory());
   echo = new Echo();
-  door = stack.use(await DispatcherSocket.open({ folder: join(directory.path, 'd'), dispatcher: echo, log }));
+  dispatcherSocket = stack.use(await DispatcherSocket.open({ folder: join(directory.path, 'd'), dispatcher: echo, log }));
 });
 
 function start(argv: readonly string[]): ChildProcessWithoutNullStreams {
-  return spawn(join(door.folder, 'concierge'), argv, { env: { ...pathOnly(), CONCIERGE_COMMAND: '7' } });
+  return spawn(join(dispatcherSocket.folder, 'concierge'), argv, { env: { ...pathOnly(), CONCIERGE_COMMAND: '7' } });
 }
 
 function pathOnly(): { PATH: string } {
@@ -65,7 +65,7 @@ async function run(argv: readonly string[], stdin: string | Buffer = ''): Promis
 
 /** What is answered to bytes that the program would never send. */
 async function sendRaw(bytes: string): Promise<string> {
-  const socket = connect(join(door.folder, 'socket'));
+  const socket = connect(join(dispatcherSocket.folder, 'socket'));
   socket.on('error', () => undefined);
   socket.write(bytes);
   return await text(socket);
@@ -87,7 +87,7 @@ describe('the concierge program', () => {
 
   it('leaves a script’s own input alone', async () => {
     const script = 'while read -r line; do "$0" read --path "$line" >/dev/null; echo "$line"; done';
-    const child = spawn('bash', ['--norc', '-c', script, join(door.folder, 'concierge')], { env: pathOnly() });
+    const child = spawn('bash', ['--norc', '-c', script, join(dispatcherSocket.folder, 'concierge')], { env: pathOnly() });
     child.stdin.end('one\ntwo\n');
     expect(await ended(child)).toMatchObject({ code: 0, stdout: 'one\ntwo\n' });
   });
@@ -103,8 +103,8 @@ describe('the concierge program', () => {
   it('reports that nothing answers when the turn is over', async () => {
     const client = join(directory.path, 'left-behind');
     await mkdir(client);
-    await ended(spawn('cp', [join(door.folder, 'concierge'), client]));
-    await door[Symbol.asyncDispose]();
+    await ended(spawn('cp', [join(dispatcherSocket.folder, 'concierge'), client]));
+    await dispatcherSocket[Symbol.asyncDispose]();
     const said = await ended(spawn(join(client, 'concierge'), ['status'], { env: pathOnly() }));
     expect(said).toEqual({ code: 3, stdout: '', stderr: expect.stringContaining('nobody answers') });
   });
@@ -112,25 +112,25 @@ describe('the concierge program', () => {
   it('is one of a pipe like any other: who reads may stop reading', async () => {
     echo.play = async () => Promise.resolve({ exitCode: 0, stdout: 'line\n'.repeat(100_000), stderr: '' });
     const script = 'set -o pipefail; "$0" read --path x | head -n 1';
-    const said = await ended(spawn('bash', ['--norc', '-c', script, join(door.folder, 'concierge')], { env: pathOnly() }));
+    const said = await ended(spawn('bash', ['--norc', '-c', script, join(dispatcherSocket.folder, 'concierge')], { env: pathOnly() }));
     expect(said).toEqual({ code: 0, stdout: 'line\n', stderr: '' });
   });
 });
 
 describe('the socket of the dispatcher', () => {
   it('is open to any user of the sandbox', async () => {
-    const readMode = async (name: string): Promise<number> => (await stat(join(door.folder, name))).mode & 0o777;
+    const readMode = async (name: string): Promise<number> => (await stat(join(dispatcherSocket.folder, name))).mode & 0o777;
     expect(await readMode('.')).toBe(0o755);
     expect(await readMode('concierge')).toBe(0o755);
     expect(await readMode('socket')).toBe(0o666);
   });
 
   it('works below a path that is longer than a socket’s address', async () => {
-    await door[Symbol.asyncDispose]();
-    door = await DispatcherSocket.open({ folder: join(directory.path, 'long'.repeat(40), 'd'), dispatcher: echo, log });
+    await dispatcherSocket[Symbol.asyncDispose]();
+    dispatcherSocket = await DispatcherSocket.open({ folder: join(directory.path, 'long'.repeat(40), 'd'), dispatcher: echo, log });
     // As in a sandbox, where the folder has a short name.
     const short = join(directory.path, 'short');
-    await symlink(door.folder, short);
+    await symlink(dispatcherSocket.folder, short);
     expect(await ended(spawn(join(short, 'concierge'), ['status'], { env: pathOnly() }))).toMatchObject({ code: 0 });
     expect(echo.requests).toHaveLength(1);
   });
@@ -172,8 +172,8 @@ describe('the socket of the dispatcher', () => {
     };
     const said = run(['bash']);
     await asked.opened;
-    await door[Symbol.asyncDispose]();
+    await dispatcherSocket[Symbol.asyncDispose]();
     expect(await said).toMatchObject({ code: 3 });
-    await expect(stat(door.folder)).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(stat(dispatcherSocket.folder)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

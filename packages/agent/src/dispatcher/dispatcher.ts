@@ -4,7 +4,7 @@ import type { ModelTool } from '@concierge/model';
 import { z } from 'zod';
 import { journalCall, type LoopRun, type ToolOutcome } from '../loop/loop-run.ts';
 import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
-import { readArguments, listHelp, toolHelp, readCommandLine } from './read-command-line.ts';
+import { listArguments, listHelp, toolHelp, readCommandLine } from './read-command-line.ts';
 
 /** Why a nested call stops when the command that made it is over. */
 class CommandEnded extends Error {
@@ -157,7 +157,7 @@ export class Dispatcher {
     tool: ModelTool,
     asked: { readonly gate: CommandGate; readonly rest: readonly string[]; readonly stdin: string | null; readonly signal: AbortSignal },
   ): Promise<DispatchReply> {
-    const known = readArguments(tool.parameters);
+    const known = listArguments(tool.parameters);
     const line = readCommandLine(asked.rest, known, asked.stdin);
     switch (line.kind) {
       case 'help':

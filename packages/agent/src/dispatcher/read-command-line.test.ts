@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import type { JsonObject } from '@concierge/contract';
-import { readArguments, readCommandLine, type CommandLine } from './read-command-line.ts';
+import { listArguments, readCommandLine, type CommandLine } from './read-command-line.ts';
 
 const schema = z.strictObject({
   path: z.string(),
@@ -17,7 +17,7 @@ const schema = z.strictObject({
   anything: z.unknown().optional(),
 });
 const parameters: JsonObject = z.toJSONSchema(schema, { io: 'input' });
-const known = readArguments(parameters);
+const known = listArguments(parameters);
 
 const read = (argv: readonly string[], stdin: string | null = null): CommandLine => readCommandLine(argv, known, stdin);
 

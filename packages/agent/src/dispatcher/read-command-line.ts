@@ -41,7 +41,7 @@ const Parameters = z.looseObject({
 const known = new Set<string>(['string', 'integer', 'number', 'boolean', 'array', 'object']);
 
 /** The arguments that a tool's JSON Schema describes. A part of it that is not understood here allows anything. */
-export function readArguments(parameters: JsonObject): Argument[] {
+export function listArguments(parameters: JsonObject): Argument[] {
   const { properties, required } = Parameters.parse(parameters);
   return Object.entries(properties).map(([name, property]): Argument => {
     const schema = JsonSchema.safeParse(property).data ?? {};

@@ -349,13 +349,6 @@ describe('an attempt after a crash', () => {
   });
 });
 
-beforeEach(() => {
-  jest.useFakeTimers();
-});
-afterEach(() => {
-  jest.useRealTimers();
-});
-
 function following(): { readonly progress: CallProgress; readonly deltas: () => string[] } {
   const events: TurnEvent[] = [];
   const progress = new CallProgress({ id: 'c1', name: 'bash' }, (event) => events.push(event));
@@ -368,6 +361,13 @@ function following(): { readonly progress: CallProgress; readonly deltas: () => 
 }
 
 describe('what a call reports while it runs', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
   it('is not emitted for a short call', () => {
     const { progress, deltas } = following();
     progress.hear('quick');

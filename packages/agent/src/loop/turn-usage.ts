@@ -3,9 +3,13 @@ import { viewStep, type ModelUsage, type TurnStep, type TurnStepView, type Usage
 /** What a turn has cost and when: counted from the same steps that make the conversation, once per model call. */
 export class TurnUsage {
   readonly #models = new Map<string, ModelUsage>();
-  readonly steps: TurnStepView[] = [];
+  readonly #steps: TurnStepView[] = [];
   #startedAt: string | null = null;
   #firstTextAtMs: number | null = null;
+
+  get steps(): readonly TurnStepView[] {
+    return this.#steps;
+  }
 
   get models(): ModelUsage[] {
     return [...this.#models.values()];
@@ -35,7 +39,7 @@ export class TurnUsage {
 
   count(step: TurnStep): void {
     const view = viewStep(step);
-    if (view !== null) this.steps.push(view);
+    if (view !== null) this.#steps.push(view);
     switch (step.kind) {
       case 'prompt':
         this.#begin(step.message.at);

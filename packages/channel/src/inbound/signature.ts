@@ -10,7 +10,7 @@ const hexDigest = /^[0-9a-f]{64}$/u;
 const digestBytes = 32;
 
 export interface SignatureClaim {
-  /** undefined or empty: refused, after the same work. Everybody can sign with an empty key. */
+  /** undefined or empty: refused, after the same work. Anyone can sign with an empty key. */
   readonly secret: string | undefined;
   readonly prefix: 'sha256=' | 'v0=';
   /** The header, as it came. */

@@ -124,7 +124,7 @@ const allRules = Object.values(channelAdapters).flatMap((adapter) => adapter.all
 
 function findRules(name: string): SendingRules {
   const rules = allRules.find((known) => known.name === name);
-  if (rules === undefined) throw new Error(`no surface ${name}`);
+  if (rules === undefined) throw new Error(`no rules ${name}`);
   return rules;
 }
 

@@ -3,18 +3,18 @@ import { renderParts } from './render-parts.ts';
 import { channelAdapters } from '../channel-adapters.ts';
 import type { SendingRules } from './sending-rules.ts';
 
-const surfaces = Object.values(channelAdapters).flatMap((adapter) => adapter.allRules);
+const allRules = Object.values(channelAdapters).flatMap((adapter) => adapter.allRules);
 
 function findRules(name: string): SendingRules {
-  const surface = surfaces.find((known) => known.name === name);
-  if (surface === undefined) throw new Error(`no surface ${name}`);
-  return surface;
+  const rules = allRules.find((known) => known.name === name);
+  if (rules === undefined) throw new Error(`no rules ${name}`);
+  return rules;
 }
 
-/** `(1/3) `: parts of a surface that keeps no order are numbered. */
+/** `(1/3) `: parts on a channel that keeps no order are numbered. */
 const withoutNumber = (text: string): string => text.replace(/^\(\d+\/\d+\) /u, '');
-const listTexts = (markdown: string, surface: string): string[] => renderParts(markdown, findRules(surface)).map(({ text }) => text);
-const one = (markdown: string, surface: string): string => listTexts(markdown, surface).join('\n<next>\n');
+const listTexts = (markdown: string, name: string): string[] => renderParts(markdown, findRules(name)).map(({ text }) => text);
+const one = (markdown: string, name: string): string => listTexts(markdown, name).join('\n<next>\n');
 
 const answer = `# Opening hours
 
@@ -79,8 +79,8 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     expect(one('[**here**](https://e.example/)', 'telegram')).toBe('<b><a href="https://e.example/">here</a></b>');
   });
 
-  it.each(['messenger', 'instagram'] as const)('is plain text for %s', (surface) => {
-    expect(one('# A\n\n**b** `c` [d](https://e.example/)\n\n> f', surface)).toBe('A\n\nb c d (https://e.example/)\n\n> f');
+  it.each(['messenger', 'instagram'] as const)('is plain text for %s', (name) => {
+    expect(one('# A\n\n**b** `c` [d](https://e.example/)\n\n> f', name)).toBe('A\n\nb c d (https://e.example/)\n\n> f');
   });
 
   it.each([
@@ -91,8 +91,8 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     ['say <b>hi</b>', 'telegram', 'say &lt;b&gt;hi&lt;/b&gt;'],
     ['[me](tg://user?id=1)', 'telegram', 'me (tg://user?id=1)'],
     ['[x](https://e.example/"onclick)', 'telegram', '<a href="https://e.example/&quot;onclick">x</a>'],
-  ] as const)('lets no text of a model be more than text: %j for %s', (markdown, surface, expected) => {
-    expect(one(markdown, surface)).toBe(expected);
+  ] as const)('lets no text of a model be more than text: %j for %s', (markdown, name, expected) => {
+    expect(one(markdown, name)).toBe(expected);
   });
 
   it('puts the signs of WhatsApp and Slack around words, line by line', () => {
@@ -108,8 +108,8 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     ['the ~~old~~new price, `a`s', 'whatsapp', 'the ~old~\u200Bnew price, `a`\u200Bs'],
     ['**a b**, (**c**) **d *e*f**', 'slack', '*a b*, (*c*) *d _e_\u200Bf*'],
     ['un**believ**able', 'telegram', 'un<b>believ</b>able'],
-  ] as const)('parts signs from the word that they touch, or the channel shows them: %j for %s', (markdown, surface, expected) => {
-    expect(one(markdown, surface)).toBe(expected);
+  ] as const)('parts signs from the word that they touch, or the channel shows them: %j for %s', (markdown, name, expected) => {
+    expect(one(markdown, name)).toBe(expected);
   });
 
   it('writes tables as lines, tasks as boxes and pictures as links', () => {
@@ -118,11 +118,11 @@ Call <a href="tel:+4930123">tel:+4930123</a>.
     );
   });
 
-  it.each(surfaces.map(({ name }) => name))('has nothing to send to %s where nothing can be seen', (surface) => {
-    expect(listTexts('', surface)).toEqual([]);
-    expect(listTexts(' \n ', surface)).toEqual([]);
-    expect(listTexts('\u200B\u2060\uFEFF', surface)).toEqual([]);
-    expect(listTexts('**\u200B**\n\n\u3164', surface)).toEqual([]);
+  it.each(allRules.map(({ name }) => name))('has nothing to send to %s where nothing can be seen', (name) => {
+    expect(listTexts('', name)).toEqual([]);
+    expect(listTexts(' \n ', name)).toEqual([]);
+    expect(listTexts('\u200B\u2060\uFEFF', name)).toEqual([]);
+    expect(listTexts('**\u200B**\n\n\u3164', name)).toEqual([]);
   });
 
   it('loses U+0000 and halves of surrogate pairs, which no provider takes', () => {
@@ -149,8 +149,8 @@ describe('splitting at the limit of a provider', () => {
     ['é'.repeat(501), 'instagram', 2],
     [`${'b'.repeat(99)}\n`.repeat(21), 'messenger', 2],
     ['x'.repeat(32_000), 'whatsapp', 8],
-  ] as const)('counts as the provider does (%#)', (text, surface, parts) => {
-    const sent = listTexts(text, surface);
+  ] as const)('counts as the provider does (%#)', (text, name, parts) => {
+    const sent = listTexts(text, name);
     expect(sent).toHaveLength(parts);
     expect(sent.join('').replaceAll('\n', '')).toBe(text.replaceAll('\n', ''));
   });
@@ -179,9 +179,9 @@ describe('splitting at the limit of a provider', () => {
     expect(parts.join('')).toBe(`e${'\u0301'.repeat(3000)}\u{1F600}`);
   });
 
-  it.each(['whatsapp', 'slack'] as const)('closes a fence of %s and opens it again', (surface) => {
+  it.each(['whatsapp', 'slack'] as const)('closes a fence of %s and opens it again', (name) => {
     const line = `${'c'.repeat(49)}\n`;
-    const parts = listTexts(`\`\`\`js\n${line.repeat(100)}\`\`\``, surface);
+    const parts = listTexts(`\`\`\`js\n${line.repeat(100)}\`\`\``, name);
     expect(parts).toHaveLength(2);
     for (const part of parts) expect(part).toMatch(/^```\n(?:c{49}\n)+```$/u);
     expect(parts.join('\n').match(/c{49}/gu)).toHaveLength(100);
@@ -201,16 +201,16 @@ describe('splitting at the limit of a provider', () => {
     expect(parts.map(({ plain }) => plain).join('\n')).toBe('    indented\n'.repeat(400).trimEnd());
   });
 
-  it.each(['telegram', 'slack'] as const)('cuts before a link and not in it, for %s', (surface) => {
-    const parts = listTexts(`${'a'.repeat(3900)} [${'a long label '.repeat(20).trim()}](https://e.example/page)`, surface);
+  it.each(['telegram', 'slack'] as const)('cuts before a link and not in it, for %s', (name) => {
+    const parts = listTexts(`${'a'.repeat(3900)} [${'a long label '.repeat(20).trim()}](https://e.example/page)`, name);
     expect(parts).toHaveLength(2);
     expect(parts[0]).toBe('a'.repeat(3900));
     expect(parts[1]).toContain('https://e.example/page');
   });
 
-  it.each(surfaces.map(({ name }) => name))('loses and doubles no word on the way to %s', (surface) => {
+  it.each(allRules.map(({ name }) => name))('loses and doubles no word on the way to %s', (name) => {
     const words = Array.from({ length: 3000 }, (_, index) => `w${String(index)}${index % 17 === 0 ? '.\n\n' : ' '}`).join('');
-    const parts = renderParts(words, findRules(surface));
+    const parts = renderParts(words, findRules(name));
     expect(parts.length).toBeGreaterThan(1);
     for (const form of ['text', 'plain'] as const)
       expect(parts.flatMap((part) => withoutNumber(part[form]).split(/\s+/u))).toEqual(words.trim().split(/\s+/u));

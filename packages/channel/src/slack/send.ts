@@ -210,7 +210,7 @@ const markup = {
   },
 };
 
-/** Without it the text of a model could call everybody of a workspace (`<!channel>`). */
+/** Without it the text of a model could call all members of a workspace (`<!channel>`). */
 function escapeText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -28,12 +28,12 @@ const text: Fields = {
   ApiVersion: '2010-04-01',
 };
 
-function readBody(fields: Fields): Uint8Array {
+function buildBody(fields: Fields): Uint8Array {
   return new TextEncoder().encode(new URLSearchParams(fields).toString());
 }
 
 function request(fields: Fields, signature: string, called: string | undefined = url): WebhookRequest {
-  return { headers: { 'X-Twilio-Signature': signature }, body: readBody(fields), url: called, nowMs };
+  return { headers: { 'X-Twilio-Signature': signature }, body: buildBody(fields), url: called, nowMs };
 }
 
 function items(delivery: Delivery): readonly InboundItem[] {
@@ -41,7 +41,7 @@ function items(delivery: Delivery): readonly InboundItem[] {
 }
 
 function read(fields: Fields, binding = settings, called = url): readonly InboundItem[] {
-  return items(twilio.parse(readBody({ ...text, ...fields }), binding, called));
+  return items(twilio.parse(buildBody({ ...text, ...fields }), binding, called));
 }
 
 describe('a signature of Twilio', () => {
@@ -245,7 +245,7 @@ describe('an answer of Twilio', () => {
   });
 });
 
-describe('a surface of Twilio', () => {
+describe('sending rules of Twilio', () => {
   it('is WhatsApp for its addresses, with a window of a day, and SMS for all others, with none', () => {
     const lastInboundMs = nowMs - 25 * 3_600_000;
     const stateFor = (hint: Parameters<typeof twilio.rulesFor>[0]): string =>

@@ -1,6 +1,4 @@
 import { AppError, SubscribedType, EventEndpointId, EventStatus, limits } from '@concierge/contract';
-import { EventSender, eventFetchPolicy, testMessage } from '@concierge/turn';
-import { Outbound, OutboundError } from '@concierge/web';
 import { Command, Option } from 'commander';
 import { facts, table, type CommandContext } from '../answer.ts';
 
@@ -55,6 +53,9 @@ async function rotate({ deployment, answer }: CommandContext, tenantId: string, 
 }
 
 async function test({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
+  // Only this command sends something; the others need neither.
+  const { EventSender, eventFetchPolicy, testMessage } = await import('@concierge/turn');
+  const { Outbound, OutboundError } = await import('@concierge/web');
   const endpoint = await (await deployment.scope(tenantId)).events.endpoints.open(id);
   const sender = new EventSender({
     fetch: new Outbound({ allow: deployment.config.outboundAllow }).fetcher(eventFetchPolicy),

@@ -4,7 +4,7 @@ import { limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
 
 /*
- * The OpenAI-compatible doors. Their clients send many fields, newer ones every month: what is not named here is
+ * The OpenAI-compatible endpoints. Their clients send many fields, newer ones every month: what is not named here is
  * ignored. What is named is read by us, or refused because leaving it out would change what the caller gets.
  */
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
+import { AppError, HOUR_MS, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
 import { RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
 import { hashParts, type Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
 const deliveryNames = /^(?:r_\d{15}|n_[0-9a-f]{32})\.delivery$/u;
 /** An older missed run was reported by the process that wrote it down, or by the replica that came after it. */
-const TELL_MS = 3_600_000;
+const TELL_MS = HOUR_MS;
 
 export interface ScheduleRunsOptions {
   readonly tenantId: string;

@@ -83,7 +83,8 @@ interface Found {
 export class SettingsFiles {
   readonly #root: string;
   readonly #folder: string;
-  readonly #path: string;
+  /** tenant.json */
+  readonly path: string;
   readonly #oldLastGood: string;
   readonly #folders: FolderSync;
   readonly #lock: SqliteLock;
@@ -91,7 +92,7 @@ export class SettingsFiles {
   constructor(root: string, folders: FolderSync) {
     this.#root = root;
     this.#folder = join(root, 'settings');
-    this.#path = join(root, 'tenant.json');
+    this.path = join(root, 'tenant.json');
     this.#oldLastGood = join(root, 'tenant.last-good.json');
     this.#folders = folders;
     this.#lock = new SqliteLock(join(this.#folder, 'lock.db'));
@@ -201,7 +202,7 @@ export class SettingsFiles {
 
   /** False when there is no tenant.json. */
   async #writeInPlace(bytes: Buffer): Promise<boolean> {
-    const handle = await openInPlace(this.#path, O_WRONLY);
+    const handle = await openInPlace(this.path, O_WRONLY);
     if (handle === undefined) return false;
     try {
       if (!isPlainFile(await handle.stat())) throw notPlain();
@@ -225,7 +226,7 @@ export class SettingsFiles {
   async #make(bytes: Buffer): Promise<void> {
     const made = join(this.#folder, newName);
     await writeFile(made, bytes, { mode: privateMode, flag: 'wx', flush: true });
-    if (!(await linkNew(made, this.#path))) throw new AppError('conflict', 'Another process has just made a tenant.json.');
+    if (!(await linkNew(made, this.path))) throw new AppError('conflict', 'Another process has just made a tenant.json.');
     await failpoint('settings.after-link');
     await unlink(made);
     await this.#folders.sync(this.#root);
@@ -280,7 +281,7 @@ export class SettingsFiles {
   async #readSettings(): Promise<Found> {
     let handle: FileHandle | undefined;
     try {
-      handle = await openInPlace(this.#path, O_RDONLY);
+      handle = await openInPlace(this.path, O_RDONLY);
       if (handle === undefined) return { kind: 'missing', bytes: nothing };
       const stats = await handle.stat();
       if (!stats.isFile()) return { kind: 'special', bytes: nothing };

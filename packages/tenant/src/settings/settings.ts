@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { AppError, invalidFields, TenantSettings } from '@concierge/contract';
 import { StatCache, type FolderSync } from '@concierge/files';
 import { background, type Log } from '@concierge/runtime';
@@ -17,8 +16,6 @@ export interface SettingsOptions {
 
 /** tenants/<id>/tenant.json. A bad file is reported, and the last good one stays in force. */
 export class Settings {
-  /** tenant.json, for `lstat`. */
-  readonly #path: string;
   readonly #files: SettingsFiles;
   readonly #log: Log;
   readonly #tenantId: string;
@@ -29,7 +26,6 @@ export class Settings {
   #problem: string | null = null;
 
   constructor({ tenantId, root, folders, log }: SettingsOptions) {
-    this.#path = join(root, 'tenant.json');
     this.#files = new SettingsFiles(root, folders);
     this.#tenantId = tenantId;
     this.#log = log;
@@ -42,7 +38,7 @@ export class Settings {
 
   /** The settings in force. One system call when nothing has changed. */
   async current(): Promise<TenantSettings> {
-    const look = (await this.#cache.get(this.#path, async () => this.#files.look())) ?? (await this.#files.look());
+    const look = (await this.#cache.get(this.#files.path, async () => this.#files.look())) ?? (await this.#files.look());
     const { settings, problem } = look.isInOrder ? look : await this.#tidied(look);
     this.#report(problem);
     return settings;
@@ -58,7 +54,7 @@ export class Settings {
       if (merged.success) return merged.data;
       throw new AppError('invalid_request', 'The settings are not valid.', { errors: invalidFields(merged.error) });
     });
-    this.#cache.forget(this.#path);
+    this.#cache.forget(this.#files.path);
     return this.current();
   }
 
@@ -71,14 +67,14 @@ export class Settings {
   async #tidied(look: SettingsLook): Promise<SettingsLook> {
     if (look === this.#leftAsItWas) return look;
     if (look.isChanging) {
-      this.#cache.forget(this.#path);
+      this.#cache.forget(this.#files.path);
       // Most likely another process is changing it, and this reader need not wait for that.
       background(this.#tidyOnce(), this.#log);
       return look;
     }
     try {
       const tidied = await this.#files.tidy();
-      this.#cache.forget(this.#path);
+      this.#cache.forget(this.#files.path);
       return tidied;
     } catch (error) {
       this.#log.error({ tenantId: this.#tenantId, err: error }, 'the settings in force could not be kept');

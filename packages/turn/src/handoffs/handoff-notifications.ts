@@ -40,6 +40,7 @@ const preparingTools = [
 ];
 
 const WATCH_EVERY_MS = 5000;
+
 export interface HandoffNotificationsOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly log: Log;
@@ -231,7 +232,7 @@ interface HandoffReconcilerOptions {
  * two processes write is sent once.
  */
 export class HandoffReconciler extends Reconciler {
-  readonly name = 'handoff watch';
+  readonly name = 'handoff reconciler';
   readonly #options: HandoffReconcilerOptions;
 
   constructor(options: HandoffReconcilerOptions) {

@@ -66,8 +66,8 @@ interface WakeupWorkerOptions<Payload> extends WakeupQueueOptions {
 }
 
 /**
- * Answers wake-ups, `concurrency` at once, after `run`. Settings: design/reliability, "Settings that the defaults get
- * wrong".
+ * Answers wake-ups, `concurrency` at once, after `run`. Which of BullMQ's defaults do not fit and why:
+ * docs/decisions/0002-wake-ups-and-leases.md.
  */
 export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOptions<Payload>): Worker {
   const { redis, log, concurrency, schema, answer } = options;

@@ -74,8 +74,10 @@ export async function replayEnded(
     const data = { code: 'not_found', message: 'This turn is not in the inbox any more.', retryable: false, turnId } as const;
     return { event: { type: 'error', data }, state: 'failed' };
   }
+  const messages = await readMessages(scope, turn);
+  // Nothing is waited for between the reset and what takes its place: both go out in one write.
   output.emit(streamLost);
-  for (const event of (await readMessages(scope, turn)).flatMap((message) => toTurnEvents(message))) output.emit(event);
+  for (const event of messages.flatMap((message) => toTurnEvents(message))) output.emit(event);
   return { event: toEndEvent(record), state: record.status };
 }
 

@@ -15,7 +15,7 @@ export interface MessageAcceptanceOptions {
   readonly atOnce?: number;
 }
 
-/** What an endpoint says of a turn, as it is. */
+/** The fields of a turn that an endpoint gives unchanged. */
 type TurnFields = Pick<TurnInput, 'agent' | 'authority' | 'channel' | 'sender' | 'contactId' | 'text' | 'preface'>;
 
 /** A message of an agent user, through any endpoint. */

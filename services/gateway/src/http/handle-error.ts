@@ -17,23 +17,23 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
   // eslint-disable-next-line max-params -- see above
   return (thrown: unknown, request, response, _next) => {
     const error = toAppError(thrown);
-    const exchange = readRequestContext(response);
+    const context = readRequestContext(response);
     // The client has gone, or the answer has begun: no error can be sent any more.
     if (response.headersSent || response.destroyed) {
       if (!response.destroyed)
-        options.log.error({ err: thrown, requestId: exchange.requestId, route: exchange.route }, 'an answer was cut off');
+        options.log.error({ err: thrown, requestId: context.requestId, route: context.route }, 'an answer was cut off');
       response.destroy();
       return;
     }
     if (error.status >= 500 && error.code !== 'shutting_down') {
       options.log.error(
-        { err: error.cause ?? error, code: error.code, requestId: exchange.requestId, route: exchange.route },
+        { err: error.cause ?? error, code: error.code, requestId: context.requestId, route: context.route },
         'request failed',
       );
     }
     response.removeHeader('Content-Length');
     response.removeHeader('ETag');
-    const { headers, body } = renderError(error, exchange);
+    const { headers, body } = renderError(error, context);
     response.status(error.status).set(headers);
     const isUnread = !request.complete && (headers['Connection'] === 'close' || mayBeLong(request));
     if (isUnread) {
@@ -42,7 +42,7 @@ export function handleError(options: { readonly metrics: GatewayMetrics; readonl
     } else {
       response.end(body);
     }
-    exchange.answered(error.status, options);
+    context.answered(error.status, options);
   };
 }
 

@@ -15,7 +15,7 @@ declare global {
   // eslint-disable-next-line typescript/no-namespace -- how Express lets its response be typed
   namespace Express {
     interface Locals {
-      exchange?: RequestContext;
+      context?: RequestContext;
     }
   }
 }
@@ -63,7 +63,7 @@ export function beginRequest(): RequestHandler {
   return (request, response, next) => {
     const requestId = toRequestId(request.headers['x-request-id']);
     response.setHeader('X-Request-Id', requestId).setHeader('Cache-Control', 'no-store');
-    response.locals.exchange = new RequestContext(requestId, request);
+    response.locals.context = new RequestContext(requestId, request);
     if (hasTwoHosts(request.rawHeaders)) throw new AppError('invalid_request', 'The request has more than one Host.');
     next();
   };
@@ -78,9 +78,9 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
 }
 
 export function readRequestContext(response: Response): RequestContext {
-  const { exchange } = response.locals;
-  if (exchange === undefined) throw new Error('beginRequest has not run');
-  return exchange;
+  const { context } = response.locals;
+  if (context === undefined) throw new Error('beginRequest has not run');
+  return context;
 }
 
 /** Aborts when the client no longer waits for the answer. */

@@ -37,7 +37,7 @@ describe('Heartbeats', () => {
     expect(member.beats[0]).toBeGreaterThanOrEqual(24_500);
   });
 
-  it('forgets streams that have ended', () => {
+  it('beats only streams that are in the set', () => {
     const member = new Member();
     const streams = new Set([member]);
     using heartbeats = new Heartbeats(streams);

@@ -59,7 +59,7 @@ export interface Connection {
   readonly scope: TenantScope;
   readonly binding: OpenBinding;
   readonly view: ChannelView;
-  readonly surface: SendingRules;
+  readonly rules: SendingRules;
 }
 
 /** undefined while nothing can be sent for this tenant on this channel. */
@@ -68,7 +68,7 @@ export async function findConnection(scope: TenantScope, { message }: Delivery):
   const view = await scope.channels.find(message.channel);
   if (view?.state !== 'enabled' && view?.state !== 'receive_only') return undefined;
   const binding = await openBinding(scope.channels, message.channel);
-  return binding && { scope, binding, view, surface: await findSendingRules(scope, view, message) };
+  return binding && { scope, binding, view, rules: await findSendingRules(scope, view, message) };
 }
 
 /**

@@ -17,6 +17,8 @@ import type { DeliveryMetrics } from '../metrics.ts';
 
 /** The time for one answer; a later one counts as lost. A part that is being sent ends within the grace of a stop. */
 const SEND_TIMEOUT_MS = 20_000;
+/** From the moment on from which a try's age counts, which is before its claim is on disk. */
+const SENDING_MAX_MS = SEND_TIMEOUT_MS + 5000;
 /**
  * A binding that waits for its owner, or a suspended tenant, is looked at again after this time, since their return is
  * not announced everywhere.
@@ -66,6 +68,10 @@ interface Ages {
 
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
 
+function toNextTry({ index, part }: Pick<Ready, 'index' | 'part'>): Try {
+  return { part: index, try: part.tries + 1 };
+}
+
 /**
  * Delivers what is next in a conversation. For each attempt: check whether it may be sent at all → check its time →
  * claim on disk → send the request → write the result to disk. A request leaves once, whichever process dies; a claim
@@ -97,7 +103,7 @@ export class Deliverer {
     for (const open of delivery.openTries) {
       if ((await scope.outbox.takeOver(delivery, open)) === 'nothing') continue;
       const { sendingAge } = await this.#ages(scope, delivery, open);
-      if (sendingAge < SEND_TIMEOUT_MS) return SEND_TIMEOUT_MS - sendingAge;
+      if (sendingAge < SENDING_MAX_MS) return SENDING_MAX_MS - sendingAge;
     }
     return 0;
   }
@@ -160,23 +166,25 @@ export class Deliverer {
   }
 
   async #lookAtContent(connection: Connection, delivery: Delivery): Promise<Readiness> {
-    const { scope, surface } = connection;
+    const { scope, rules } = connection;
     const { channel, template } = delivery.message;
-    const rendered = delivery.parts === undefined ? await this.#render(scope, delivery, surface) : delivery;
+    const rendered = delivery.parts === undefined ? await this.#render(scope, delivery, rules) : delivery;
     const { next } = rendered;
     if (next === undefined) return this.#refuse(scope, rendered, nothingToSee);
-    if (template === undefined && (await this.#isWindowClosed(scope, rendered, surface)))
+    if (template === undefined && (await this.#isWindowClosed(scope, rendered, rules)))
       return this.#refuse(scope, rendered, windowClosed(channel));
-    const waitMs = await this.#options.pace.pace(toOutboxLane(scope, rendered), channel, surface.pace(rendered.to));
+    const waitMs = await this.#options.pace.pace(toOutboxLane(scope, rendered), channel, rules.pace(rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
+    // From here on the age of the try is counted; the last look is at who has the conversation.
+    await this.#ages(scope, rendered, toNextTry(next));
     if (await isWithStaff(scope, rendered)) return this.#refuse(scope, rendered, withheldForStaff);
     return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
   }
 
   /** Renders once: every attempt sends the same. */
-  async #render(scope: TenantScope, delivery: Delivery, surface: SendingRules): Promise<Delivery> {
+  async #render(scope: TenantScope, delivery: Delivery, rules: SendingRules): Promise<Delivery> {
     const { id, text, template } = delivery.message;
-    const parts = template === undefined ? renderParts(text, surface) : [{ text, plain: text }];
+    const parts = template === undefined ? renderParts(text, rules) : [{ text, plain: text }];
     const step: DeliveryStep = {
       kind: 'parts',
       at: this.#now(),
@@ -185,19 +193,18 @@ export class Deliverer {
     return (await scope.outbox.record(id, [step])) ?? delivery.with([step]);
   }
 
-  async #isWindowClosed(scope: TenantScope, { message }: Delivery, surface: SendingRules): Promise<boolean> {
+  async #isWindowClosed(scope: TenantScope, { message }: Delivery, rules: SendingRules): Promise<boolean> {
     const heard = message.inboundAt === undefined ? [] : [Date.parse(message.inboundAt)];
-    const known = replyWindow(surface, { lastInboundMs: heard[0], nowMs: this.#nowMs() });
+    const known = replyWindow(rules, { lastInboundMs: heard[0], nowMs: this.#nowMs() });
     if (known.state !== 'closed') return false;
     const lastMs = await lastInboundMs(scope.sessions, message.sessionId);
-    return replyWindow(surface, { lastInboundMs: lastMs, nowMs: this.#nowMs() }).state === 'closed';
+    return replyWindow(rules, { lastInboundMs: lastMs, nowMs: this.#nowMs() }).state === 'closed';
   }
 
   async #try(ready: Ready, signal: AbortSignal): Promise<LaneStep> {
     const { scope, delivery, index, part } = ready;
-    const tried = { part: index, try: part.tries + 1 };
+    const tried = toNextTry({ index, part });
     if (!(await this.#mayTryBinding(ready))) return this.#parked(LOOK_AGAIN_MS);
-    await this.#ages(scope, delivery, tried);
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
     if (!(await scope.outbox.leave(delivery, tried))) return { kind: 'again' };
@@ -262,7 +269,7 @@ export class Deliverer {
 
   /** Applies an outcome to the binding and the contact. */
   async #follow(ready: Ready, outcome: SendOutcome): Promise<void> {
-    const { scope, delivery, surface } = ready;
+    const { scope, delivery, rules } = ready;
     const { channel } = delivery.message;
     if (outcome.kind === 'sent') {
       await scope.channels.note(channel, 'outbound', new Date(this.#nowMs()));
@@ -271,7 +278,7 @@ export class Deliverer {
       return;
     }
     await this.#noteProblem(scope, delivery, outcome);
-    const isOwnLimit = surface.pace(delivery.to).isOwnLimit === true;
+    const isOwnLimit = rules.pace(delivery.to).isOwnLimit === true;
     if (outcome.kind === 'retry' && outcome.backoff === 'ordinary' && outcome.afterMs !== undefined && !isOwnLimit)
       await this.#options.pace.hold({ tenantId: scope.tenantId, channel }, Math.min(outcome.afterMs, HOLD_MAX_MS));
     if (outcome.kind === 'resend_to') await this.#moveContact(scope, delivery, outcome.to);

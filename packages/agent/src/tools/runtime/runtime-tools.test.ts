@@ -6,7 +6,7 @@ import { toolCall } from '../../fixtures/scripted-replies.ts';
 import { unusedContext } from '../../fixtures/tool-fixture.ts';
 import type { ToolOutcome } from '../../loop/loop-run.ts';
 import { TurnTools, ToolRegistry } from '../turn-tools.ts';
-import { processTool, bash, exec } from './run-command.ts';
+import { processTool, bash, exec } from './command-tools.ts';
 
 const runtimeTools = [bash, exec, processTool];
 

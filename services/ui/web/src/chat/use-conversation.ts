@@ -21,6 +21,7 @@ const saved = new SavedTurnStore({
 
 /** Resolves after the time, or as soon as the browser is online again or the tab is looked at, or when aborted. */
 async function waitForBetter(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   const over = new AbortController();
   const listen = { signal: over.signal };
   await new Promise<void>((resolve) => {

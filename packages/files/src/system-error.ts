@@ -1,0 +1,33 @@
+import { readdir } from 'node:fs/promises';
+
+/** Is this an error of the operating system with one of these codes, such as `ENOENT`? */
+export function isSystemError(error: unknown, ...codes: readonly string[]): error is NodeJS.ErrnoException {
+  // By its shape: an error of the runtime is no `instanceof Error` in another realm, such as a test's.
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
+}
+
+/** For clearing up, where a file that is gone already is what was wanted. */
+export async function ignoreMissing(task: Promise<unknown>): Promise<void> {
+  try {
+    await task;
+  } catch (error) {
+    if (!isSystemError(error, 'ENOENT', 'ENOTDIR')) throw error;
+  }
+}
+
+/** The error as it is; one of another realm, such as a test's, as an error of this one with the same code. */
+export function toError(error: unknown): Error {
+  if (error instanceof Error) return error;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return Object.assign(new Error(String(error), { cause: error }), { code });
+}
+
+/** What lies in a folder of ours, in no order; nothing when there is none. */
+export async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
