@@ -221,6 +221,14 @@ describe('refusals', () => {
     expect(JSON.stringify([error.message, failures])).not.toContain(API_KEY);
   });
 
+  it('are read when the body itself is the error', async () => {
+    first.enqueue([status(429, { body: { message: 'No credit', code: 'insufficient_quota' } })]);
+    expect(findEnd(await ask()).model).toBe('p1/m');
+    expect(failures).toMatchObject([
+      { kind: 'rejected', status: 429, code: 'insufficient_quota', reason: expect.stringContaining('No credit') },
+    ]);
+  });
+
   it('may be pages of a proxy instead of JSON', async () => {
     first.enqueue([status(502, { body: '<html>Bad Gateway</html>' })], [say('back')]);
     expect(findEnd(await ask()).text).toBe('back');

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { callTools, finish, raw, say, startScriptedModel, usage, type ScriptedModel } from '@concierge/testing';
-import type { ModelEvent, ModelRequest, ModelTool } from '../src/index.ts';
-import type { Models } from '../src/openai/index.ts';
+import { ProvidersFile } from '@concierge/contract';
+import { callTools, finish, raw, say, serveRequests, startScriptedModel, status, usage, type ScriptedModel } from '@concierge/testing';
+import { resolveProviders, type ModelEvent, type ModelRequest, type ModelTool } from '../src/index.ts';
+import { Models } from '../src/openai/index.ts';
 import { API_KEY, asking, findEnd, collectEvents, heard, modelsOver, neverAborted } from './provider-fixture.ts';
 
 const readTool: ModelTool = {
@@ -179,6 +180,69 @@ describe('a request to the provider', () => {
         },
       ],
     });
+  });
+
+  it('goes to the path below the base URL, with its query, and carries a key only where there is one', async () => {
+    const seen: Request[] = [];
+    await using other = await serveRequests((request) => {
+      seen.push(request);
+      return new Response('data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n');
+    });
+    const keyless = { baseUrl: `${other.url}/?api-version=1`, models: { m: {} } };
+    const file = ProvidersFile.parse({ default: 'keyless/m', providers: { keyless } });
+    const lone = new Models({ providers: resolveProviders(file, () => undefined) });
+    await collectEvents(lone.forRef().stream(asking('hi'), neverAborted));
+    lone.close();
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([`POST ${other.url}/chat/completions?api-version=1`]);
+    expect(seen[0]?.headers.has('authorization')).toBe(false);
+    expect(seen[0]?.headers.get('content-type')).toBe('application/json');
+    expect(await seen[0]?.json()).toMatchObject({ model: 'm', messages: [{ role: 'system' }, { role: 'user', content: 'hi' }] });
+  });
+
+  it('is written anew for each model, with what has changed since the one before', async () => {
+    const refusing = await startScriptedModel();
+    refusing.enqueue([status(401)]);
+    const { models: line } = modelsOver({
+      urls: [refusing.url, server.url],
+      facts: { images: false },
+      firstFacts: { images: true, maxOutputTokens: 100 },
+    });
+    const image = { type: 'image', mediaType: 'image/png', base64: 'iVBO' } as const;
+    const messages = [{ role: 'user', content: [{ type: 'text', text: 'look' }, image] }] as const;
+    const request = { system: 'Be brief.', messages, tools: [readTool] };
+    await collectEvents(line.forRef().stream(request, neverAborted));
+    await collectEvents(
+      line.forRef('p1/m').stream({ ...request, system: 'Be long.', tools: [{ ...readTool, name: 'write' }] }, neverAborted),
+    );
+    line.close();
+    await refusing.close();
+    const [refused] = refusing.requests;
+    const [answered, changed] = server.requests;
+    const shown = {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'look' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
+      ],
+    };
+    const named = {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'look' },
+        { type: 'text', text: expect.stringContaining('cannot see') },
+      ],
+    };
+    expect(refused?.raw).toMatchObject({
+      max_tokens: 100,
+      messages: [{ content: 'Be brief.' }, shown],
+      tools: [{ function: { name: 'read' } }],
+    });
+    expect(answered?.raw).toMatchObject({
+      max_tokens: 8192,
+      messages: [{ content: 'Be brief.' }, named],
+      tools: [{ function: { name: 'read' } }],
+    });
+    expect(changed?.raw).toMatchObject({ messages: [{ content: 'Be long.' }, named], tools: [{ function: { name: 'write' } }] });
   });
 
   it('goes over the connection of the one before', async () => {

@@ -10,6 +10,7 @@ import type {
   TurnStep,
   UserMessage,
 } from '@concierge/contract';
+import type { ModelMessage } from '@concierge/model';
 import { TurnUsage } from './turn-usage.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
@@ -37,6 +38,9 @@ export interface OpenCall {
   readonly nested: readonly NestedCall[];
 }
 
+/** What was made of messages before: the same objects again, so that what is made of those can be kept, too. */
+export type KnownMessages = Map<SessionMessage | SessionSummary, ModelMessage>;
+
 export type ConversationStart = Pick<Session, 'id' | 'summary' | 'messages' | 'messageCount' | 'contextTokens'>;
 
 /**
@@ -50,6 +54,8 @@ export class Conversation {
   readonly turnId: string;
   readonly tally = new TurnUsage();
   readonly archived: HistoryLine[] = [];
+  /** What the model was sent for messages in earlier calls of the turn. */
+  readonly known: KnownMessages = new Map();
   #messages: SessionMessage[];
   #summary: SessionSummary | null;
   #contextTokens: Session['contextTokens'];

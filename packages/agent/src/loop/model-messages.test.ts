@@ -117,3 +117,19 @@ describe('the first look at a conversation before a call', () => {
     expect(look([{ ...asked(), sent: 'x'.repeat(maxCharacters) }, asked()], 0)).toBe(true);
   });
 });
+
+describe('what the model is sent', () => {
+  it('is the same objects as before for the same messages, and what has changed anew', () => {
+    const known = new Map();
+    const messages = [asked([image('1')]), calling, result('a')];
+    const first = modelMessages({ summary: null, messages }, shown, known);
+    const pruned = result('a', { pruned: true });
+    const second = modelMessages({ summary: null, messages: [...messages, result('b')] }, new Map(), known);
+    expect(second[1]).toBe(first[1]);
+    expect(second[2]).toBe(first[2]);
+    expect(JSON.stringify(second[0])).toContain('is not shown');
+    const third = modelMessages({ summary: null, messages: [calling, pruned] }, shown, known);
+    expect(third[0]).toBe(first[1]);
+    expect(JSON.stringify(third[1])).toContain('was removed to save room');
+  });
+});

@@ -1,7 +1,7 @@
 import type { AssistantMessage, SessionMessage, SessionSummary, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
 import { heartbeatBlock, sentText } from '../prompt/user-message.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation, KnownMessages } from './conversation.ts';
 
 /** Images that the model is shown, by upload id: loaded for each call, since the session keeps references only. */
 export type ShownImages = ReadonlyMap<string, { readonly mediaType: string; readonly base64: string }>;
@@ -11,11 +11,15 @@ type ContentPart = Exclude<UserContent, string>[number];
 
 /**
  * The conversation as the model is sent it: the summary of what was moved out first, then every message as it was sent
- * before.
+ * before. `known` makes it the same object as before where no images are with it.
  */
-export function modelMessages(conversation: Pick<Conversation, 'summary' | 'messages'>, images: ShownImages): ModelMessage[] {
-  const sent = new SentMessages(images);
-  if (conversation.summary !== null) sent.add({ role: 'user', content: summaryText(conversation.summary) });
+export function modelMessages(
+  conversation: Pick<Conversation, 'summary' | 'messages'>,
+  images: ShownImages,
+  known: KnownMessages = new Map(),
+): ModelMessage[] {
+  const sent = new SentMessages(images, known);
+  if (conversation.summary !== null) sent.addSummary(conversation.summary);
   for (const message of conversation.messages) {
     // Providers refuse an assistant message with neither text nor calls.
     if (message.role === 'assistant' && message.text === '' && message.toolCalls === undefined) continue;
@@ -32,6 +36,7 @@ function summaryText({ text, heartbeat = '' }: SessionSummary): string {
 /** Built up front to back, so that what is added at the end changes nothing before it: prompt caches match. */
 class SentMessages {
   readonly #images: ShownImages;
+  readonly #known: KnownMessages;
   readonly #sent: ModelMessage[] = [];
   readonly #shownIds = new Set<string>();
   /**
@@ -40,27 +45,18 @@ class SentMessages {
    */
   #shown: ContentPart[] = [];
 
-  constructor(images: ShownImages) {
+  constructor(images: ShownImages, known: KnownMessages) {
     this.#images = images;
+    this.#known = known;
   }
 
-  add(message: ModelMessage): void {
-    if (message.role !== 'tool') this.#addShown();
-    this.#sent.push(message);
+  addSummary(summary: SessionSummary): void {
+    this.#add(this.#known.get(summary) ?? this.#keep(summary, { role: 'user', content: summaryText(summary) }));
   }
 
   addMessage(message: SessionMessage): void {
-    switch (message.role) {
-      case 'user':
-        this.add({ role: 'user', content: this.#userContent(message) });
-        return;
-      case 'assistant':
-        this.add({ role: 'assistant', text: writeText(message), toolCalls: message.toolCalls ?? [] });
-        return;
-      case 'tool':
-        this.#addResult(message);
-        return;
-    }
+    this.#add(this.#known.get(message) ?? this.#keep(message, this.#write(message)));
+    if (message.role === 'tool') this.#addImages(message);
   }
 
   all(): ModelMessage[] {
@@ -68,8 +64,29 @@ class SentMessages {
     return this.#sent;
   }
 
-  #addResult({ callId, name, output, pruned, attachments = [] }: ToolMessage): void {
-    this.add({ role: 'tool', callId, output: pruned === true ? prunedNote(output) : output });
+  #add(message: ModelMessage): void {
+    if (message.role !== 'tool') this.#addShown();
+    this.#sent.push(message);
+  }
+
+  #keep(from: SessionMessage | SessionSummary, message: ModelMessage): ModelMessage {
+    // Which images are shown with it changes.
+    if (message.role !== 'user' || typeof message.content === 'string') this.#known.set(from, message);
+    return message;
+  }
+
+  #write(message: SessionMessage): ModelMessage {
+    switch (message.role) {
+      case 'user':
+        return { role: 'user', content: this.#userContent(message) };
+      case 'assistant':
+        return { role: 'assistant', text: writeText(message), toolCalls: message.toolCalls ?? [] };
+      case 'tool':
+        return { role: 'tool', callId: message.callId, output: message.pruned === true ? prunedNote(message.output) : message.output };
+    }
+  }
+
+  #addImages({ name, pruned, attachments = [] }: ToolMessage): void {
     if (pruned === true) return;
     for (const upload of attachments) {
       this.#shown.push({ type: 'text', text: `[Shown by ${name}; the user did not send it: "${upload.name}" (${upload.id})]` });

@@ -65,7 +65,7 @@ async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
   for await (const event of agent.model.stream(
     {
       system: agent.system,
-      messages: modelMessages(conversation, images),
+      messages: modelMessages(conversation, images, conversation.known),
       tools: withTools ? run.tools.offered : [],
       conversationId: conversation.sessionId,
     },

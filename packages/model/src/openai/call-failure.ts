@@ -1,4 +1,4 @@
-import { APIConnectionError, APIError } from 'openai';
+import { APIError } from 'openai';
 import { z } from 'zod';
 import type { ModelErrorKind } from '../model.ts';
 
@@ -93,8 +93,6 @@ export function runawayReply(message: string): CallFailure {
 /** Turns whatever an attempt threw into a failure; never throws. */
 export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof CallFailure) return error;
-  // Before APIError, which it extends: no answer came at all.
-  if (error instanceof APIConnectionError) return new CallFailure(unavailable, error.message, { cause: error.cause });
   if (error instanceof APIError) {
     const retryAfterMs = error.headers === undefined ? undefined : readRetryAfter(error.headers);
     return fromProvider({ status: error.status, code: error.code ?? error.type, message: error.message, retryAfterMs });

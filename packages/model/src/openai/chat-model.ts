@@ -1,11 +1,10 @@
 import type { ModelUsage, ModelFacts } from '@concierge/contract';
-import type OpenAI from 'openai';
 import { estimateTokens } from '../estimate-tokens.ts';
 import type { ModelEnd, ModelRequest } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
-import { brokenStream, fellSilent, timedOut, type CallFailure } from './call-failure.ts';
-import { chatRequest, findDialect, type Dialect } from './chat-request.ts';
-import { openClient, StreamedResponse, type HttpTransport, type StreamedBody } from './transport.ts';
+import { fellSilent, timedOut, type CallFailure } from './call-failure.ts';
+import { ChatRequests } from './chat-request.ts';
+import { openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { openEventParser, Reply, type FinishedReply } from './reply.ts';
 
@@ -14,16 +13,17 @@ type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd
 /** One model of one provider. Each `attempt` is one HTTP request: no retry, no fallback. */
 export class ChatModel {
   readonly facts: UsableModel;
-  readonly #client: OpenAI;
-  readonly #dialect: Dialect;
+  readonly #endpoint: Endpoint;
+  readonly #requests: ChatRequests;
+  readonly #transport: HttpTransport;
   readonly #limits: ModelLimits;
 
   constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
-    const { apiKey, baseUrl } = model.provider;
     this.facts = model;
     this.#limits = applyTimeouts(options.limits, model.facts);
-    this.#dialect = findDialect(baseUrl);
-    this.#client = openClient({ baseUrl, apiKey, ...options });
+    this.#endpoint = openEndpoint(model.provider, '/chat/completions');
+    this.#requests = new ChatRequests(model);
+    this.#transport = options.transport;
   }
 
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
@@ -32,7 +32,7 @@ export class ChatModel {
     const reply = new Reply();
     let body: StreamedBody | undefined;
     try {
-      body = await this.#open(request, deadline);
+      body = await this.#transport.post(this.#endpoint, this.#requests.write(request), deadline.signal);
       deadline.heard('waiting');
       const events = openEventParser((data) => reply.add(data));
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
@@ -58,18 +58,6 @@ export class ChatModel {
       if (reply.finished) body?.close();
       else body?.abandon();
     }
-  }
-
-  /**
-   * The library builds and sends the request and reads refusals; the stream is read by us: its own decoder yields the
-   * deltas of one piece one by one, takes an abort for an ordinary end and gives the connection up (see the README of
-   * this package).
-   */
-  async #open(request: ModelRequest, deadline: CallDeadline): Promise<StreamedBody> {
-    const body = chatRequest(this.facts, request, this.#dialect);
-    const response = await this.#client.chat.completions.create(body, { signal: deadline.signal }).asResponse();
-    if (!(response instanceof StreamedResponse)) throw brokenStream('the answer is no stream');
-    return response.stream;
   }
 
   #buildEnd(reply: FinishedReply, request: ModelRequest): ModelEnd {

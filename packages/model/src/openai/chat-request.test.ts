@@ -1,26 +1,39 @@
 import { describe, expect, it } from '@jest/globals';
 import { ProvidersFile } from '@concierge/contract';
-import type { ModelRequest } from '../model.ts';
-import { findModel, resolveProviders } from '../providers.ts';
-import { chatRequest } from './chat-request.ts';
+import { z } from 'zod';
+import type { ModelMessage, ModelRequest, ModelTool } from '../model.ts';
+import { findModel, resolveProviders, type UsableModel } from '../providers.ts';
+import { ChatRequests } from './chat-request.ts';
 
-function bodyFor(
-  baseUrl: string,
-  { facts = { maxOutputTokens: 1000 }, name = 'm' }: { facts?: Record<string, unknown>; name?: string } = {},
-) {
+interface ModelOptions {
+  readonly facts?: Record<string, unknown>;
+  readonly name?: string;
+}
+
+function openModel(baseUrl: string, { facts = { maxOutputTokens: 1000 }, name = 'm' }: ModelOptions = {}): UsableModel {
   const file = ProvidersFile.parse({ default: 'p/m', providers: { p: { baseUrl, models: { m: facts } } } });
   const model = findModel(
     resolveProviders(file, () => undefined),
     `p/${name}`,
   );
   if (model === undefined) throw new Error('no model');
-  return chatRequest(model, request);
+  return model;
 }
+
+function bodyFor(baseUrl: string, options?: ModelOptions) {
+  return read(new ChatRequests(openModel(baseUrl, options)).write(request));
+}
+
+function read(parts: readonly Buffer[]) {
+  return Body.parse(JSON.parse(Buffer.concat(parts).toString()));
+}
+
+const Body = z.looseObject({ messages: z.array(z.unknown()) });
 
 const image = { type: 'image', mediaType: 'image/png', base64: 'AA==' } as const;
 const request: ModelRequest = { system: '', messages: [{ role: 'user', content: [image] }], tools: [], conversationId: 'conversation-1' };
 
-describe('chatRequest', () => {
+describe('ChatRequests', () => {
   it('asks OpenAI for its own fields', () => {
     const body = bodyFor('https://api.openai.com/v1');
     expect(body).toMatchObject({
@@ -60,4 +73,57 @@ describe('chatRequest', () => {
   it('gives the same bytes for the same conversation', () => {
     expect(JSON.stringify(bodyFor('https://x.test/v1'))).toBe(JSON.stringify(bodyFor('https://x.test/v1')));
   });
+
+  it('writes what stays the same once, and everything that has changed anew', () => {
+    const requests = new ChatRequests(openModel('https://x.test/v1'));
+    const ask = { role: 'user', content: 'Grüß "Gott" 👋 \uD800' } as const;
+    const answer = { role: 'assistant', text: 'Hello', toolCalls: [] } as const;
+    const left = { role: 'assistant', text: '', toolCalls: [] } as const;
+    const asked = { role: 'user', content: 'Grüß "Gott" 👋 \uFFFD' };
+    const first = requests.write({ system: 'Be “brief”.', messages: [ask], tools: [tool('read')] });
+    expect(read(first)).toMatchObject({ tools: [written('read')], messages: [{ role: 'system', content: 'Be “brief”.' }, asked] });
+    const tools = [tool('read'), tool('write')];
+    const second = requests.write({ system: 'Be long.', messages: [ask, left, answer], tools });
+    const messages = [{ role: 'system', content: 'Be long.' }, asked, { role: 'assistant', content: 'Hello' }];
+    expect(read(second)).toMatchObject({ tools: [written('read'), written('write')], messages });
+    const third = requests.write({ system: '', messages: [left, answer], tools });
+    expect(third[0]).toBe(second[0]);
+    expect(read(third).messages).toEqual([{ role: 'assistant', content: 'Hello' }]);
+    expect(read(requests.write({ system: '', messages: [], tools: [] }))).toEqual({ ...bodyFor('https://x.test/v1'), messages: [] });
+  });
+
+  it('writes only the new messages of a list that begins with the same ones', () => {
+    const requests = new ChatRequests(openModel('https://x.test/v1'));
+    const write = (...messages: ModelMessage[]) => requests.write({ system: 'Be brief.', messages, tools: [] });
+    const [one, two, three, other] = [say('one'), say('two'), say('three'), say('other')];
+    const first = write(one, two);
+    const longer = write(one, two, three);
+    expect(longer.slice(0, 3)).toEqual(first.slice(0, 3));
+    expect(longer[2]).toBe(first[2]);
+    expect(read(longer).messages.slice(1)).toEqual([one, two, three]);
+    expect(read(write(one, two, three)).messages.slice(1)).toEqual([one, two, three]);
+    // Shorter, as after a compaction, and with another one in between.
+    expect(read(write(one, three)).messages.slice(1)).toEqual([one, three]);
+    expect(read(write(one, other, three)).messages.slice(1)).toEqual([one, other, three]);
+    expect(read(write(one)).messages.slice(1)).toEqual([one]);
+  });
+
+  it('keeps writing the right system prompt when there are more than are kept', () => {
+    const requests = new ChatRequests(openModel('https://x.test/v1'));
+    const prompts = Array.from({ length: 12 }, (_, index) => `${String(index)} ${'x'.repeat(1024 * 1024)}`);
+    for (const system of [...prompts, ...prompts])
+      expect(read(requests.write({ system, messages: [], tools: [] })).messages).toEqual([{ role: 'system', content: system }]);
+  });
 });
+
+function say(content: string): ModelMessage {
+  return { role: 'user', content };
+}
+
+function tool(name: string): ModelTool {
+  return { name, description: `It can ${name}.`, parameters: { type: 'object', properties: { path: { type: 'string' } } } };
+}
+
+function written(name: string) {
+  return { type: 'function', function: tool(name) };
+}

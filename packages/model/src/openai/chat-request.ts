@@ -2,12 +2,11 @@ import type OpenAI from 'openai';
 import type { ModelMessage, ModelRequest, ModelTool } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
 
-type Body = OpenAI.ChatCompletionCreateParamsStreaming;
 type Message = OpenAI.ChatCompletionMessageParam;
 type UserPart = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionContentPartImage;
 
 /** Where the compatible servers part ways. */
-export interface Dialect {
+interface Dialect {
   /**
    * OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the
    * other.
@@ -21,7 +20,7 @@ export interface Dialect {
 
 const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false };
 
-export function findDialect(baseUrl: string): Dialect {
+function findDialect(baseUrl: string): Dialect {
   const host = new URL(baseUrl).hostname;
   if (host === 'api.openai.com') return { maxTokensField: 'max_completion_tokens', streamOptions: true, promptCacheKey: true };
   if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
@@ -29,19 +28,101 @@ export function findDialect(baseUrl: string): Dialect {
   return compatible;
 }
 
-/** The body of one call. The same conversation gives the same bytes, so that prompt caches match. */
-export function chatRequest(model: UsableModel, request: ModelRequest, dialect: Dialect = findDialect(model.provider.baseUrl)): Body {
-  const messages = request.messages.flatMap((message) => toMessage(message, model.facts.images));
-  return {
-    model: model.name,
-    messages: request.system === '' ? messages : [{ role: 'system', content: request.system.toWellFormed() }, ...messages],
-    ...(request.tools.length > 0 ? { tools: request.tools.map(toTool) } : {}),
-    // Defaults are guesses about a model without a description: an output limit above its own would be refused.
-    ...(model.listed ? { [dialect.maxTokensField]: model.facts.maxOutputTokens } : {}),
-    ...(dialect.promptCacheKey && request.conversationId !== undefined ? { prompt_cache_key: request.conversationId } : {}),
-    ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}),
-    stream: true,
-  };
+/** What all calls of one model with one list of tools have in common. */
+type Parameters = Omit<OpenAI.ChatCompletionCreateParamsStreaming, 'messages'>;
+
+/** System prompts that are kept as they were sent: more than the tenants have that are active at a time. */
+const SYSTEM_PROMPTS_MAX_BYTES = 8 * 1024 * 1024;
+const nothing = Buffer.alloc(0);
+
+/**
+ * Writes the bodies of the calls of one model. The same conversation gives the same bytes, so that prompt caches match.
+ * What stays from call to call is written once: the parameters with the tools as long as they are the same list, the
+ * system prompt as long as it has the same text, messages as long as the list begins with the same objects.
+ */
+export class ChatRequests {
+  readonly #model: UsableModel;
+  readonly #dialect: Dialect;
+  readonly #heads = new WeakMap<readonly ModelTool[], Buffer>();
+  /** By the first message. */
+  readonly #conversations = new WeakMap<ModelMessage, WrittenMessages>();
+  readonly #systems = new Map<string, Buffer>();
+  #systemBytes = 0;
+
+  constructor(model: UsableModel) {
+    this.#model = model;
+    this.#dialect = findDialect(model.provider.baseUrl);
+  }
+
+  /** The parts of the body, which are sent one behind the other. */
+  write({ system, messages, tools, conversationId }: ModelRequest): Buffer[] {
+    const written = [this.#writeSystem(system), ...this.#writeMessages(messages)];
+    const [first = nothing, ...others] = written.filter(({ length }) => length > 0);
+    const isKeyed = this.#dialect.promptCacheKey && conversationId !== undefined;
+    const end = isKeyed ? `],"prompt_cache_key":${JSON.stringify(conversationId)}}` : ']}';
+    // Every message begins with the comma that divides it from the one before.
+    return [this.#writeHead(tools), first.subarray(1), ...others, Buffer.from(end)];
+  }
+
+  #writeHead(tools: readonly ModelTool[]): Buffer {
+    const known = this.#heads.get(tools);
+    if (known !== undefined) return known;
+    const { name, listed, facts } = this.#model;
+    const parameters: Parameters = {
+      model: name,
+      // Defaults are guesses about a model without a description: an output limit above its own would be refused.
+      ...(listed && { [this.#dialect.maxTokensField]: facts.maxOutputTokens }),
+      ...(this.#dialect.streamOptions && { stream_options: { include_usage: true } }),
+      stream: true,
+      ...(tools.length > 0 && { tools: tools.map(toTool) }),
+    };
+    const head = Buffer.from(`${JSON.stringify(parameters).slice(0, -1)},"messages":[`);
+    this.#heads.set(tools, head);
+    return head;
+  }
+
+  #writeSystem(system: string): Buffer {
+    if (system === '') return nothing;
+    const known = this.#systems.get(system);
+    if (known !== undefined) return known;
+    const written = writeMessages([{ role: 'system', content: system.toWellFormed() }]);
+    if (this.#systemBytes + written.length > SYSTEM_PROMPTS_MAX_BYTES) {
+      this.#systems.clear();
+      this.#systemBytes = 0;
+    }
+    this.#systems.set(system, written);
+    this.#systemBytes += written.length;
+    return written;
+  }
+
+  #writeMessages(messages: readonly ModelMessage[]): readonly Buffer[] {
+    const [first] = messages;
+    if (first === undefined) return [];
+    const before = this.#conversations.get(first);
+    const isContinued = before?.messages.every((message, index) => message === messages[index]) === true;
+    const { messages: known, parts } = isContinued ? before : nothingWritten;
+    if (isContinued && known.length === messages.length) return parts;
+    const added = messages.slice(known.length).flatMap((message) => toMessage(message, this.#model.facts.images));
+    const written = { messages, parts: [...parts, writeMessages(added)] };
+    this.#conversations.set(first, written);
+    return written.parts;
+  }
+}
+
+/** A list of messages as it was sent; a call appends its own part. */
+interface WrittenMessages {
+  readonly messages: readonly ModelMessage[];
+  readonly parts: readonly Buffer[];
+}
+
+const nothingWritten: WrittenMessages = { messages: [], parts: [] };
+
+/** Each message with a comma before it. */
+function writeMessages(messages: readonly Message[]): Buffer {
+  if (messages.length === 0) return nothing;
+  const list = Buffer.from(JSON.stringify(messages));
+  list.write(',');
+  return list.subarray(0, -1);
 }
 
 function toMessage(message: ModelMessage, images: boolean): Message[] {

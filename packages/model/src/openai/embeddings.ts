@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Providers } from '../providers.ts';
 import { asModelError, mayRepeat, pause, redact, waitBefore, defaultModelLimits, type ModelLimits } from './attempts.ts';
 import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';
-import { openClient, HttpTransport, StreamedResponse } from './transport.ts';
+import { HttpTransport, openEndpoint, type Endpoint } from './transport.ts';
 import type { FailedAttempt } from './models.ts';
 
 export interface EmbeddingsUsage {
@@ -48,16 +48,15 @@ export class Embeddings implements Embedder {
   readonly #options: EmbeddingsOptions;
   readonly #limits: ModelLimits;
   readonly #transport = new HttpTransport();
-  readonly #client: OpenAI;
+  readonly #endpoint: Endpoint;
   /** Dimensions of the first answer: a provider that changes them has changed its model. */
   #dimensions: number | undefined;
 
   constructor(options: EmbeddingsOptions) {
-    const { ref, baseUrl, apiKey } = options.embeddings;
-    this.model = ref;
+    this.model = options.embeddings.ref;
     this.#options = options;
     this.#limits = { ...embeddingsLimits, ...options.limits };
-    this.#client = openClient({ baseUrl, apiKey, transport: this.#transport, limits: this.#limits });
+    this.#endpoint = openEndpoint(options.embeddings, '/embeddings');
   }
 
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
@@ -91,11 +90,11 @@ export class Embeddings implements Embedder {
   async #request(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
     const deadline = AbortSignal.timeout(this.#limits.attemptMs);
     try {
-      // Floats, as not every compatible server knows the library's base64.
-      const request = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' as const };
-      const response = await this.#client.embeddings.create(request, { signal: AbortSignal.any([signal, deadline]) }).asResponse();
-      if (!(response instanceof StreamedResponse)) throw brokenStream('the answer has no body');
-      return this.#readVectors(await response.stream.readAll(BODY_MAX_CHARACTERS), texts.length);
+      // Floats, as not every compatible server knows base64.
+      const request: OpenAI.EmbeddingCreateParams = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' };
+      const parts = [Buffer.from(JSON.stringify(request))];
+      const body = await this.#transport.post(this.#endpoint, parts, AbortSignal.any([signal, deadline]));
+      return this.#readVectors(await body.readAll(BODY_MAX_CHARACTERS), texts.length);
     } catch (error) {
       throw deadline.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
     }

@@ -1,42 +1,53 @@
-import http from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import OpenAI from 'openai';
-import type { ModelLimits } from './attempts.ts';
-import type { IncomingMessage } from 'node:http';
+import { urlToHttpOptions } from 'node:url';
+import { APIError } from 'openai';
 
 /** An error page longer than this is cut. */
 const ERROR_BODY_MAX_CHARACTERS = 64 * 1024;
 const MAX_IDLE_CONNECTIONS = 256;
 
-/** A success whose body is still coming, in `stream`; `body` is empty. */
-export class StreamedResponse extends Response {
-  readonly stream: StreamedBody;
+/** One path of one provider: where its requests go, and with which headers. */
+export interface Endpoint extends http.RequestOptions {
+  readonly headers: Readonly<Record<string, string>>;
+}
 
-  constructor(stream: StreamedBody, init: { status: number; headers: Headers }) {
-    super(null, init);
-    this.stream = stream;
-  }
+export function openEndpoint(
+  { baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string | null },
+  path: '/chat/completions' | '/embeddings',
+): Endpoint {
+  const url = new URL(baseUrl);
+  url.pathname = url.pathname.replace(/\/$/u, '') + path;
+  const headers = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    'user-agent': 'Concierge/1.0',
+    ...(apiKey !== null && { authorization: `Bearer ${apiKey}` }),
+  };
+  return { ...urlToHttpOptions(url), method: 'POST', headers };
 }
 
 /**
- * A `fetch` for the client library over kept-alive node:http connections: a third less CPU per streamed reply than the
- * global one (README of this package), and a connection that outlives `[DONE]`, where the global one is cut off and
- * opened anew. Redirects are not followed: a key goes nowhere but to the configured address.
+ * Requests over kept-alive node:http connections: a third less CPU per streamed reply than the global `fetch` (README
+ * of this package), and a connection that outlives `[DONE]`, where the global one is cut off and opened anew. Redirects
+ * are not followed: a key goes nowhere but to the configured address.
  */
 export class HttpTransport {
   readonly #plain = new http.Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, scheduling: 'lifo' });
   readonly #secure = new https.Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, scheduling: 'lifo' });
 
-  /** Successes are `StreamedResponse`s, whatever their content type; anything else has its body read. */
-  readonly fetch = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const url = new URL(input instanceof Request ? input.url : input);
-    const message = await this.#send(url, init);
+  /**
+   * Resolves with the body of a success as it comes, whatever its content type. The parts of the request's body are
+   * sent one behind the other.
+   * @throws APIError the library's, for a refusal; the reason of the signal; what the connection broke with
+   */
+  async post(endpoint: Endpoint, parts: readonly Buffer[], signal: AbortSignal): Promise<StreamedBody> {
+    const message = await this.#send(endpoint, parts, signal);
     const status = message.statusCode ?? 500;
     const body = new StreamedBody(message);
-    // The headers of a success are never read; checking and copying them costs more than it looks.
-    if (status >= 200 && status < 300) return new StreamedResponse(body, { status, headers: new Headers() });
-    return new Response(await body.readAll(ERROR_BODY_MAX_CHARACTERS), { status, headers: toHeaders(message) });
-  };
+    if (status >= 200 && status < 300) return body;
+    throw toRefusal(status, await body.readAll(ERROR_BODY_MAX_CHARACTERS), toHeaders(message));
+  }
 
   /** Ends every connection, idle or not. */
   close(): void {
@@ -44,32 +55,30 @@ export class HttpTransport {
     this.#secure.destroy();
   }
 
-  async #send(url: URL, init: RequestInit): Promise<http.IncomingMessage> {
+  async #send(endpoint: Endpoint, parts: readonly Buffer[], signal: AbortSignal): Promise<IncomingMessage> {
     try {
-      return await this.#request(url, init);
+      return await this.#request(endpoint, parts, signal);
     } catch (error) {
       // A kept-alive connection that the other side closed as we wrote: nothing has been done there, once more on a new
       // one.
-      if (error instanceof StaleConnectionError) return this.#request(url, init);
+      if (error instanceof StaleConnectionError) return this.#request(endpoint, parts, signal);
       throw error;
     }
   }
 
-  #request(url: URL, init: RequestInit): Promise<http.IncomingMessage> {
-    const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
-    const signal = init.signal ?? undefined;
-    signal?.throwIfAborted();
-    const options = {
-      method: init.method ?? 'GET',
-      headers: Object.fromEntries(init.headers instanceof Headers ? init.headers : new Headers(init.headers)),
-    };
+  #request(endpoint: Endpoint, parts: readonly Buffer[], signal: AbortSignal): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    signal.throwIfAborted();
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    const options = { ...endpoint, headers: { ...endpoint.headers, 'content-length': length } };
     const request =
-      url.protocol === 'https:'
-        ? https.request(url, { ...options, agent: this.#secure }, resolve)
-        : http.request(url, { ...options, agent: this.#plain }, resolve);
-    signal?.addEventListener('abort', () => request.destroy(toAbortError(signal)), { once: true });
+      endpoint.protocol === 'https:'
+        ? https.request({ ...options, agent: this.#secure }, resolve)
+        : http.request({ ...options, agent: this.#plain }, resolve);
+    signal.addEventListener('abort', () => request.destroy(toAbortError(signal)), { once: true });
     request.on('error', (error) => reject(request.reusedSocket && isReset(error) ? new StaleConnectionError(error) : error));
-    request.end(toBodyText(init.body));
+    for (const part of parts.slice(0, -1)) request.write(part);
+    request.end(parts.at(-1));
     return promise;
   }
 }
@@ -88,49 +97,28 @@ function toAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException('The request was aborted', 'AbortError');
 }
 
-function toBodyText(body: RequestInit['body']): string | undefined {
-  if (body === undefined || body === null) return undefined;
-  if (typeof body === 'string') return body;
-  throw new TypeError('this transport sends text only');
+/** As the library reads a refusal: `error` of the body, the body itself, or what is no JSON as the message. */
+function toRefusal(status: number, text: string, headers: Headers): APIError {
+  const json = parseObject(text);
+  if (json === undefined) return APIError.generate(status, undefined, text, headers);
+  return APIError.generate(status, 'error' in json && json.error != null ? json : { error: json }, undefined, headers);
 }
 
-function toHeaders(message: http.IncomingMessage): Headers {
+function parseObject(text: string): object | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toHeaders(message: IncomingMessage): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers)) {
     if (typeof value === 'string') headers.set(name, value);
   }
   return headers;
-}
-
-/** The client needs a key; the header it would go into is taken out again. */
-const NO_KEY = 'none';
-
-interface ClientOptions {
-  readonly baseUrl: string;
-  readonly apiKey: string | null;
-  readonly transport: HttpTransport;
-  readonly limits: ModelLimits;
-}
-
-/**
- * The library's client for one provider: it builds requests and reads refusals, and nothing is tried again behind our
- * back.
- */
-export function openClient({ baseUrl, apiKey, transport, limits }: ClientOptions): OpenAI {
-  return new OpenAI({
-    apiKey: apiKey ?? NO_KEY,
-    ...(apiKey === null ? { defaultHeaders: { Authorization: null } } : {}),
-    baseURL: baseUrl,
-    // Named, or the client takes them from the environment: another provider's account is none of this one's business.
-    organization: null,
-    project: null,
-    adminAPIKey: null,
-    fetch: transport.fetch,
-    // Retries are ours: seen in the log, counted, and ended by the caller's signal.
-    maxRetries: 0,
-    timeout: limits.attemptMs,
-    logLevel: 'off',
-  });
 }
 
 /** How much may stay unread here before the connection is paused. */
