@@ -1,9 +1,14 @@
-import { expect, it } from '@jest/globals';
+import { promisify } from 'node:util';
+import { expect, it, jest } from '@jest/globals';
 import { createLog } from '@concierge/runtime';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { keyOf } from '../src/keys.ts';
 import { firstEntryId, readEntries } from '../src/streams/stream-entry.ts';
 import { TurnWriter } from '../src/streams/turn-writer.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
+
+/** Not a timer: everything else of this round of the event loop has run. */
+const nextRound = promisify(setImmediate);
 
 let stage: TestLanes;
 
@@ -37,4 +42,22 @@ it('a turn’s end never overtakes text that is being written', async () => {
   await Promise.all([flushed, finished]);
   const entries = await readEntries(stage.redis, turnId, null);
   expect(entries.map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+});
+
+it('writes the first text of a turn without a timer, and gathers what follows', async () => {
+  const { writer, turnId } = await leasedWriter('s2');
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'performance', 'queueMicrotask', 'Date', 'hrtime'] });
+  try {
+    writer.emit({ type: 'text_delta', data: { delta: 'one ' } });
+    writer.emit({ type: 'text_delta', data: { delta: 'two ' } });
+    for (let round = 0; round < 10_000 && (await stage.redis.xlen(keyOf.events(turnId))) < 2; round += 1) await nextRound();
+    for (const delta of ['three ', 'four ']) writer.emit({ type: 'text_delta', data: { delta } });
+    await nextRound();
+    expect(jest.getTimerCount()).toBe(1);
+  } finally {
+    jest.useRealTimers();
+  }
+  await writer.flush();
+  const entries = await readEntries(stage.redis, turnId, null);
+  expect(entries.slice(1).map(({ json }) => json)).toEqual(['{"delta":"one two "}', '{"delta":"three four "}']);
 });

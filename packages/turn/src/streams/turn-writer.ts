@@ -82,6 +82,7 @@ export class TurnWriter {
   #persisted: number;
   #lastWriteAt = 0;
   #timer: NodeJS.Timeout | undefined;
+  #immediate: NodeJS.Immediate | undefined;
   #writing: Promise<void> | undefined;
   #persisting: Promise<void> | undefined;
   #lost: LeaseLost | undefined;
@@ -185,7 +186,9 @@ export class TurnWriter {
 
   #cancelTimer(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#immediate);
     this.#timer = undefined;
+    this.#immediate = undefined;
   }
 
   async #finish(pending: readonly Pending[], end: Omit<TurnEnding, 'payload'>): Promise<Finished> {
@@ -196,14 +199,17 @@ export class TurnWriter {
   }
 
   #schedule(): void {
-    if (this.#timer !== undefined || this.#writing !== undefined) return;
-    const wait = Math.max(0, this.#lastWriteAt + coalesceMs(this.#options.worker.turnsRunning()) - performance.now());
-    this.#timer = setTimeout(() => {
+    if (this.#timer !== undefined || this.#immediate !== undefined || this.#writing !== undefined) return;
+    const wait = this.#lastWriteAt + coalesceMs(this.#options.worker.turnsRunning()) - performance.now();
+    const flush = (): void => {
       this.flush().catch((error: unknown) => {
         if (!(error instanceof LeaseLost))
           this.#options.log.error({ err: error, turnId: this.#options.lease.turnId }, 'cannot write to the stream');
       });
-    }, wait);
+    };
+    // A timer waits for a millisecond at least; what came from the model in one piece is emitted before an immediate.
+    if (wait > 0) this.#timer = setTimeout(flush, wait);
+    else this.#immediate = setImmediate(flush);
   }
 
   async #write(): Promise<void> {
