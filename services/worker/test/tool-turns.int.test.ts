@@ -355,3 +355,35 @@ describe('files in a turn', () => {
     expect(customer.results.map(({ isError }) => isError)).toEqual([true, true, true, true, true, false]);
   });
 });
+
+describe('requests to the model', () => {
+  const sent = ({ requests }: PlayedTurn) => requests.map(({ raw }) => SentBody.parse(raw).messages);
+  const listTools = ({ requests }: PlayedTurn) => requests.flatMap(({ body }) => body.tools ?? []).map((tool) => tool.function.name);
+
+  it('carry an edit of a context file, and other tools, from the next turn of the conversation on', async () => {
+    const sessionId = stage.newSessionId();
+    const soul = async (text: string): Promise<void> => writeFile(join(stage.scope.root, 'SOUL.md'), text);
+    await soul('Answer in rhyme.');
+    const before = await stage.play([], { sessionId });
+    await soul('Answer in prose.');
+    await stage.scope.updateSettings({ agents: { admin: { tools: ['read'] } } });
+    const after = await stage.play([], { sessionId });
+    await stage.scope.updateSettings({ agents: null });
+    const [[prompt, asked] = []] = sent(before);
+    const [[changed, kept] = []] = sent(after);
+    expect(prompt?.content).toContain('Answer in rhyme.');
+    expect(listTools(before)).toEqual(expect.arrayContaining(['read', 'write', 'bash']));
+    expect(changed?.content).toContain('Answer in prose.');
+    expect(changed?.content).not.toContain('rhyme');
+    expect(listTools(after)).toEqual(['read']);
+    expect(kept).toEqual(asked);
+  });
+
+  it('go on from call to call of a turn, with what came since', async () => {
+    const [first = [], second = [], third = []] = sent(await stage.play([use('status'), use('list_files')]));
+    expect(first.map(({ role }) => role)).toEqual(['system', 'user']);
+    expect(second.slice(0, first.length)).toEqual(first);
+    expect(third.slice(0, second.length)).toEqual(second);
+    expect(third.slice(first.length).map(({ role }) => role)).toEqual(['assistant', 'tool', 'assistant', 'tool']);
+  });
+});

@@ -1,5 +1,5 @@
 import { mcpTool, ToolError, type Tool } from '@concierge/agent';
-import { McpServerError, type McpServers, type McpTool } from '@concierge/mcp';
+import { McpServerError, type McpServers, type McpTool, type McpToolList } from '@concierge/mcp';
 import type { Log } from '@concierge/runtime';
 import type { McpServerTools } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
@@ -15,21 +15,26 @@ export interface McpToolsOptions {
  */
 export class McpTools {
   readonly #options: McpToolsOptions;
+  /** What was made of the lists that are remembered: a list is one tenant's, of one revision of a server. */
+  readonly #tools = new WeakMap<McpToolList, readonly Tool[]>();
 
   constructor(options: McpToolsOptions) {
     this.#options = options;
   }
 
+  /** The same tools as long as the servers and their lists are. */
   async listTools({ scope, turn, signal }: Pick<TurnRun, 'scope' | 'turn' | 'signal'>): Promise<Tool[]> {
     const attached = await scope.mcp.attachedTo(turn.agent);
     const lists = await Promise.all(attached.map(async (server) => this.#listServerTools(scope.tenantId, server, signal)));
     return lists.flat();
   }
 
-  async #listServerTools(tenantId: string, server: McpServerTools, signal: AbortSignal): Promise<Tool[]> {
+  async #listServerTools(tenantId: string, server: McpServerTools, signal: AbortSignal): Promise<readonly Tool[]> {
     try {
-      const { tools } = await this.#options.servers.tools(tenantId, server, signal);
-      return tools.map((tool) => this.#tool(tenantId, server, tool));
+      const list = await this.#options.servers.tools(tenantId, server, signal);
+      const tools = this.#tools.get(list) ?? list.tools.map((tool) => this.#tool(tenantId, server, tool));
+      this.#tools.set(list, tools);
+      return tools;
     } catch (error) {
       if (!(error instanceof McpServerError)) throw error;
       this.#options.log.warn({ tenantId, server: server.name, reason: error.message }, 'an attached MCP server does not work');

@@ -71,7 +71,7 @@ const TOOL_SETS_MAX = 1000;
 export class TurnPreparation {
   readonly #options: TurnPreparationOptions;
   readonly #tools: readonly Tool[];
-  readonly #toolRegistries = new Map<string, ToolRegistry>();
+  readonly #toolRegistries = new Map<string, { readonly attached: readonly Tool[]; readonly registry: ToolRegistry }>();
 
   constructor(options: TurnPreparationOptions) {
     this.#options = options;
@@ -141,22 +141,21 @@ export class TurnPreparation {
 
   /**
    * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's
-   * access and every list allow. Turns of one kind of agent share a set; one with attached tools has its own.
+   * access and every list allow. Turns of one kind of agent share a registry; one with attached tools has its own.
    */
   async #findToolSet(
     run: TurnRun,
-    { access, allow }: { readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
+    { name, access, allow }: { readonly name: string; readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
   ): Promise<ToolRegistry> {
     const attached = (await this.#options.tools?.attached?.(run)) ?? [];
-    if (attached.length > 0) return new ToolRegistry([...this.#tools, ...attached], access, allow);
-    const key = JSON.stringify([access, allow]);
+    const key = JSON.stringify([access, allow, ...(attached.length > 0 ? [run.turn.tenantId, name] : [])]);
     const known = this.#toolRegistries.get(key);
-    if (known !== undefined) return known;
-    // The cache of allow-lists is bounded: they are the tenants' own, and as many as there are tenants.
+    if (known !== undefined && isSame(known.attached, attached)) return known.registry;
+    // The cache is bounded: allow-lists and attached tools are the tenants' own, and as many as there are tenants.
     if (this.#toolRegistries.size >= TOOL_SETS_MAX) this.#toolRegistries.clear();
-    const made = new ToolRegistry(this.#tools, access, allow);
-    this.#toolRegistries.set(key, made);
-    return made;
+    const registry = new ToolRegistry([...this.#tools, ...attached], access, allow);
+    this.#toolRegistries.set(key, { attached, registry });
+    return registry;
   }
 
   #buildLoop(
@@ -211,6 +210,10 @@ export class TurnPreparation {
     const message = `The model could not shorten the conversation: ${why}. Its most telling sentences were kept instead, and the turn went on.`;
     warn?.(run, { code: 'summary_failed', message });
   }
+}
+
+function isSame(tools: readonly Tool[], others: readonly Tool[]): boolean {
+  return tools.length === others.length && tools.every((tool, index) => tool === others[index]);
 }
 
 interface LoopParts {
