@@ -156,6 +156,8 @@ const LeaseReply = z.union([
   z.tuple([z.literal('held')]),
   z.tuple([z.literal('alone'), z.string(), z.number()]),
 ]);
+const AppendReply = z.number();
+const ReleaseReply = z.array(WakeupReply);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
 const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
 const DueReply = z.tuple([FoundReply, z.number()]);
@@ -283,7 +285,7 @@ export class Lanes {
   async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
     const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
     const reply = await scripts.append.run(this.#redis, [queuePrefix], [...facts, ...entryArguments(write)]);
-    const entries = z.number().parse(reply);
+    const entries = AppendReply.parse(reply);
     if (entries > 0) return { kind: 'written', entries };
     return { kind: entries === 0 ? 'lost' : 'cut' };
   }
@@ -304,7 +306,7 @@ export class Lanes {
   async release(lease: Lease, { waitMs, charged }: { readonly waitMs: number; readonly charged: boolean }): Promise<Wakeup[]> {
     const { tenantId, sessionId, epoch } = lease;
     const reply = await this.#run('release', { tenantId, sessionId, epoch, waitMs, charged });
-    return toWakeups(tenantId, z.array(WakeupReply).parse(reply));
+    return toWakeups(tenantId, ReleaseReply.parse(reply));
   }
 
   async renew(leases: readonly Lease[]): Promise<Renewed> {
