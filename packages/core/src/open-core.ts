@@ -34,6 +34,8 @@ export interface CoreOptions {
   readonly role: RedisRole;
   /** Computes embeddings, so that memory is also found by meaning. */
   readonly embedder?: Embedder | undefined;
+  /** Tenants that stay open while nothing is done for them. */
+  readonly openTenantsMax?: number | undefined;
   readonly log: Log;
 }
 
@@ -59,15 +61,16 @@ export interface Core extends TurnPath {
  * Everything is opened on the stack, which closes it. Rejects when Redis does not answer in time or may evict what was
  * accepted.
  */
-export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, { role, embedder, log }: CoreOptions): Promise<Core> {
+export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, options: CoreOptions): Promise<Core> {
   const { dataDir, databaseUrl, keySecret, secretsKey } = config;
+  const { role, embedder, openTenantsMax: openMax, log } = options;
   armFailpoints(config.failpoints);
   const redis = await openRedis({ url: config.redisUrl, role, log }, stack);
   await assertNoEviction(redis, log);
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, log);
   const wakeOutbox = wakeOutboxBy(path.deliveries);
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, log });
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, openMax, log });
   return { ...path, redis, index, tenants };
 }
 

@@ -25,7 +25,7 @@ export {
   keepFolders,
   makeStoreFolder,
 } from './record-folder.ts';
-export { lstatIfThere, quickReaddir, toStatSignature, StatCache } from './stat-cache.ts';
+export { lstatIfThere, quickReaddir, quickReadText, toStatSignature, StatCache } from './stat-cache.ts';
 export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';

@@ -2,10 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { join, dirname } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import type { TenantPlan, TenantSettings } from '@concierge/contract';
+import type { TenantPlan } from '@concierge/contract';
 import { FolderSync, readContent, walkTree, readIfThere, StatCache } from '@concierge/files';
 import type { z } from 'zod';
-import { formatSettings } from './settings/settings-files.ts';
+import { writeFirstSettings } from './settings/settings-files.ts';
 
 /** Beside src and dist, so that both find it. */
 const starterFolder = fileURLToPath(new URL('../starter/', import.meta.url));
@@ -49,8 +49,7 @@ export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan
     }
   }
   await markIncarnation(root);
-  const settings: TenantSettings = { plan };
-  await writeFile(join(root, 'tenant.json'), formatSettings(settings), { mode: 0o600, flush: true });
+  await writeFirstSettings(root, { plan });
   const sync = new FolderSync();
   await Promise.all([...folders].map(async (folder) => sync.sync(folder)));
 }

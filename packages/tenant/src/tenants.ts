@@ -2,24 +2,28 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan } from '@concierge/contract';
-import { FileWriter, FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn } from '@concierge/files';
+import { FileWriter, FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn, StatCache } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
-import { EventFiles } from './events/event-files.ts';
+import { EventFiles, waitingFolder } from './events/event-files.ts';
 import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { callsFolder } from './contacts/handoffs.ts';
 import { Inbox } from './inbox/inbox.ts';
+import { OpenScopes } from './open-scopes.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { SessionCache } from './sessions/session-store.ts';
+import { mayAskForHeartbeat } from './settings/settings-files.ts';
 import { writeStarter } from './starter.ts';
 import { TenantScope } from './tenant-scope.ts';
 import { tenantOfWidgetKey, type OpenWidget } from './widget/widget-store.ts';
 import { Generations } from './inbox/lane-order.ts';
-import { fileMark, markSchedules } from './schedules/schedules.ts';
+import { fileMark, markSchedules, scheduleIdsIn } from './schedules/schedules.ts';
 
-const openScopesMax = 10_000;
+const openMaxDefault = 10_000;
+/** A few folders of each of ten thousand tenants. */
+const listedMax = 100_000;
 const cachedKeysMax = 10_000;
 /** A tenant's folder between its deletion and its end. */
 const removedPrefix = '.removed-';
@@ -40,6 +44,8 @@ export interface TenantsOptions {
    * Called when something is to be sent on a channel; without it the delivery reconciler finds it a few seconds later.
    */
   readonly wakeOutbox?: WakeOutbox | undefined;
+  /** Tenants that stay open while no caller has them. */
+  readonly openMax?: number | undefined;
   readonly log: Log;
 }
 
@@ -67,11 +73,18 @@ export class Tenants {
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
   /** Claims of keys whose signature was verified; the record is looked at each time. */
   readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
-  readonly #scopes = new LRUCache<string, TenantScope>({ max: openScopesMax });
+  readonly #scopes: OpenScopes;
   readonly #swept = new Set<string>();
+  readonly #ids = new StatCache<readonly string[]>(1);
+  /**
+   * What reconcilers look at again and again, for every tenant: in place of a directory read, one system call while
+   * nothing has changed.
+   */
+  readonly #listed = new StatCache<readonly string[]>(listedMax);
 
   constructor(options: TenantsOptions) {
     this.#options = options;
+    this.#scopes = new OpenScopes(options.openMax ?? openMaxDefault);
     this.#folder = join(options.dataDir, 'tenants');
     this.#generations = new Generations({ folder: join(this.#folder, '.generations'), folders: this.#folders });
   }
@@ -96,23 +109,17 @@ export class Tenants {
     return this.open(id);
   }
 
-  /** Ids, sorted. */
-  async list(): Promise<string[]> {
-    const entries = await readdir(this.#folder, { withFileTypes: true }).catch((error: unknown) => {
-      if (isSystemError(error, 'ENOENT')) return [];
-      throw error;
-    });
-    return entries
-      .filter((entry) => entry.isDirectory() && tenantIdPattern.test(entry.name))
-      .map((entry) => entry.name)
-      .toSorted();
+  /** Ids, sorted. One system call when no tenant came or went. */
+  async list(): Promise<readonly string[]> {
+    return (await this.#ids.get(this.#folder, async () => readTenantIds(this.#folder))) ?? [];
   }
 
-  /** What is accepted and not yet answered, for the reconciler: one directory read, without opening the tenant. */
-  async inboxTurnIds(tenantId: string): Promise<string[]> {
+  /** What is accepted and not yet answered, for the reconciler: without opening the tenant. */
+  async inboxTurnIds(tenantId: string): Promise<readonly string[]> {
     const { log } = this.#options;
-    const inbox = new Inbox({ folder: join(this.#toTenantRoot(tenantId), 'inbox'), folders: this.#folders, writer: this.#writer, log });
-    return await inbox.turnIds();
+    const folder = join(this.#toTenantRoot(tenantId), 'inbox');
+    const read = async (): Promise<string[]> => new Inbox({ folder, folders: this.#folders, writer: this.#writer, log }).turnIds();
+    return (await this.#listed.get(folder, read)) ?? [];
   }
 
   /**
@@ -123,18 +130,20 @@ export class Tenants {
     return await this.#generations.next();
   }
 
-  /**
-   * Conversations in which something is to be sent, for the delivery reconciler: one directory read, without opening
-   * the tenant.
-   */
-  async outboxLanes(tenantId: string): Promise<string[]> {
+  /** Conversations in which something is to be sent, for the delivery reconciler: without opening the tenant. */
+  async outboxLanes(tenantId: string): Promise<readonly string[]> {
     const { log } = this.#options;
-    return await new Outbox({ tenantId, folder: join(this.#toTenantRoot(tenantId), 'outbox'), folders: this.#folders, log }).lanes();
+    const folder = join(this.#toTenantRoot(tenantId), 'outbox');
+    const read = async (): Promise<string[]> => new Outbox({ tenantId, folder, folders: this.#folders, log }).lanes();
+    return (await this.#listed.get(folder, read)) ?? [];
   }
 
-  /** Events that are still to be sent, for the reconciler: directory reads, without opening the tenant. */
-  async waitingEventIds(tenantId: string): Promise<string[]> {
-    return await this.#eventFiles(tenantId).waitingIds();
+  /** Events that are still to be sent, for the reconciler: without opening the tenant. */
+  async waitingEventIds(tenantId: string): Promise<readonly string[]> {
+    const folder = waitingFolder(join(this.#toTenantRoot(tenantId), 'events'));
+    // Only an empty folder is known by its own times: events lie in folders of their hours.
+    const hours = await this.#listed.get(folder, async () => namesIn(folder));
+    return hours === undefined || hours.length === 0 ? [] : this.#eventFiles(tenantId).waitingIds();
   }
 
   /** Clears away events that were kept long enough, without opening the tenant. */
@@ -142,26 +151,30 @@ export class Tenants {
     await this.#eventFiles(tenantId).sweep();
   }
 
-  /**
-   * Ids of handoffs whose notifications are not all sent, for the handoff reconciler: one directory read, without
-   * opening the tenant.
-   */
-  async pendingHandoffs(tenantId: string): Promise<string[]> {
-    const files = await namesIn(callsFolder(join(this.#toTenantRoot(tenantId), 'handoffs')));
-    return files.filter((file) => file.startsWith('h_'));
+  /** Ids of handoffs whose notifications are not all sent, for the handoff reconciler: without opening the tenant. */
+  async pendingHandoffs(tenantId: string): Promise<readonly string[]> {
+    const folder = callsFolder(join(this.#toTenantRoot(tenantId), 'handoffs'));
+    const read = async (): Promise<string[]> => (await namesIn(folder)).filter((file) => file.startsWith('h_'));
+    return (await this.#listed.get(folder, read)) ?? [];
   }
 
   /**
    * For the process that fires schedules: ids of the tenant's schedules, each with what changes when its file or its
    * history does. Opens nothing.
    */
-  async scheduleVersions(tenantId: string): Promise<ReadonlyMap<string, string>> {
-    return await markSchedules(join(this.#toTenantRoot(tenantId), 'cron'));
+  async scheduleVersions(tenantId: string): Promise<Map<string, string>> {
+    const folder = join(this.#toTenantRoot(tenantId), 'cron');
+    return await markSchedules(folder, (await this.#listed.get(folder, async () => scheduleIdsIn(folder))) ?? []);
   }
 
   /** Another one after each change of tenant.json. */
   async settingsVersion(tenantId: string): Promise<string> {
     return await fileMark(join(this.#toTenantRoot(tenantId), 'tenant.json'));
+  }
+
+  /** False for a tenant without a heartbeat, most often: without opening it. */
+  async mayAskForHeartbeat(tenantId: string): Promise<boolean> {
+    return await mayAskForHeartbeat(this.#toTenantRoot(tenantId));
   }
 
   /**
@@ -187,9 +200,7 @@ export class Tenants {
     }
     // Another caller may have been here while this one looked: a tenant has one scope in a process, which holds its
     // locks.
-    const scope = this.#scopes.get(tenantId) ?? this.#newScope(tenantId);
-    this.#scopes.set(tenantId, scope);
-    return scope;
+    return this.#scopes.get(tenantId) ?? this.#scopes.add(this.#newScope(tenantId));
   }
 
   /**
@@ -318,4 +329,15 @@ export class Tenants {
   #toTenantRoot(tenantId: string): string {
     return join(this.#folder, tenantId);
   }
+}
+
+async function readTenantIds(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => entry.isDirectory() && tenantIdPattern.test(entry.name))
+    .map((entry) => entry.name)
+    .toSorted();
 }

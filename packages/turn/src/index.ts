@@ -2,7 +2,7 @@ export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';
-export { Reconciler } from './due/reconciler.ts';
+export { Reconciler, unhurried } from './due/reconciler.ts';
 export { toEndEvent } from './streams/stream-entry.ts';
 export { EventQueue, EventReconciler } from './events/event-queue.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';

@@ -275,6 +275,11 @@ export class EventFiles {
   }
 }
 
+/** What waits lies in a folder for each hour below it. `folder`: tenants/<id>/events */
+export function waitingFolder(folder: string): string {
+  return join(folder, 'waiting');
+}
+
 export function toEventView({ status, event }: FoundEvent): EventView {
   const { version: _version, outcome: _outcome, nextTryAt, ...shown } = event;
   return { ...shown, endpointId: endpointIdOfEvent(event.id), status, nextTryAt: status === 'waiting' ? nextTryAt : null };

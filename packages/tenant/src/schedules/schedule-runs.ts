@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, HOUR_MS, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
-import { RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
+import { lstatIfThere, RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
 import { hashParts, type Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
@@ -40,7 +40,7 @@ export class ScheduleRuns {
   /** The newest first. */
   async list(scheduleId: string, limit: number): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
-    const runs = await Promise.all((await records.names()).map(async (name) => records.find(name)));
+    const runs = await Promise.all((await this.#names(scheduleId)).map(async (name) => records.find(name)));
     return runs
       .filter((run) => run !== undefined)
       .toSorted((a, b) => b.scheduledAt.localeCompare(a.scheduledAt) || b.id.localeCompare(a.id))
@@ -72,7 +72,7 @@ export class ScheduleRuns {
   async open(scheduleId: string): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
     const open: ScheduleRun[] = [];
-    const names = await records.names();
+    const names = await this.#names(scheduleId);
     const settled = this.#settled.among(scheduleId, names);
     for (const name of names) {
       if (settled.has(name)) continue;
@@ -85,7 +85,7 @@ export class ScheduleRuns {
 
   /** The latest time, up to this one, of which something is decided; undefined when there is none. */
   async lastTickMs(scheduleId: string, untilMs: number): Promise<number | undefined> {
-    return (await this.#records(scheduleId).names())
+    return (await this.#names(scheduleId))
       .filter((name) => name.startsWith('r_'))
       .map((name) => Number(name.slice(2)))
       .findLast((tickMs) => tickMs <= untilMs);
@@ -105,7 +105,7 @@ export class ScheduleRuns {
    */
   async reportMissed(scheduleId: string, report: (run: ScheduleRun) => Promise<void>): Promise<void> {
     const records = this.#records(scheduleId);
-    const names = await records.names();
+    const names = await this.#names(scheduleId);
     const reported = this.#reported.among(scheduleId, names);
     for (const name of names) {
       if (reported.has(name)) continue;
@@ -142,7 +142,7 @@ export class ScheduleRuns {
 
   /** Keeps only the newest finished runs. */
   async prune(scheduleId: string): Promise<void> {
-    const names = await this.#records(scheduleId).names();
+    const names = await this.#names(scheduleId);
     if (names.length <= limits.scheduleRunsKept) return;
     const settled = this.#settled.among(scheduleId, names);
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
@@ -161,6 +161,12 @@ export class ScheduleRuns {
 
   async sweep(scheduleId: string): Promise<void> {
     await this.#records(scheduleId).sweep();
+  }
+
+  /** Most schedules that are looked at have not run yet: to look is a tenth of a directory read that fails. */
+  async #names(scheduleId: string): Promise<string[]> {
+    const isThere = (await lstatIfThere(join(this.#options.folder, scheduleId))) !== undefined;
+    return isThere ? this.#records(scheduleId).names() : [];
   }
 
   #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'tenantId' | 'log'> {

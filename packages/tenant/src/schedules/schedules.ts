@@ -19,7 +19,7 @@ import {
   type TenantSettings,
   parseInput,
 } from '@concierge/contract';
-import { isSystemError, namesIn, RecordFolder, type FolderSync } from '@concierge/files';
+import { isSystemError, lstatIfThere, namesIn, RecordFolder, toStatSignature, type FolderSync } from '@concierge/files';
 import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { Outbox } from '../outbox/outbox.ts';
@@ -248,21 +248,27 @@ function noSuchSchedule(): AppError {
 
 const definition = /^(s_[0-9a-f]{32})\.json$/u;
 
-/** Every schedule in the folder, with a version that differs after each change of its definition or its history. */
-export async function markSchedules(folder: string): Promise<ReadonlyMap<string, string>> {
+/** Ids of the schedules in the folder. */
+export async function scheduleIdsIn(folder: string): Promise<string[]> {
   const files = await namesIn(folder);
-  const ids = files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
-  const versions = await Promise.all(
-    ids.map(async (id) => [id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`] as const),
-  );
-  return new Map(versions);
+  return files.map((file) => definition.exec(file)?.[1]).filter((id) => id !== undefined);
+}
+
+/** A version for each of the schedules that differs after each change of its definition or its history. */
+export async function markSchedules(folder: string, ids: readonly string[]): Promise<Map<string, string>> {
+  const versions = new Map<string, string>();
+  for (const id of ids) {
+    versions.set(id, `${await fileMark(join(folder, `${id}.json`))} ${await fileMark(join(folder, id))}`);
+  }
+  return versions;
 }
 
 /** Another one after each change of what is there; a dash for nothing. */
 export async function fileMark(path: string): Promise<string> {
+  const stats = await lstatIfThere(path);
+  if (stats?.isSymbolicLink() !== true) return stats === undefined ? '-' : toStatSignature(stats);
   try {
-    const { ino, mtimeNs } = await stat(path, { bigint: true });
-    return `${String(ino)}.${String(mtimeNs)}`;
+    return toStatSignature(await stat(path));
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return '-';
     throw error;

@@ -9,6 +9,7 @@ import {
   linkNew,
   lstatIfThere,
   parseJson,
+  quickReadText,
   readIfThere,
   replaceFile,
   toStatSignature,
@@ -35,6 +36,8 @@ import { z } from 'zod';
  */
 
 const { O_RDONLY, O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const settingsName = 'tenant.json';
+const folderName = 'settings';
 const lastGoodName = 'last-good.json';
 const updateName = 'update.json';
 /** tenant.json before it has its name. */
@@ -91,8 +94,8 @@ export class SettingsFiles {
 
   constructor(root: string, folders: FolderSync) {
     this.#root = root;
-    this.#folder = join(root, 'settings');
-    this.path = join(root, 'tenant.json');
+    this.#folder = join(root, folderName);
+    this.path = join(root, settingsName);
     this.#oldLastGood = join(root, 'tenant.last-good.json');
     this.#folders = folders;
     this.#lock = new SqliteLock(join(this.#folder, 'lock.db'));
@@ -302,6 +305,26 @@ export class SettingsFiles {
     const stats = await lstatIfThere(this.#oldLastGood);
     return stats !== undefined && isPlainFile(stats) ? readIfThere(this.#oldLastGood) : undefined;
   }
+}
+
+/**
+ * False when the settings in force ask for no heartbeat and nothing is being changed: two system calls and a small file.
+ * True also when that takes a longer look. `root`: the tenant's folder.
+ */
+export async function mayAskForHeartbeat(root: string): Promise<boolean> {
+  const path = join(root, settingsName);
+  const stats = await lstatIfThere(path);
+  if (stats === undefined || !isPlainFile(stats) || (await lstatIfThere(join(root, folderName, updateName))) !== undefined) return true;
+  // Gone meanwhile: it takes a longer look.
+  const parsed = parseJson(TenantSettings, await quickReadText(path).catch(() => ''));
+  return parsed.status === 'broken' || parsed.value.heartbeat !== undefined;
+}
+
+/** Written with a new tenant, so that the first look finds everything in order. */
+export async function writeFirstSettings(root: string, settings: TenantSettings): Promise<void> {
+  const options = { mode: privateMode, flush: true };
+  await writeFile(join(root, folderName, lastGoodName), formatSettings(settings), options);
+  await writeFile(join(root, settingsName), formatSettings(settings), options);
 }
 
 export function formatSettings(settings: TenantSettings): string {

@@ -1,10 +1,17 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { background, type Log, RedisScript } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { queuePrefix } from '../keys.ts';
 
-/** A scan of all tenants costs at most a twentieth of one process's time. */
-const LOAD = 20;
+/**
+ * A scan of all tenants takes half a hundredth of one process's time: what is looked for is left by crashes. Where that
+ * would make the scans rarer than this, it takes more, up to a twentieth.
+ */
+const LOAD = { usual: 200, most: 20 } as const;
+const UNHURRIED_MS = 15_000;
+/** Looks at files are made in place, without a pause: so many of them take less than a millisecond. */
+const TENANTS_AT_ONCE = 50;
 
 export interface ReconcilerOptions {
   readonly everyMs: number;
@@ -50,7 +57,7 @@ export abstract class Reconciler {
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
     step: () => Promise<void>,
   ): Promise<void> {
-    const forMs = Math.max(everyMs, (this.#tookMs.get(task) ?? 0) * LOAD);
+    const forMs = this.#periodMs(task, everyMs);
     if (!(await takeTask(redis, task, { forMs }))) return;
     await this.#measure(task, step);
   }
@@ -63,17 +70,22 @@ export abstract class Reconciler {
     if (performance.now() < (this.#nextMs.get(task) ?? 0)) return;
     const beganMs = performance.now();
     await this.#measure(task, step);
-    this.#nextMs.set(task, beganMs + Math.max(everyMs, (this.#tookMs.get(task) ?? 0) * LOAD));
+    this.#nextMs.set(task, beganMs + this.#periodMs(task, everyMs));
   }
 
   /** One look through all tenants; one that fails keeps no other from it. */
   protected async forEachTenant(tenants: Pick<Tenants, 'list'>, look: (tenantId: string) => Promise<void>): Promise<void> {
-    for (const tenantId of await tenants.list()) {
+    for await (const tenantId of unhurried(await tenants.list())) {
       if (this.#isStopped) return;
       await look(tenantId).catch((error: unknown) => {
         this.#log.error({ err: error, tenantId, reconciler: this.name }, 'cannot look through a tenant');
       });
     }
+  }
+
+  #periodMs(task: string, everyMs: number): number {
+    const tookMs = this.#tookMs.get(task) ?? 0;
+    return Math.max(everyMs, tookMs * LOAD.most, Math.min(tookMs * LOAD.usual, UNHURRIED_MS));
   }
 
   async #measure(task: string, step: () => Promise<void>): Promise<void> {
@@ -88,6 +100,14 @@ export abstract class Reconciler {
       this.#round = undefined;
     });
     background(this.#round, this.#log);
+  }
+}
+
+/** The same items, with a turn of the event loop now and then: what else the process has to do does not wait for all. */
+export async function* unhurried<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  for (const [index, item] of items.entries()) {
+    if (index % TENANTS_AT_ONCE === TENANTS_AT_ONCE - 1) await nextTurn();
+    yield item;
   }
 }
 

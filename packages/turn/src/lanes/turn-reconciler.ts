@@ -3,7 +3,7 @@ import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { Reconciler, takeTask } from '../due/reconciler.ts';
+import { Reconciler, takeTask, unhurried } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, EnqueueOptions } from './lanes.ts';
@@ -66,7 +66,7 @@ export class TurnReconciler extends Reconciler {
 
   async #restoreLanes(found: 'orphan' | 'emptied'): Promise<number> {
     let enqueued = 0;
-    for (const tenantId of await this.#options.tenants.list()) {
+    for await (const tenantId of unhurried(await this.#options.tenants.list())) {
       enqueued += await this.#restoreTenant(tenantId, found);
       if (found === 'emptied') await takeTask(this.#options.redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS, keeps: true });
     }

@@ -1,6 +1,6 @@
 import type { Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import { DueQueue, DueWorker, Reconciler, type DueClaim, type DueKey, type DueQueueOptions } from '@concierge/turn';
+import { DueQueue, DueWorker, Reconciler, unhurried, type DueClaim, type DueKey, type DueQueueOptions } from '@concierge/turn';
 import { heartbeatName } from './heartbeat.ts';
 import type { ScheduleRunner } from './schedule-runner.ts';
 
@@ -61,10 +61,15 @@ export class ScheduleClock extends Reconciler {
     const isComplete = await this.#due.isComplete();
     const changed: DueKey[] = [];
     const tenantIds = await tenants.list();
-    for (const tenantId of tenantIds) {
+    for await (const tenantId of unhurried(tenantIds)) {
       const before = isComplete ? this.#versions.get(tenantId) : undefined;
-      const versions = new Map(await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
-      for (const [name, version] of versions) if (before?.get(name) !== version) changed.push({ tenantId, name });
+      const versions = (await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
+      for (const [name, version] of versions) {
+        if (before?.get(name) === version) continue;
+        // Most tenants have no heartbeat: they are not opened to find that out.
+        if (name !== heartbeatName || before !== undefined || (await tenants.mayAskForHeartbeat(tenantId)))
+          changed.push({ tenantId, name });
+      }
       this.#versions.set(tenantId, versions);
     }
     const known = new Set(tenantIds);
