@@ -8,7 +8,7 @@ import { findRedisPid } from './process-figures.ts';
 /** Something that answers turns. */
 export interface Contestant extends AsyncDisposable {
   readonly name: string;
-  readonly target: Pick<LoadSpec, 'port' | 'kind' | 'apiKeys'>;
+  readonly target: Pick<LoadSpec, 'ports' | 'kind' | 'apiKeys'>;
   /** Processes whose time and memory are counted as its own. */
   readonly pids: readonly number[];
 }
@@ -19,7 +19,7 @@ const TENANTS = 8;
 
 /** The model server, asked directly: the first floor. */
 export function direct(model: BenchModel): Contestant {
-  const target = { port: model.port, kind: 'model', apiKeys: [] } as const;
+  const target = { ports: [model.port], kind: 'model', apiKeys: [] } as const;
   return { name: 'model directly', target, pids: [], [Symbol.asyncDispose]: async () => Promise.resolve() };
 }
 
@@ -40,7 +40,7 @@ export async function startPipeline(model: BenchModel, { durable }: { readonly d
   const worker = parts.use(await BenchProcess.start('pipeline/worker-main.ts', env));
   return {
     name: durable ? 'durable pipeline' : 'minimal pipeline',
-    target: { port: gateway.port, kind: 'chat', apiKeys: [''] },
+    target: { ports: [gateway.port], kind: 'chat', apiKeys: [''] },
     pids: [gateway.pid, worker.pid, await findRedisPid(redis)],
     [Symbol.asyncDispose]: async () => parts.disposeAsync(),
   };
@@ -62,7 +62,7 @@ export async function startProduct(model: BenchModel, options: Partial<SystemOpt
     name: 'product',
     system,
     gatewayPid: servicePids[0] ?? 0,
-    target: { port: Number(new URL(system.url).port), kind: 'chat', apiKeys },
+    target: { ports: system.gatewayUrls.map((url) => Number(new URL(url).port)), kind: 'chat', apiKeys },
     pids: [...servicePids, await findRedisPid(system.redis)],
     [Symbol.asyncDispose]: async () => system[Symbol.asyncDispose](),
   };

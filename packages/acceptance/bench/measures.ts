@@ -6,6 +6,7 @@ import { measureListing } from './measures/listing.ts';
 import { measureMemory } from './measures/memory.ts';
 import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
+import { measureScale } from './measures/scale.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
 import { measureTenants } from './measures/tenants.ts';
 import { measureThroughput, measureTwoWorkers } from './measures/throughput.ts';
@@ -32,6 +33,7 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['large-memory', measureLargeMemory],
   ['webhooks', measureWebhooks],
   ['tenants', measureTenants],
+  ['scale', measureScale],
 ]);
 
 /** Each selects a measure. */

@@ -23,7 +23,16 @@ export function cpuSecondsOfAll(pids: readonly number[]): number {
 
 /** Memory a process holds, in bytes: resident, shared pages included. */
 export function residentBytes(pid: number): number {
-  const match = /^VmRSS:\s+(?<kilobytes>\d+) kB$/mu.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'));
+  return readStatusBytes(pid, /^VmRSS:\s+(?<kilobytes>\d+) kB$/mu);
+}
+
+/** The most it has held since its start. */
+export function peakResidentBytes(pid: number): number {
+  return readStatusBytes(pid, /^VmHWM:\s+(?<kilobytes>\d+) kB$/mu);
+}
+
+function readStatusBytes(pid: number, line: RegExp): number {
+  const match = line.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'));
   return Number(match?.groups?.['kilobytes'] ?? Number.NaN) * 1024;
 }
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { tenantIdPattern } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { IndexBackend } from './database/backend.ts';
-import { PostgresBackend } from './database/postgres-backend.ts';
 import { rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
 import { TenantIndex } from './tenant-index.ts';
@@ -49,12 +48,18 @@ export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions)
   const backend =
     databaseUrl === undefined
       ? new SqliteBackend({ folder: join(dataDir, 'index'), bootId: currentBootId(), log })
-      : new PostgresBackend({ url: databaseUrl, log });
+      : await openPostgresBackend(databaseUrl, log);
   const store = storeOver(backend);
   await store.check().catch((error: unknown) => {
     log.warn({ err: error }, 'the index cannot be used yet');
   });
   return store;
+}
+
+/** Its client is loaded only where it is used. */
+async function openPostgresBackend(url: string, log: Log): Promise<IndexBackend> {
+  const { PostgresBackend } = await import('./database/postgres-backend.ts');
+  return new PostgresBackend({ url, log });
 }
 
 /** An index over a backend that the caller has set up. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createLog, openPostgres, type PostgresConnection } from '@concierge/runtime';
+import { createLog } from '@concierge/runtime';
+import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres } from '@concierge/testing';
 import { openIndex, type IndexStore } from '../src/open-index.ts';
 import { indexTableNames } from '../src/database/tables.ts';

@@ -47,6 +47,5 @@ export {
   RedisScript,
   type ScriptReply,
 } from './redis.ts';
-export { isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection, type PostgresOptions } from './postgres.ts';
-export { isUnavailable } from './unavailable.ts';
+export { isPostgresUnavailable, isUnavailable, postgresErrorCode } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

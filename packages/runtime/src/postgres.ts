@@ -60,27 +60,3 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
 
 const chooseParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === types.builtins.INT8 && format !== 'binary' ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format);
-
-/**
- * SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator's
- * intervention.
- */
-const unavailableClasses = new Set(['08', '53', '57']);
-const serializationFailures = new Set(['40001', '40P01', '55P03']);
-
-/** Five characters such as `42P01`; undefined for what did not come from the server. */
-export function postgresErrorCode(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error) || typeof error.code !== 'string') return undefined;
-  return /^[0-9A-Z]{5}$/u.test(error.code) ? error.code : undefined;
-}
-
-/**
- * Whether the database's state, not the query, caused the failure: the same query may then succeed later. What pg
- * itself throws for a connection that cannot be made, is lost or stays silent is a plain `Error` without SQLSTATE; a
- * defect of ours is a `TypeError` or its like.
- */
-export function isPostgresUnavailable(error: unknown): boolean {
-  const code = postgresErrorCode(error);
-  if (code !== undefined) return unavailableClasses.has(code.slice(0, 2)) || serializationFailures.has(code);
-  return typeof error === 'object' && error !== null && 'name' in error && (error.name === 'Error' || error.name === 'AggregateError');
-}

@@ -1,4 +1,3 @@
-import { isPostgresUnavailable, postgresErrorCode } from './postgres.ts';
 import { isRedisUnavailable } from './redis.ts';
 import { sqliteErrorCode } from './sqlite.ts';
 
@@ -32,4 +31,28 @@ export function isUnavailable(error: unknown): boolean {
 
 function hasMachineCode(error: Error): boolean {
   return 'code' in error && typeof error.code === 'string' && machineCodes.has(error.code);
+}
+
+/**
+ * SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator's
+ * intervention.
+ */
+const unavailableClasses = new Set(['08', '53', '57']);
+const serializationFailures = new Set(['40001', '40P01', '55P03']);
+
+/** Five characters such as `42P01`; undefined for what did not come from the server. */
+export function postgresErrorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error) || typeof error.code !== 'string') return undefined;
+  return /^[0-9A-Z]{5}$/u.test(error.code) ? error.code : undefined;
+}
+
+/**
+ * Whether the database's state, not the query, caused the failure: the same query may then succeed later. What pg
+ * itself throws for a connection that cannot be made, is lost or stays silent is a plain `Error` without SQLSTATE; a
+ * defect of ours is a `TypeError` or its like.
+ */
+export function isPostgresUnavailable(error: unknown): boolean {
+  const code = postgresErrorCode(error);
+  if (code !== undefined) return unavailableClasses.has(code.slice(0, 2)) || serializationFailures.has(code);
+  return typeof error === 'object' && error !== null && 'name' in error && (error.name === 'Error' || error.name === 'AggregateError');
 }

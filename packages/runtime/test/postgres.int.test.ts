@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createLog, isPostgresUnavailable, openPostgres, postgresErrorCode, type PostgresConnection } from '@concierge/runtime';
+import { createLog, isPostgresUnavailable, postgresErrorCode } from '@concierge/runtime';
+import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { canRunPostgres, eventually, freePort, startPostgres, type TestPostgres } from '@concierge/testing';
 import { Kysely, sql } from 'kysely';
 

@@ -25,16 +25,16 @@ export interface TestTenants extends AsyncDisposable {
   readonly tenants: Tenants;
   readonly dataDir: string;
   /** Another process' view of the same files. */
-  another(): Promise<Tenants>;
+  another(options?: { readonly openMax: number }): Promise<Tenants>;
 }
 
 export async function startTenants(keySecret = 'a secret for tests'): Promise<TestTenants> {
   const folder = await temporaryFolder();
   const indexes = new AsyncDisposableStack();
-  const newTenants = async (): Promise<Tenants> => {
+  const newTenants: TestTenants['another'] = async (options) => {
     const index = await openIndex({ databaseUrl: undefined, dataDir: folder.path, log: silentLog });
     indexes.defer(async () => index.close());
-    return new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: 'a key for secrets', log: silentLog });
+    return new Tenants({ dataDir: folder.path, index, keySecret, secretsKey: 'a key for secrets', log: silentLog, ...options });
   };
   return {
     tenants: await newTenants(),

@@ -51,6 +51,31 @@ describe('tenants', () => {
     await expect(other.open('missing')).rejects.toThrow(code('not_found'));
   });
 
+  it('have one scope as long as a caller has it, however many are opened meanwhile', async () => {
+    await using world = await startTenants();
+    for (const id of ['a', 'b', 'c']) await world.tenants.create(id);
+    const few = await world.another({ openMax: 1 });
+    const scope = await few.open('a');
+    for (const id of ['b', 'c']) await few.open(id);
+    expect(await few.open('a')).toBe(scope);
+  });
+
+  it('may ask for a heartbeat when a look without opening them cannot rule it out', async () => {
+    await using world = await startTenants();
+    const { root } = await world.tenants.create('acme');
+    const ask = async (): Promise<boolean> => world.tenants.mayAskForHeartbeat('acme');
+    expect(await ask()).toBe(false);
+    await writeFile(join(root, 'settings', 'update.json'), '');
+    expect(await ask()).toBe(true);
+    await rm(join(root, 'settings', 'update.json'));
+    await writeFile(join(root, 'tenant.json'), '{"plan":"standard","heartbeat":{}}');
+    expect(await ask()).toBe(true);
+    await writeFile(join(root, 'tenant.json'), '{"plan":"none of ours"}');
+    expect(await ask()).toBe(true);
+    await rm(join(root, 'tenant.json'));
+    expect(await ask()).toBe(true);
+  });
+
   it('are gone when they are deleted, and their keys with them', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');

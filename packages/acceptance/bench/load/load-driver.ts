@@ -29,14 +29,14 @@ export class LoadDriver implements AsyncDisposable {
 
   /** Runs the load to its end; `watched`: processes whose CPU time is taken meanwhile. */
   async run(spec: LoadSpec, watched: readonly number[] = []): Promise<MeasuredLoad> {
-    this.#process.child.send({ load: spec });
-    await this.#next('measuring');
-    const before = cpuSecondsOfAll(watched);
-    const { result } = await this.#next('measured');
-    const cpu = cpuSecondsOfAll(watched) - before;
-    await this.#next('idle');
-    if (result.turns === 0) throw new Error(`no turn came to its end: ${result.firstFailure ?? 'no answer'}`);
-    return { ...result, rate: result.turns / result.seconds, cpuPer1000: (cpu / result.turns) * 1000 };
+    const { result, spent } = await this.#measure(spec, () => cpuSecondsOfAll(watched));
+    return { ...result, rate: result.turns / result.seconds, cpuPer1000: (spent / result.turns) * 1000 };
+  }
+
+  /** Runs the load to its end; what a counter has counted meanwhile, for each turn. */
+  async count(spec: LoadSpec, counter: () => Promise<number>): Promise<number> {
+    const { result, spent } = await this.#measure(spec, counter);
+    return spent / result.turns;
   }
 
   /** Opens streams that stay open until the driver is disposed of. */
@@ -55,6 +55,20 @@ export class LoadDriver implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process[Symbol.asyncDispose]();
+  }
+
+  async #measure(
+    spec: LoadSpec,
+    counter: () => number | Promise<number>,
+  ): Promise<{ readonly result: LoadResult; readonly spent: number }> {
+    this.#process.child.send({ load: spec });
+    await this.#next('measuring');
+    const before = await counter();
+    const { result } = await this.#next('measured');
+    const spent = (await counter()) - before;
+    await this.#next('idle');
+    if (result.turns === 0) throw new Error(`no turn came to its end: ${result.firstFailure ?? 'no answer'}`);
+    return { result, spent };
   }
 
   async #next<Kind extends LoadReport['kind']>(kind: Kind): Promise<Extract<LoadReport, { kind: Kind }>> {

@@ -7,7 +7,7 @@ import { openStreams } from './open-streams.ts';
 import { WebhookLoad } from './webhook-load.ts';
 
 const Spec = z.object({
-  port: z.number(),
+  ports: z.array(z.number()),
   kind: z.enum(['model', 'chat']),
   apiKeys: z.array(z.string()),
   concurrency: z.number(),

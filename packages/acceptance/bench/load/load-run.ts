@@ -55,7 +55,9 @@ export class LoadRun {
   }
 
   async #runSlot(slot: number): Promise<void> {
-    const { port, kind, concurrency, rampMs } = this.#spec;
+    const { ports, apiKeys, kind, concurrency, rampMs } = this.#spec;
+    // The turns of a tenant come through every gateway.
+    const port = ports[Math.floor(slot / Math.max(1, apiKeys.length)) % ports.length] ?? 0;
     const connection = new HttpConnection(port, markers[kind].firstText);
     const requests = new TurnRequests(this.#spec, slot);
     if (rampMs > 0) await wait((rampMs * slot) / concurrency);

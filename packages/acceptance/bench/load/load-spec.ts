@@ -12,7 +12,8 @@ export interface SenderIdentity {
 
 /** What a load driver is to do. Plain data: it goes to a process of its own. */
 export interface LoadSpec {
-  readonly port: number;
+  /** Used in turn: gateways of one system. */
+  readonly ports: readonly number[];
   /**
    * `model`: chat completions straight to the model server. `chat`: turns of the product, or of a baseline pipeline.
    */

@@ -77,7 +77,7 @@ export async function measureIdleStreams(bench: Bench): Promise<Row[]> {
   const before = await settledBytes(product);
   let open = 0;
   for (const count of steps) {
-    await holder.hold({ port: product.target.port, apiKeys: product.target.apiKeys, count: count - open });
+    await holder.hold({ port: Number(new URL(product.system.url).port), apiKeys: product.target.apiKeys, count: count - open });
     open = count;
     const each = ((await settledBytes(product)) - before) / count / KIBIBYTE;
     const bound = count === steps.at(-1) ? { atMost: 12 } : null;

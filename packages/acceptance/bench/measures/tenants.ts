@@ -1,23 +1,31 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { DAY_MS } from '@concierge/contract';
 import { eventually, System, type ServiceProcess } from '@concierge/testing';
 import { sharedEnvironment } from '../config.ts';
-import { collectGarbage, residentBytes } from '../process-figures.ts';
+import { collectGarbage, cpuSeconds, peakResidentBytes, residentBytes } from '../process-figures.ts';
 import { BenchModel, paces } from '../model.ts';
 import { absoluteRow, type Row } from '../row.ts';
 
 const KIBIBYTE = 1024;
+const MEBIBYTE = 1024 * KIBIBYTE;
 const WARM_UP_TENANTS = 200;
 const TENANTS = 10_000;
 const AT_ONCE = 64;
 const ATTENDED_TIMEOUT_MS = 600_000;
 const MAX_KIBIBYTES = 64;
+const MAX_READY_S = 8;
+const MAX_CRON_MEBIBYTES = 300;
+/** After so long nothing of the load is left to be done. */
+const REST_MS = 20_000;
+const RESTING_MS = 30_000;
 /** A sorted set of schedules, by the time of their next look. */
-const SCHEDULES_KEY = 'concierge:{q0}:schedules';
+const SCHEDULES_KEY = 'concierge:{q0}:due:schedules';
+const tenants = TENANTS.toLocaleString('en');
 const farOff = { name: 'Next year', message: 'What is due?', schedule: { at: new Date(Date.now() + 300 * DAY_MS).toISOString() } };
 
 /**
  * What a tenant that was opened and is idle costs each service: one request at the gateway, one turn at the worker, one
- * schedule at cron.
+ * schedule at cron. Then what all of them cost while nothing happens, and a cron that starts over them.
  */
 export async function measureTenants(): Promise<Row[]> {
   await using model = await BenchModel.start();
@@ -35,11 +43,42 @@ export async function measureTenants(): Promise<Row[]> {
   await cron?.signal('SIGCONT');
   await attended(system, TENANTS + WARM_UP_TENANTS);
   const after = await settledBytes(system);
-  return [...after].map(([service, bytes]) => {
+  const memory = [...after].map(([service, bytes]) => {
     const each = (bytes - (before.get(service) ?? 0)) / TENANTS / KIBIBYTE;
-    const measure = `${service} memory per opened idle tenant, ${TENANTS.toLocaleString('en')} open`;
+    const measure = `${service} memory per opened idle tenant, ${tenants} open`;
     return absoluteRow({ measure, unit: 'KiB', product: each }, { atMost: MAX_KIBIBYTES });
   });
+  return [...memory, ...(await measureRest(system)), ...(await measureCronStart(system))];
+}
+
+/** Processor time while nothing happens. */
+async function measureRest(system: System): Promise<Row[]> {
+  await wait(REST_MS);
+  const services = system.services.map(({ name, pid = 0 }) => ({ name, pid, before: cpuSeconds(pid) }));
+  await wait(RESTING_MS);
+  return services.map(({ name, pid, before }) => {
+    const product = ((cpuSeconds(pid) - before) / RESTING_MS) * 1e6;
+    return absoluteRow({ measure: `${name} at rest, ${tenants} idle tenants`, unit: 'ms of CPU per s', product }, null);
+  });
+}
+
+/** A cron that starts over all of them, as after an update, until it has looked at each schedule. */
+async function measureCronStart(system: System): Promise<Row[]> {
+  const [cron] = system.crons;
+  if (cron === undefined) throw new Error('there is no cron');
+  await cron.terminate();
+  const redis = system.redis.client();
+  await redis.del(SCHEDULES_KEY);
+  redis.disconnect();
+  const beganMs = performance.now();
+  cron.start();
+  await attended(system, TENANTS + WARM_UP_TENANTS);
+  const seconds = (performance.now() - beganMs) / 1000;
+  const peak = peakResidentBytes(cron.pid ?? 0) / MEBIBYTE;
+  return [
+    absoluteRow({ measure: `cron starts over ${tenants} tenants`, unit: 's', product: seconds }, { atMost: MAX_READY_S }),
+    absoluteRow({ measure: 'its memory at most', unit: 'MiB', product: peak }, { atMost: MAX_CRON_MEBIBYTES }),
+  ];
 }
 
 /** Makes tenants with a schedule each, and has each say one thing to its agent. */
@@ -56,7 +95,7 @@ async function attended(system: System, count: number): Promise<void> {
   // A schedule that cron has looked at is planned for its time.
   const planned = async (): Promise<number> => redis.zcount(SCHEDULES_KEY, Date.now() + DAY_MS, '+inf');
   try {
-    await eventually(async () => (await planned()) >= count, { timeoutMs: ATTENDED_TIMEOUT_MS, everyMs: 1000 });
+    await eventually(async () => (await planned()) >= count, { timeoutMs: ATTENDED_TIMEOUT_MS, everyMs: 100 });
   } finally {
     redis.disconnect();
   }

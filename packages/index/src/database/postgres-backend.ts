@@ -1,5 +1,6 @@
 import { AppError } from '@concierge/contract';
-import { isPostgresUnavailable, openPostgres, postgresErrorCode, type Log, type PostgresConnection } from '@concierge/runtime';
+import { isPostgresUnavailable, postgresErrorCode, type Log } from '@concierge/runtime';
+import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { Kysely, sql, type Transaction } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';

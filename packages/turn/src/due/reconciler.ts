@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { HOUR_MS, MINUTE_MS } from '@concierge/contract';
 import { background, type Log, RedisScript } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { queuePrefix } from '../keys.ts';
@@ -57,9 +58,11 @@ export abstract class Reconciler {
     { task, everyMs }: { readonly task: string; readonly everyMs: number },
     step: () => Promise<void>,
   ): Promise<void> {
+    if (performance.now() < (this.#nextMs.get(task) ?? 0)) return;
     const forMs = this.#periodMs(task, everyMs);
-    if (!(await takeTask(redis, task, { forMs }))) return;
-    await this.#measure(task, step);
+    // What is rare is asked for once a minute where another process has it.
+    if (await takeTask(redis, task, { forMs })) await this.#measure(task, step);
+    else if (everyMs >= HOUR_MS) this.#nextMs.set(task, performance.now() + MINUTE_MS);
   }
 
   /** The same for a task that each process runs. */
