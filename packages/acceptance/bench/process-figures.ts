@@ -26,6 +26,12 @@ export function residentBytes(pid: number): number {
   return readStatusBytes(pid, /^VmRSS:\s+(?<kilobytes>\d+) kB$/mu);
 }
 
+/** Memory that a process adds to the machine's: pages that it shares with others count in parts. */
+export function proportionalBytes(pid: number): number {
+  const match = /^Pss:\s+(?<kilobytes>\d+) kB$/mu.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'));
+  return Number(match?.groups?.['kilobytes'] ?? Number.NaN) * 1024;
+}
+
 /** The most it has held since its start. */
 export function peakResidentBytes(pid: number): number {
   return readStatusBytes(pid, /^VmHWM:\s+(?<kilobytes>\d+) kB$/mu);

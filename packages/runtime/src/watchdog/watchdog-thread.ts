@@ -2,6 +2,7 @@
 // intervals.
 import { writeSync } from 'node:fs';
 import { Session, type Debugger } from 'node:inspector';
+import { flushCompileCache } from 'node:module';
 import { workerData } from 'node:worker_threads';
 import { readActivityBoard, HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
 
@@ -15,6 +16,9 @@ const FATAL_LEVEL = 60;
 
 const { service, cells: shared, board } = workerData as WatchdogThreadData; // eslint-disable-line typescript/no-unsafe-type-assertion -- watchdog.ts gave it
 const cells = new Int32Array(shared);
+
+// Not at the exit: a service that is killed would leave the next start nothing of it.
+flushCompileCache();
 
 let seenTicks = Atomics.load(cells, WatchdogCell.ticks);
 let lookedAtMs = performance.now();

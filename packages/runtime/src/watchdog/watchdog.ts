@@ -1,4 +1,6 @@
 import { url as debuggerUrl } from 'node:inspector';
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Log } from '../log.ts';
@@ -100,10 +102,13 @@ export function startWatchdog(service: string, log: Log): void {
   };
   tick();
   setInterval(tick, TICK_EVERY_MS).unref();
+  // Below the folder that was named, one for this version of Node.
+  const cacheFolder = getCompileCacheDir();
   const workerData: WatchdogThreadData = { service, cells: cells.buffer, board: activityBoard };
   const thread = new Worker(threadFile, {
     workerData,
-    env: {},
+    // Without what was compiled before, a thread from source loads a compiler: 15 MB for as long as it lives.
+    env: cacheFolder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cacheFolder) },
     // Not the flags of the main thread: preloaded modules belong to the service, and some flags end a thread at once.
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },

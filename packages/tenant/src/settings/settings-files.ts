@@ -308,8 +308,8 @@ export class SettingsFiles {
 }
 
 /**
- * False when the settings in force ask for no heartbeat and nothing is being changed: two system calls and a small file.
- * True also when that takes a longer look. `root`: the tenant's folder.
+ * False when the settings in force ask for no heartbeat and nothing is being changed: two system calls and a small
+ * file. True also when that takes a longer look. `root`: the tenant's folder.
  */
 export async function mayAskForHeartbeat(root: string): Promise<boolean> {
   const path = join(root, settingsName);

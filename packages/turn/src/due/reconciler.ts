@@ -106,7 +106,7 @@ export abstract class Reconciler {
   }
 }
 
-/** The same items, with a turn of the event loop now and then: what else the process has to do does not wait for all. */
+/** The same items, with a turn of the event loop now and then: other work does not wait for all of them. */
 export async function* unhurried<Item>(items: readonly Item[]): AsyncGenerator<Item> {
   for (const [index, item] of items.entries()) {
     if (index % TENANTS_AT_ONCE === TENANTS_AT_ONCE - 1) await nextTurn();
