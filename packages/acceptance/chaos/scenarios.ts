@@ -127,7 +127,8 @@ export async function runNaive(seed: number, verdict: Verdict): Promise<void> {
       await rig.strike({ kills: 2, stops: 1, stopMs: 7000, redisKills: 0, flushes: 0, overMs: 3000 });
     },
     wholeLoad: true,
-    deadlineMs: 30_000,
+    // What a killed worker held is run again only when its lock has ended and been looked for.
+    deadlineMs: 60_000,
   });
   // A wait for lost turns would never end.
   await verdict(await rig.finish({ reread: false }), rig);

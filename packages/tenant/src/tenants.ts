@@ -109,17 +109,18 @@ export class Tenants {
     return this.open(id);
   }
 
-  /** Ids, sorted. One system call when no tenant came or went. */
-  async list(): Promise<readonly string[]> {
+  /** Ids, sorted. One system call when no tenant came or went. `isSure`: read, whatever that call shows. */
+  async list({ isSure = false } = {}): Promise<readonly string[]> {
+    if (isSure) return readTenantIds(this.#folder);
     return (await this.#ids.get(this.#folder, async () => readTenantIds(this.#folder))) ?? [];
   }
 
-  /** What is accepted and not yet answered, for the reconciler: without opening the tenant. */
-  async inboxTurnIds(tenantId: string): Promise<readonly string[]> {
+  /** What is accepted and not yet answered, for the reconciler: without opening the tenant. As `list`. */
+  async inboxTurnIds(tenantId: string, { isSure = false } = {}): Promise<readonly string[]> {
     const { log } = this.#options;
     const folder = join(this.#toTenantRoot(tenantId), 'inbox');
     const read = async (): Promise<string[]> => new Inbox({ folder, folders: this.#folders, writer: this.#writer, log }).turnIds();
-    return (await this.#listed.get(folder, read)) ?? [];
+    return isSure ? read() : ((await this.#listed.get(folder, read)) ?? []);
   }
 
   /**

@@ -66,7 +66,7 @@ export class TurnReconciler extends Reconciler {
 
   async #restoreLanes(found: 'orphan' | 'emptied'): Promise<number> {
     let enqueued = 0;
-    for await (const tenantId of unhurried(await this.#options.tenants.list())) {
+    for await (const tenantId of unhurried(await this.#options.tenants.list({ isSure: found === 'emptied' }))) {
       enqueued += await this.#restoreTenant(tenantId, found);
       if (found === 'emptied') await takeTask(this.#options.redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS, keeps: true });
     }
@@ -76,7 +76,7 @@ export class TurnReconciler extends Reconciler {
   async #restoreTenant(tenantId: string, found: 'orphan' | 'emptied'): Promise<number> {
     const { tenants, log } = this.#options;
     try {
-      const turnIds = await tenants.inboxTurnIds(tenantId);
+      const turnIds = await tenants.inboxTurnIds(tenantId, { isSure: found === 'emptied' });
       if (turnIds.length === 0) return 0;
       const scope = await tenants.open(tenantId);
       const missing = await this.#withoutLane(scope, turnIds);
