@@ -47,15 +47,12 @@ interface Ready extends Connection {
   readonly delivery: Delivery;
   readonly index: number;
   readonly part: Readonly<DeliveryPart>;
+  readonly tried: Try;
 }
 
 interface Try {
   readonly part: number;
   readonly try: number;
-}
-
-interface BegunTry extends Try {
-  readonly begunAt: string;
 }
 
 /** In milliseconds of service time, from the first look that saw each. */
@@ -67,10 +64,6 @@ interface Ages {
 }
 
 type Readiness = { readonly kind: 'ready'; readonly ready: Ready } | LaneStep;
-
-function toNextTry({ index, part }: Pick<Ready, 'index' | 'part'>): Try {
-  return { part: index, try: part.tries + 1 };
-}
 
 /**
  * Delivers what is next in a conversation. For each attempt: check whether it may be sent at all → check its time →
@@ -175,10 +168,11 @@ export class Deliverer {
       return this.#refuse(scope, rendered, windowClosed(channel));
     const waitMs = await this.#options.pace.pace(toOutboxLane(scope, rendered), channel, rules.pace(rendered.to));
     if (waitMs > 0) return this.#parked(waitMs);
+    const tried = { part: next.index, try: next.part.tries + 1 };
     // From here on the age of the try is counted; the last look is at who has the conversation.
-    await this.#ages(scope, rendered, toNextTry(next));
+    await this.#ages(scope, rendered, tried);
     if (await isWithStaff(scope, rendered)) return this.#refuse(scope, rendered, withheldForStaff);
-    return { kind: 'ready', ready: { ...connection, ...next, delivery: rendered } };
+    return { kind: 'ready', ready: { ...connection, ...next, tried, delivery: rendered } };
   }
 
   /** Renders once: every attempt sends the same. */
@@ -202,8 +196,7 @@ export class Deliverer {
   }
 
   async #try(ready: Ready, signal: AbortSignal): Promise<LaneStep> {
-    const { scope, delivery, index, part } = ready;
-    const tried = toNextTry({ index, part });
+    const { scope, delivery, tried } = ready;
     if (!(await this.#mayTryBinding(ready))) return this.#parked(LOOK_AGAIN_MS);
     if (!(await scope.outbox.claim(delivery, tried))) return { kind: 'again' };
     await failpoint('delivery.after-claim');
@@ -256,7 +249,7 @@ export class Deliverer {
     return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
   }
 
-  #toStep({ part }: Ready, tried: BegunTry, outcome: SendOutcome): DeliveryStep {
+  #toStep({ part }: Ready, tried: Try & { readonly begunAt: string }, outcome: SendOutcome): DeliveryStep {
     const result = { kind: 'result', at: this.#now(), ...tried, outcome: outcome.kind } as const;
     if (outcome.kind === 'sent')
       return { ...result, ...(outcome.providerMessageId !== undefined && { providerMessageId: outcome.providerMessageId }) };
