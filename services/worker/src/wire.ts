@@ -38,7 +38,7 @@ import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
 import { DeliveryMetrics, EventMetrics, TurnMetrics } from './metrics.ts';
-import { answerFollowUp, failureFollowUp, deliverStaffMessage, emitTurnEnd } from './follow-ups.ts';
+import { channelFollowUp, emitTurnEnd } from './follow-ups.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 
@@ -87,7 +87,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       requestStaff,
     },
     channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
-    followUps: [answerFollowUp, failureFollowUp(requestStaff), deliverStaffMessage, emitTurnEnd(events.outgoing)],
+    followUps: [channelFollowUp(requestStaff), emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
     log,

@@ -37,11 +37,11 @@ export function toMessageText(
   { text, channelMessage, files }: UserMessageInput,
   { amongOthers }: { readonly amongOthers: boolean },
 ): string {
-  const notes =
-    channelMessage === undefined ? [] : [...mediaNotes(channelMessage.media, files, amongOthers), ...otherNotes(channelMessage)];
-  const hasAttachment = files?.some((file) => 'upload' in file) === true;
+  if (channelMessage === undefined) return text.trim() === '' ? '' : text;
+  const notes = [...mediaNotes(channelMessage.media, files, amongOthers), ...otherNotes(channelMessage)];
   const said = [text, ...notes].filter((part) => part.trim() !== '').join('\n');
-  return said === '' && channelMessage !== undefined && !hasAttachment ? '[An empty message.]' : said;
+  const hasAttachment = files?.some((file) => 'upload' in file) === true;
+  return said === '' && !hasAttachment ? '[An empty message.]' : said;
 }
 
 function mediaNotes(media: readonly ChannelMedia[], files: readonly MediaFile[] | undefined, amongOthers: boolean): string[] {

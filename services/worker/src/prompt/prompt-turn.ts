@@ -41,7 +41,7 @@ export async function buildUserMessage(
     ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
   ]);
   const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
-  const messages = toUserMessages(turns);
+  const messages = turns.map(({ turn, files }) => ({ text: textWithPreface(turn), channelMessage: turn.channelMessage, files }));
   const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
   return {
     id: `${head.turnId}.0`,
@@ -52,7 +52,14 @@ export async function buildUserMessage(
       .map(({ turn }) => turn.text)
       .filter((text) => text !== '')
       .join('\n\n'),
-    sent: dynamicContext({ messages, now, attachments, isDelegated: head.grant !== undefined, ...facts, ...(news && { heartbeat: news }) }),
+    sent: dynamicContext({
+      messages: turns.length > 1 ? joinAlbums(messages) : messages,
+      now,
+      attachments,
+      isDelegated: head.grant !== undefined,
+      ...facts,
+      ...(news && { heartbeat: news }),
+    }),
     ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
     ...(refs.length > 0 && { attachments: refs }),
     ...(turns.length > 1 && { said: turns.map(toSaid) }),
@@ -69,17 +76,16 @@ function toSaid({ turn: { turnId, text, attachments }, files = [] }: PromptTurn)
 }
 
 /** Restores the messages as they were sent: the channel has made several of an album, which was one. */
-function toUserMessages(turns: readonly PromptTurn[]): UserMessageInput[] {
-  const messages: UserMessageInput[] = [];
-  for (const { turn, files } of turns) {
-    const { channelMessage } = turn;
-    const text = textWithPreface(turn);
-    const before = messages.at(-1);
-    const isOfAlbum = channelMessage?.albumId !== undefined && before?.channelMessage?.albumId === channelMessage.albumId;
-    if (isOfAlbum && before?.channelMessage !== undefined) messages.splice(-1, 1, withPicture(before, { text, channelMessage, files }));
-    else messages.push({ text, channelMessage, files });
+function joinAlbums(messages: readonly UserMessageInput[]): UserMessageInput[] {
+  const joined: UserMessageInput[] = [];
+  for (const message of messages) {
+    const before = joined.at(-1);
+    const albumId = message.channelMessage?.albumId;
+    if (before !== undefined && albumId !== undefined && before.channelMessage?.albumId === albumId)
+      joined.splice(-1, 1, withPicture(before, message));
+    else joined.push(message);
   }
-  return messages;
+  return joined;
 }
 
 function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMessageInput {
