@@ -70,16 +70,12 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
-  const mcpTools = new McpTools({ servers: outside.mcpServers, log });
   const { create, reaper } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
-    modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: {
-      builtIn: isBreakable ? withToolFailpoints(allTools) : allTools,
-      attached: async (run) => ((await run.scope.uses('mcp')) ? mcpTools.listTools(run) : []),
-    },
+    models: isBreakable ? withModelFailpoint(models) : models,
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: new McpTools({ servers: outside.mcpServers, log }) },
     capabilityFactories: {
       runtime: create,
       ...createReading(outside, building),

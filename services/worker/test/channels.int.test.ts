@@ -32,11 +32,11 @@ setUpEach(async (stack) => {
   fakeTelegram = stack.use(await new FakeTelegram({ botToken: '7000:token' }).start());
   beforeAsking = async () => Promise.resolve();
   const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
-  const attached = async (): Promise<[]> => {
+  const listTools = async (): Promise<[]> => {
     await beforeAsking();
     return [];
   };
-  stage = stack.use(await TestRunner.start({ channels: openChannels({ urls, log }), tools: { attached } }));
+  stage = stack.use(await TestRunner.start({ channels: openChannels({ urls, log }), tools: { attached: { listTools } } }));
   const { accessToken, appSecret } = meta;
   await stage.scope.channels.connect('channel_a', { phoneNumberId: meta.phoneNumberId, accessToken, appSecret, verifyToken: 'v' });
   await stage.scope.channels.connect('channel_b', { pageId: meta.pageId, accessToken, appSecret, verifyToken: 'v' });

@@ -31,7 +31,7 @@ setUpOnce(async (stack) => {
   endpoint = stack.use(await serveRequests(crm.fetch));
   stack.defer(async () => servers.close());
   const attached = new McpTools({ servers, log: silentLog });
-  stage = stack.use(await TestRunner.start({ tools: { attached: async (run) => attached.listTools(run) } }));
+  stage = stack.use(await TestRunner.start({ tools: { attached } }));
 });
 
 const attach = async (name: string, own: Partial<McpServerBody> = {}): Promise<unknown> =>

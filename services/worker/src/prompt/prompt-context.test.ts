@@ -30,7 +30,7 @@ setUpEach(async (stack) => {
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const warn = (_run: unknown, warning: ReportedWarning): void => void warnings.push(warning);
-  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, warn, log }).runTurn(
+  return new TurnRunner({ models: { forRef: () => model }, capabilityFactories: unconnected, metrics, warn, log }).runTurn(
     turnRun(scope, {}, accepted),
   );
 }
