@@ -1,14 +1,19 @@
 import {
   allTools,
   buildSystemPrompt,
+  buildUserMessage,
   Dispatcher,
   compact,
   mayNeedRoom,
+  SessionImages,
   TurnTools,
   toolScope,
   ToolRegistry,
   type Conversation,
   type LoopRun,
+  type PromptFacts,
+  type PromptTurn,
+  type ReadText,
   type Tool,
   type ToolAccess,
   type TurnCapabilities,
@@ -21,7 +26,6 @@ import type { McpTools } from '../capabilities/mcp-tools.ts';
 import { OpenedCapabilities, type CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
 import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
-import { SessionImages, buildUserMessage, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
