@@ -33,7 +33,7 @@ import { McpTools } from './capabilities/mcp-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
-import { crowdedModels } from './prompt/prompt-context.ts';
+import { crowdedModels } from './turn/prompt-context.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';

@@ -25,7 +25,7 @@ import type { TurnRun } from '@concierge/turn';
 import type { McpTools } from '../capabilities/mcp-tools.ts';
 import { OpenedCapabilities, type CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
-import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
+import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';

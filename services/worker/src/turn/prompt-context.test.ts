@@ -11,9 +11,9 @@ import type { TurnEnd } from '@concierge/turn';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from '../metrics.ts';
-import type { ChosenModel } from '../turn/prepare-turn.ts';
-import { TurnRunner } from '../turn/turn-runner.ts';
-import type { ReportedWarning } from '../turn/turn-warnings.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
+import type { ReportedWarning } from './turn-warnings.ts';
 import { allTools, ToolRegistry } from '@concierge/agent';
 import { contextBudget, crowdedModels } from './prompt-context.ts';
 
