@@ -11,7 +11,7 @@ export {
 export { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop } from './loop/run-agent-loop.ts';
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
-export { mayNeedRoom, sessionBounds, SessionImages, type ContextBudget } from './loop/model-messages.ts';
+export { mayNeedRoom, sessionBounds, type ContextBudget, type ShownImages } from './loop/model-messages.ts';
 export { buildUserMessage, dynamicContext, timestamp } from './prompt/user-message.ts';
 export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export type { MediaFile, PromptFacts, PromptTurn, ReadText } from './prompt/user-message.ts';

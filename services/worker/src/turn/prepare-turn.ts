@@ -5,7 +5,6 @@ import {
   Dispatcher,
   compact,
   mayNeedRoom,
-  SessionImages,
   TurnTools,
   toolScope,
   ToolRegistry,
@@ -28,6 +27,7 @@ import type { WorkerChannels } from '../channels/channels.ts';
 import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
+import { SessionImages } from './session-images.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
