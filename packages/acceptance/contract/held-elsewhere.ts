@@ -74,8 +74,8 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'packages/turn/test/clocks.int.test.ts', name: 'a dead worker’s turn is taken over when its lease has passed all the same' },
   ],
   'C/7/13': [
-    { file: 'services/worker/src/prompt/prompt-context.test.ts', name: 'MB leaves a turn that is answered, in a prompt of bounded size' },
-    { file: 'services/worker/src/prompt/prompt-context.test.ts', name: 'together take at most a quarter of a small window' },
+    { file: 'services/worker/src/turn/prompt-context.test.ts', name: 'MB leaves a turn that is answered, in a prompt of bounded size' },
+    { file: 'services/worker/src/turn/prompt-context.test.ts', name: 'together take at most a quarter of a small window' },
   ],
 };
 

@@ -12,9 +12,9 @@ export { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop } from './loop/run-agent-
 export { Conversation, type ConversationStart } from './loop/conversation.ts';
 export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
 export { mayNeedRoom, sessionBounds, type ContextBudget, type ShownImages } from './loop/model-messages.ts';
-export { dynamicContext, heartbeatNews, timestamp, type HeartbeatNews, type UserTurn } from './prompt/user-message.ts';
+export { buildUserMessage, dynamicContext, timestamp } from './prompt/user-message.ts';
 export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
-export type { MediaFile, UserMessageInput } from './prompt/user-message.ts';
+export type { MediaFile, PromptFacts, PromptTurn, ReadText } from './prompt/user-message.ts';
 export { allTools } from './tools/all-tools.ts';
 export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
 export type {

@@ -97,25 +97,25 @@ const atTop = present.filter(({ tool, uses }) => topTools.has(tool) && Object.va
 /** Odd, but names of one's own that lead nowhere else. */
 const oddPaths = ['%2e%2e/other/IDENTITY.md', '~/x.md', '$HOME', '*', '-rf', 'con.md', 'a:b.md', 'a\u202eb.md'];
 
-let stage: ToolTenant;
+let fixture: ToolTenant;
 let root: string;
 let dataDir: string;
 let admin: Box;
 let customer: Box;
 
 beforeAll(async () => {
-  stage = await ToolTenant.create();
-  ({ root } = stage.scope);
+  fixture = await ToolTenant.create();
+  ({ root } = fixture.scope);
   dataDir = join(root, '..', '..');
-  const other = await stage.tenants.create('other');
+  const other = await fixture.tenants.create('other');
   await other.files.writeText('IDENTITY.md', CANARY);
   await writeFile(join(dataDir, 'outside.md'), CANARY);
-  admin = stage.box();
-  customer = stage.box(cs);
+  admin = fixture.box();
+  customer = fixture.box(cs);
 });
 
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 /** Calls a tool for both agents; no output may contain another tenant's data, and nothing may break. */

@@ -98,20 +98,20 @@ const narrowed: readonly Search[] = [
   { query: 'o', context: 2, globs: ['*.md'] },
 ];
 
-let stage: ToolTenant;
+let fixture: ToolTenant;
 
 beforeAll(async () => {
-  stage = await ToolTenant.create();
+  fixture = await ToolTenant.create();
   for (const [path, content] of Object.entries(tree)) {
-    const to = join(stage.scope.root, 'tree', path);
+    const to = join(fixture.scope.root, 'tree', path);
     await mkdir(dirname(to), { recursive: true });
     await writeFile(to, content);
   }
-  await symlink(join(stage.scope.root, 'tree', 'german.md'), join(stage.scope.root, 'tree', 'linked.md'));
+  await symlink(join(fixture.scope.root, 'tree', 'german.md'), join(fixture.scope.root, 'tree', 'linked.md'));
 });
 
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 /** Globs with a slash are anchored where ripgrep is started, and to the workspace here. */
@@ -122,7 +122,7 @@ function underTree(glob: string): string {
 
 async function searched(search: Search & { readonly regex: boolean }): Promise<string[]> {
   const globs = search.globs?.map(underTree);
-  const { output, isError } = await stage.box().call('search_files', { ...search, ...(globs && { globs }), path: 'tree', limit: 500 });
+  const { output, isError } = await fixture.box().call('search_files', { ...search, ...(globs && { globs }), path: 'tree', limit: 500 });
   expect(isError).toBe(false);
   return output.startsWith('Nothing found') ? [] : output.split('\n').map(asRipgrep);
 }
@@ -135,7 +135,7 @@ async function expected({
   globs = [],
   context = 0,
 }: Search & { readonly regex: boolean }): Promise<string[]> {
-  const lines = await runRipgrep(join(stage.scope.root, 'tree'), [
+  const lines = await runRipgrep(join(fixture.scope.root, 'tree'), [
     '--line-number',
     '--no-heading',
     '--with-filename',
@@ -181,7 +181,7 @@ function asRipgrep(line: string): string {
   });
 
   it('and compares something: the tree has matches that ripgrep leaves out', async () => {
-    const all = await runRipgrep(join(stage.scope.root, 'tree'), ['--hidden', '--text', '--files-with-matches', 'open', '.']);
+    const all = await runRipgrep(join(fixture.scope.root, 'tree'), ['--hidden', '--text', '--files-with-matches', 'open', '.']);
     const found = await searched({ query: 'open', regex: false });
     expect(new Set(found.map((line) => line.split(':')[0])).size).toBeLessThan(all.length);
     expect(found.length).toBeGreaterThan(10);

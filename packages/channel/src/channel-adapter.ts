@@ -207,7 +207,7 @@ export interface InboundReceipt {
   /** Only for `failed`. */
   readonly errorCodes: readonly string[];
   /** Our reference, sent with the message: it identifies the message even if the provider's answer never arrived. */
-  readonly mark?: string;
+  readonly reference?: string;
 }
 
 /** A sender or a conversation has another id from now on. */

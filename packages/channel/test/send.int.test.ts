@@ -92,7 +92,7 @@ function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMes
 describe('a message', () => {
   it('goes out as WhatsApp wants it', async () => {
     const outcome = await connectSender('whatsapp').send(
-      message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', mark: 'm_1' }),
+      message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', reference: 'm_1' }),
       signal,
     );
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^wamid\./u) });
@@ -118,7 +118,7 @@ describe('a message', () => {
   });
 
   it('goes out as Messenger wants it', async () => {
-    const outcome = await connectSender('messenger').send(message('messenger', 'Hello **you**', { mark: 'm_1' }), signal);
+    const outcome = await connectSender('messenger').send(message('messenger', 'Hello **you**', { reference: 'm_1' }), signal);
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^m_/u) });
     const expected = {
       recipient: { id: places.messenger.to },
@@ -198,7 +198,7 @@ describe('a message', () => {
 
   it('goes out as Twilio wants it, with the address for its receipts', async () => {
     const sender = openSender(bindings.twilio, { urls: urls(), webhookUrl: 'https://chat.example.com/webhook/twilio/t1' });
-    const outcome = await sender.send(message('twilio', 'Hello **you**', { mark: 'm_1.0' }), signal);
+    const outcome = await sender.send(message('twilio', 'Hello **you**', { reference: 'm_1.0' }), signal);
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^SM/u) });
     const StatusCallback = 'https://chat.example.com/webhook/twilio/t1?mark=m_1.0';
     expect(fakeTwilio.sent).toEqual([{ To: '+4915112345678', From: twilio.from, Body: 'Hello you', StatusCallback }]);

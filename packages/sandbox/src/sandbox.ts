@@ -119,3 +119,30 @@ export interface Sandboxes {
 export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable';
 }
+
+/** The commands of one sandbox that run now: none begins once it is closing, and those that run are stopped. */
+export class RunningCommands {
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<CommandResult>>();
+
+  /** `run` is given a signal that closing aborts as well. @throws SandboxUnavailable when it was closed */
+  async run(options: RunOptions, run: (options: RunOptions) => Promise<CommandResult>): Promise<CommandResult> {
+    if (this.#closing.signal.aborted) throw new SandboxUnavailable('The sandbox has been closed.');
+    const running = run({ ...options, signal: AbortSignal.any([options.signal, this.#closing.signal]) });
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  stop(): void {
+    this.#closing.abort();
+  }
+
+  /** Resolves when all have ended. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+}

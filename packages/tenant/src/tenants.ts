@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan } from '@concierge/contract';
+import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan, type TenantSettings } from '@concierge/contract';
 import { FileWriter, FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn, StatCache } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
@@ -58,6 +58,8 @@ export interface Authenticated {
   readonly scope: TenantScope;
   /** The key's record: its scopes are what the caller may do. */
   readonly key: KeyRecord;
+  /** As they are now. */
+  readonly settings: TenantSettings;
 }
 
 /**
@@ -215,9 +217,10 @@ export class Tenants {
     // The record first: whether the tenant exists shows in nothing but the record, and costs the same work.
     const key = await (this.#scopes.get(claims.accountId)?.keys ?? this.#newKeys(claims.accountId)).verify(rawKey, claims);
     const scope = await this.open(claims.accountId);
-    if ((await scope.settings()).suspended === true) throw new AppError('tenant_suspended');
+    const settings = await scope.settings();
+    if (settings.suspended === true) throw new AppError('tenant_suspended');
     this.#sweepOnce(scope);
-    return { scope, key };
+    return { scope, key, settings };
   }
 
   /**

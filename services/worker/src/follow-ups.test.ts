@@ -27,7 +27,7 @@ function runner(model: ChosenModel): TurnRunner {
   const queue = { add: async ({ name }: { readonly name: string }) => Promise.resolve(void woken.push(name)) };
   const followUps = [emitTurnEnd(new WebhookEvents({ queue, log }))];
   return new TurnRunner({
-    modelFor: () => model,
+    models: { forRef: () => model },
     capabilityFactories: unconnected,
     metrics: new TurnMetrics(newMetrics('test'), () => 0),
     followUps,

@@ -9,29 +9,29 @@ const SORRY_HANDED_OVER = 'Sorry, I could not answer this. A colleague has been 
 
 type FailureSettings = NonNullable<TenantSettings['onFailure']>;
 
-/** Puts the reply of a turn that came from a channel into the outbox, once, however often this is called. */
-export const answerFollowUp: FollowUp = async ({ scope, turn }, session, record) => {
-  const { channelMessage, channel, turnId } = turn;
-  if (channelMessage === undefined || !isMessagingChannel(channel)) return;
-  if (record.status !== 'done' || record.joinedTo !== undefined || record.heldBack !== undefined) return;
+/**
+ * Puts what a conversation on a channel is sent at the end of a turn into the outbox: the agent's answer, what a staff
+ * member wrote, or the notice of a failure. Once, however often this is called.
+ */
+export function channelFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
+  return async (run, session, record) => {
+    if (session.channelAddress === undefined) return;
+    await deliverStaffMessage(run, session, record);
+    if (record.joinedTo !== undefined) return;
+    if (record.status === 'done') await answer(run, session, record);
+    if (record.status === 'failed') await reportFailure(run, record, requestStaff);
+  };
+}
+
+async function answer({ scope, turn }: TurnRun, session: Session, { heldBack }: TurnRecord): Promise<void> {
+  const recipient = toRecipient(turn);
+  if (recipient === undefined || heldBack !== undefined) return;
+  const { sessionId, agent, turnId, acceptedAtMs } = turn;
   const text = findLastReply(session, turnId);
   if (text === '') return;
-  const { address, isGroup, messageRef } = channelMessage;
-  await scope.outbox.accept({
-    kind: 'answer',
-    channel,
-    to: address.to,
-    ...(address.thread !== null && { thread: address.thread }),
-    // In a private chat it is plain which message is answered.
-    ...(isGroup && { replyTo: messageRef }),
-    sessionId: turn.sessionId,
-    text,
-    agent: turn.agent,
-    turnId,
-    callId: 'answer',
-    inboundAt: new Date(turn.acceptedAtMs).toISOString(),
-  });
-};
+  const inboundAt = new Date(acceptedAtMs).toISOString();
+  await scope.outbox.accept({ kind: 'answer', ...recipient, sessionId, text, agent, turnId, callId: 'answer', inboundAt });
+}
 
 /** Delivers what a staff member wrote in a conversation to the conversation's channel. */
 export const deliverStaffMessage: FollowUp = async ({ scope, turn }, { id: sessionId, agent, channel, channelAddress }, record) => {
@@ -71,21 +71,19 @@ function joinReply(session: Session, turnId: string): string {
  * notified as the tenant's settings state, by a message beside the conversation: the stream of the turn ends with its
  * error, and the session holds nothing that no agent wrote.
  */
-export function failureFollowUp(requestStaff: CapabilityFactories['requestStaff']): FollowUp {
-  return async (run, _session, record) => {
-    const { scope, turn } = run;
-    if (record.status !== 'failed' || record.joinedTo !== undefined || turn.channelMessage === undefined) return;
-    const { onFailure = {}, handoff = {} } = await scope.settings();
-    if (onFailure.action === 'silent') return;
-    if (onFailure.action === 'handoff') {
-      await handOver(run, record, requestStaff);
-      // The handoff sends its own notice.
-      if (handoff.notice === undefined) await notifyContact(run, 'notice', onFailure);
-      return;
-    }
-    // Staff has the conversation: they write what the agent could not.
-    if (!(await scope.handoffs.isPaused(turn.sessionId))) await notifyContact(run, 'answer', onFailure);
-  };
+async function reportFailure(run: TurnRun, record: TurnRecord, requestStaff: CapabilityFactories['requestStaff']): Promise<void> {
+  const { scope, turn } = run;
+  if (turn.channelMessage === undefined) return;
+  const { onFailure = {}, handoff = {} } = await scope.settings();
+  if (onFailure.action === 'silent') return;
+  if (onFailure.action === 'handoff') {
+    await handOver(run, record, requestStaff);
+    // The handoff sends its own notice.
+    if (handoff.notice === undefined) await notifyContact(run, 'notice', onFailure);
+    return;
+  }
+  // Staff has the conversation: they write what the agent could not.
+  if (!(await scope.handoffs.isPaused(turn.sessionId))) await notifyContact(run, 'answer', onFailure);
 }
 
 async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: CapabilityFactories['requestStaff']): Promise<void> {
@@ -108,5 +106,6 @@ async function notifyContact({ scope, turn }: TurnRun, kind: 'answer' | 'notice'
 function toRecipient({ channel, channelMessage }: AcceptedTurn) {
   if (channelMessage === undefined || !isMessagingChannel(channel)) return undefined;
   const { address, isGroup, messageRef } = channelMessage;
+  // In a private chat it is plain which message is answered.
   return { channel, to: address.to, ...(address.thread !== null && { thread: address.thread }), ...(isGroup && { replyTo: messageRef }) };
 }

@@ -33,12 +33,12 @@ import { McpTools } from './capabilities/mcp-tools.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
-import { crowdedModels } from './prompt/prompt-context.ts';
+import { crowdedModels } from './turn/prompt-context.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
 import { DeliveryMetrics, EventMetrics, TurnMetrics } from './metrics.ts';
-import { answerFollowUp, failureFollowUp, deliverStaffMessage, emitTurnEnd } from './follow-ups.ts';
+import { channelFollowUp, emitTurnEnd } from './follow-ups.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 
@@ -70,16 +70,12 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
-  const mcpTools = new McpTools({ servers: outside.mcpServers, log });
   const { create, reaper } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
-    modelFor: (ref) => (isBreakable ? withModelFailpoint(models.forRef(ref)) : models.forRef(ref)),
-    tools: {
-      builtIn: isBreakable ? withToolFailpoints(allTools) : allTools,
-      attached: async (run) => ((await run.scope.uses('mcp')) ? mcpTools.listTools(run) : []),
-    },
+    models: isBreakable ? withModelFailpoint(models) : models,
+    tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: new McpTools({ servers: outside.mcpServers, log }) },
     capabilityFactories: {
       runtime: create,
       ...createReading(outside, building),
@@ -87,7 +83,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       requestStaff,
     },
     channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
-    followUps: [answerFollowUp, failureFollowUp(requestStaff), deliverStaffMessage, emitTurnEnd(events.outgoing)],
+    followUps: [channelFollowUp(requestStaff), emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
     log,

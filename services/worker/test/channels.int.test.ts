@@ -21,7 +21,7 @@ import { TestRunner, type PlayedTurn } from './test-runner.ts';
 const png = Buffer.from(onePixelPng);
 const meta = { accessToken: 'meta-token', appSecret: 'app-secret', phoneNumberId: '1065', pageId: '4042' };
 
-let stage: TestRunner;
+let fixture: TestRunner;
 let fakeMeta: FakeMeta;
 let fakeTelegram: FakeTelegram;
 /** What has to happen before the model is asked. */
@@ -32,15 +32,15 @@ setUpEach(async (stack) => {
   fakeTelegram = stack.use(await new FakeTelegram({ botToken: '7000:token' }).start());
   beforeAsking = async () => Promise.resolve();
   const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: fakeTelegram.url, slack: fakeMeta.url };
-  const attached = async (): Promise<[]> => {
+  const listTools = async (): Promise<[]> => {
     await beforeAsking();
     return [];
   };
-  stage = stack.use(await TestRunner.start({ channels: openChannels({ urls, log }), tools: { attached } }));
+  fixture = stack.use(await TestRunner.start({ channels: openChannels({ urls, log }), tools: { attached: { listTools } } }));
   const { accessToken, appSecret } = meta;
-  await stage.scope.channels.connect('channel_a', { phoneNumberId: meta.phoneNumberId, accessToken, appSecret, verifyToken: 'v' });
-  await stage.scope.channels.connect('channel_b', { pageId: meta.pageId, accessToken, appSecret, verifyToken: 'v' });
-  await stage.scope.channels.connect('channel_c', { botToken: '7000:token', secretToken: 's' });
+  await fixture.scope.channels.connect('channel_a', { phoneNumberId: meta.phoneNumberId, accessToken, appSecret, verifyToken: 'v' });
+  await fixture.scope.channels.connect('channel_b', { pageId: meta.pageId, accessToken, appSecret, verifyToken: 'v' });
+  await fixture.scope.channels.connect('channel_c', { botToken: '7000:token', secretToken: 's' });
 });
 
 function file(parts: Partial<ChannelMedia>): ChannelMedia {
@@ -72,7 +72,7 @@ function readSent({ requests }: PlayedTurn): string {
 describe('a picture that a contact sent', () => {
   it('reaches the model as a picture, and stays with the conversation', async () => {
     fakeTelegram.addFile('f1', png);
-    const played = await stage.play([], message([file({ id: 'f1' })], { text: 'what is this?' }));
+    const played = await fixture.play([], message([file({ id: 'f1' })], { text: 'what is this?' }));
     expect(readSent(played)).toContain(`data:image/png;base64,${png.toString('base64')}`);
     const [user] = played.session.messages;
     expect(user).toMatchObject({
@@ -81,12 +81,12 @@ describe('a picture that a contact sent', () => {
       attachments: [{ name: 'image.png', type: 'image/png', size: png.length }],
     });
     const id = user?.role === 'user' ? (user.attachments?.[0]?.id ?? '') : '';
-    expect(await stage.scope.uploads.bytes(id)).toEqual(png);
+    expect(await fixture.scope.uploads.bytes(id)).toEqual(png);
   });
 
   it('is a message by itself', async () => {
     fakeMeta.addMedia('m1', { bytes: png, contentType: 'image/png' });
-    const played = await stage.play([], message([file({ id: 'm1' })], { channel: 'channel_a' }));
+    const played = await fixture.play([], message([file({ id: 'm1' })], { channel: 'channel_a' }));
     expect(readSent(played)).toContain('data:image/png;base64');
     expect(played.session.messages[0]).toMatchObject({ text: '' });
   });
@@ -98,7 +98,7 @@ describe('a picture that a contact sent', () => {
       file({ kind: 'document', id: 'f1', fileName: '../../photo.png' }),
       file({ kind: 'document', id: 'f2', fileName: 'menu.pdf' }),
     ];
-    const sent = readSent(await stage.play([], message(media)));
+    const sent = readSent(await fixture.play([], message(media)));
     expect(sent).toContain(String.raw`name=\"photo.png\" type=\"text/plain\">\nOpen from 9 to 18.`);
     expect(sent).toContain(String.raw`[Document \"menu.pdf\": its type cannot be read here`);
   });
@@ -107,7 +107,7 @@ describe('a picture that a contact sent', () => {
 describe('a PDF that a contact sent', () => {
   it('reaches the model as its text', async () => {
     fakeTelegram.addFile('f1', smallPdf('Two rooms from Friday'));
-    const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
+    const played = await fixture.play([], message([file({ kind: 'document', id: 'f1', fileName: 'booking.pdf' })]));
     expect(readSent(played)).toContain('Two rooms from Friday');
     expect(played.session.messages[0]).toMatchObject({ attachments: [{ name: 'booking.pdf', type: 'application/pdf' }] });
   });
@@ -119,7 +119,7 @@ describe('a PDF of one kilobyte that decodes to gigabytes', () => {
     const before = process.memoryUsage.rss();
     let most = 0;
     const gauge = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 10);
-    const played = await stage.play([], message([file({ kind: 'document', id: 'f1', fileName: 'menu.pdf' })]));
+    const played = await fixture.play([], message([file({ kind: 'document', id: 'f1', fileName: 'menu.pdf' })]));
     clearInterval(gauge);
     expect(readSent(played)).toContain('No text could be read from this PDF');
     expect(most - before).toBeLessThan(128 * 1024 * 1024);
@@ -137,7 +137,7 @@ describe('a turn that is stopped while its files are fetched', () => {
     });
     const stop = new AbortController();
     const urls = { ...providerUrls, metaGraph: fakeMeta.url, telegram: telegram.url, slack: fakeMeta.url };
-    const run = turnRun(stage.scope, { signal: stop.signal }, message([file({ id: 'f1' })]));
+    const run = turnRun(fixture.scope, { signal: stop.signal }, message([file({ id: 'f1' })]));
     const fetching = openChannels({ urls, log }).fetchFiles(run, [run.turn]);
     await asked.opened;
     stop.abort(new TurnCancelled('cancelled'));
@@ -153,7 +153,7 @@ describe('what cannot be used', () => {
       file({ kind: 'video', id: 'f2' }),
       file({ kind: 'document', id: 'f3', mediaType: 'audio/mpeg' }),
     ];
-    const sent = readSent(await stage.play([], message(media)));
+    const sent = readSent(await fixture.play([], message(media)));
     expect(sent).toContain('[Voice message: it cannot be listened to here.]');
     expect(sent).toContain('[Video: videos cannot be watched here.]');
     expect(sent).toContain('[Document: it cannot be listened to here.]');
@@ -163,7 +163,7 @@ describe('what cannot be used', () => {
   it('is reported: a file that is too large, and one that declares it before it is asked for', async () => {
     fakeTelegram.addFile('f1', Buffer.alloc(limits.uploadMaxBytes + 1));
     const media = [file({ kind: 'document', id: 'f1' }), file({ kind: 'document', id: 'f2', bytes: limits.uploadMaxBytes + 1 })];
-    const sent = readSent(await stage.play([], message(media, { text: 'read these' })));
+    const sent = readSent(await fixture.play([], message(media, { text: 'read these' })));
     expect(sent.match(/\[Document: it is larger than 10 MiB/gu)).toHaveLength(2);
     expect(fakeTelegram.callsTo('/getFile').map(({ body }) => body['file_id'])).toEqual(['f1']);
   });
@@ -174,20 +174,20 @@ describe('what cannot be used', () => {
       asked.push(url);
       return new Response('hello');
     });
-    const gone = await stage.play([], message([file({ id: 'nothing' })]));
+    const gone = await fixture.play([], message([file({ id: 'nothing' })]));
     expect(readSent(gone)).toContain('[Picture: the app does not have it any more.]');
-    const foreign = await stage.play([], message([file({ url: `${stranger.url}/x.png` })], { channel: 'channel_b' }));
+    const foreign = await fixture.play([], message([file({ url: `${stranger.url}/x.png` })], { channel: 'channel_b' }));
     expect(readSent(foreign)).toContain('[Picture: it is not on a host of the app, so it was not fetched.]');
     expect(asked).toEqual([]);
   });
 
   it('is reported: files of a channel that is not connected any more, and those beyond the first ten', async () => {
     fakeTelegram.addFile('f1', png);
-    const many = await stage.play([], message(Array.from({ length: 12 }, () => file({ id: 'f1' }))));
+    const many = await fixture.play([], message(Array.from({ length: 12 }, () => file({ id: 'f1' }))));
     expect(many.session.messages[0]).toMatchObject({ attachments: { length: 10 } });
     expect(readSent(many).match(/\[Picture: only the first 10 files are looked at\.\]/gu)).toHaveLength(2);
-    await stage.scope.channels.disconnect('channel_c');
-    const lost = await stage.play([], message([file({ id: 'f1' })]));
+    await fixture.scope.channels.disconnect('channel_c');
+    const lost = await fixture.play([], message([file({ id: 'f1' })]));
     expect(readSent(lost)).toContain('because the channel is not connected any more');
   });
 });
@@ -197,7 +197,7 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '-100', thread: '7' }, isGroup: true } }));
+    await fixture.play([], message([], { text: 'hi', channelMessage: { address: { to: '-100', thread: '7' }, isGroup: true } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body)).toEqual([
       { chat_id: -100, message_thread_id: 7, action: 'typing' },
     ]);
@@ -208,29 +208,29 @@ describe('typing', () => {
     beforeAsking = async () => {
       await eventually(() => isTyping().length > 0);
     };
-    const sessionId = stage.newSessionId();
+    const sessionId = fixture.newSessionId();
     const facts = { channel: 'channel_a', collects: true, sessionId } as const;
-    stage.behind = [await stage.accept('t_second', message([], { ...facts, text: 'two', channelMessage: { messageRef: 'wamid.2' } }))];
-    await stage.play([], message([], { ...facts, text: 'one', channelMessage: { messageRef: 'wamid.1' } }));
+    fixture.behind = [await fixture.accept('t_second', message([], { ...facts, text: 'two', channelMessage: { messageRef: 'wamid.2' } }))];
+    await fixture.play([], message([], { ...facts, text: 'one', channelMessage: { messageRef: 'wamid.1' } }));
     expect(isTyping()).toEqual(['wamid.2']);
   });
 
   it('is not shown in a conversation that staff has', async () => {
-    const sessionId = stage.newSessionId();
-    await stage.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
-    await stage.play([], message([], { text: 'hi', sessionId }));
+    const sessionId = fixture.newSessionId();
+    await fixture.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    await fixture.play([], message([], { text: 'hi', sessionId }));
     // Its own would have been called before that of a later turn.
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
-    await stage.play([], message([], { text: 'hi', channelMessage: { address: { to: '492', thread: null } } }));
+    await fixture.play([], message([], { text: 'hi', channelMessage: { address: { to: '492', thread: null } } }));
     expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id'])).toEqual([492]);
   });
 
   it('does not fail a turn whose channel is not connected, or refuses', async () => {
     fakeTelegram.block(491);
-    expect((await stage.play([], message([], { text: 'hi' }))).session.turns).toMatchObject([{ status: 'done' }]);
-    await stage.scope.channels.disconnect('channel_c');
-    expect((await stage.play([], message([], { text: 'hi' }))).session.turns).toMatchObject([{ status: 'done' }]);
+    expect((await fixture.play([], message([], { text: 'hi' }))).session.turns).toMatchObject([{ status: 'done' }]);
+    await fixture.scope.channels.disconnect('channel_c');
+    expect((await fixture.play([], message([], { text: 'hi' }))).session.turns).toMatchObject([{ status: 'done' }]);
   });
 });

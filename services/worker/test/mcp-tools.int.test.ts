@@ -24,18 +24,18 @@ const crm = createMcpHandler(() => {
 });
 
 let endpoint: Awaited<ReturnType<typeof serveRequests>>;
-let stage: TestRunner;
+let fixture: TestRunner;
 const servers = new McpServers({ fetch: async (url, init) => fetch(url, init), explain: () => undefined });
 
 setUpOnce(async (stack) => {
   endpoint = stack.use(await serveRequests(crm.fetch));
   stack.defer(async () => servers.close());
   const attached = new McpTools({ servers, log: silentLog });
-  stage = stack.use(await TestRunner.start({ tools: { attached: async (run) => attached.listTools(run) } }));
+  fixture = stack.use(await TestRunner.start({ tools: { attached } }));
 });
 
 const attach = async (name: string, own: Partial<McpServerBody> = {}): Promise<unknown> =>
-  stage.scope.mcp.put(name, McpServerBody.parse({ url: endpoint.url, ...own }));
+  fixture.scope.mcp.put(name, McpServerBody.parse({ url: endpoint.url, ...own }));
 const offeredIn = ({ requests }: PlayedTurn): string[] => (requests[0]?.body.tools ?? []).map((tool) => tool.function.name);
 const use = { name: 'mcp__crm__find', input: { order: 'A-7' } };
 const refused = { isError: true, output: expect.stringContaining('There is no tool') };
@@ -43,7 +43,7 @@ const refused = { isError: true, output: expect.stringContaining('There is no to
 describe('tools of an attached server', () => {
   it('are offered beside ours and work, and their failures are results', async () => {
     await attach('crm');
-    const turn = await stage.play([use, { name: 'mcp__crm__refund', input: {} }]);
+    const turn = await fixture.play([use, { name: 'mcp__crm__refund', input: {} }]);
     expect(offeredIn(turn)).toEqual(expect.arrayContaining(['read', 'mcp__crm__find', 'mcp__crm__refund']));
     expect(turn.results).toMatchObject([
       { output: 'order A-7: on its way', isError: false },
@@ -55,11 +55,11 @@ describe('tools of an attached server', () => {
   it('are none of an agent that the server does not name: cs has them only by name', async () => {
     await attach('crm', { agents: ['admin'] });
     const stranger = { agent: 'cs', authority: 'cs', sender: 'bob' } as const;
-    const without = await stage.play([use], stranger);
+    const without = await fixture.play([use], stranger);
     expect(offeredIn(without)).not.toContain('mcp__crm__find');
     expect(without.results).toMatchObject([refused]);
     await attach('crm', { agents: ['admin', 'cs'], tools: ['find'] });
-    const given = await stage.play(
+    const given = await fixture.play(
       [use, { name: 'mcp__crm__refund', input: {} }, { name: 'write', input: { path: 'x', content: '' } }],
       stranger,
     );
@@ -68,12 +68,12 @@ describe('tools of an attached server', () => {
 
   it('are subject to the lists of the agent, of the settings and of the turn that started this one', async () => {
     await attach('crm', { agents: ['admin', 'shop'] });
-    await stage.scope.files.writeText('agents/shop.md', '---\ndescription: Shop\ntools: [read, mcp__crm__*]\n---\nSell.');
-    expect(offeredIn(await stage.play([], { agent: 'shop' })).toSorted()).toEqual(['mcp__crm__find', 'mcp__crm__refund', 'read']);
-    await stage.scope.updateSettings({ agents: { shop: { tools: ['mcp__crm__find'] } } });
-    expect(offeredIn(await stage.play([], { agent: 'shop' }))).toEqual(['mcp__crm__find']);
-    await stage.scope.updateSettings({ agents: { shop: { tools: ['read'] } } });
-    const turn = await stage.play([use], { agent: 'shop' });
+    await fixture.scope.files.writeText('agents/shop.md', '---\ndescription: Shop\ntools: [read, mcp__crm__*]\n---\nSell.');
+    expect(offeredIn(await fixture.play([], { agent: 'shop' })).toSorted()).toEqual(['mcp__crm__find', 'mcp__crm__refund', 'read']);
+    await fixture.scope.updateSettings({ agents: { shop: { tools: ['mcp__crm__find'] } } });
+    expect(offeredIn(await fixture.play([], { agent: 'shop' }))).toEqual(['mcp__crm__find']);
+    await fixture.scope.updateSettings({ agents: { shop: { tools: ['read'] } } });
+    const turn = await fixture.play([use], { agent: 'shop' });
     expect(offeredIn(turn)).toEqual(['read']);
     expect(turn.results).toMatchObject([refused]);
   });
@@ -81,13 +81,13 @@ describe('tools of an attached server', () => {
   it('never break a turn: a server that is down is passed over, one that goes down is an error to read', async () => {
     await attach('crm');
     await attach('down', { url: 'http://127.0.0.1:9/mcp' });
-    const turn = await stage.play([use, { name: 'mcp__down__anything', input: {} }]);
+    const turn = await fixture.play([use, { name: 'mcp__down__anything', input: {} }]);
     expect(turn.results).toMatchObject([{ isError: false }, refused]);
     await using leaving = await serveRequests(crm.fetch);
     await attach('leaving', { url: leaving.url });
-    expect(offeredIn(await stage.play([]))).toContain('mcp__leaving__find');
+    expect(offeredIn(await fixture.play([]))).toContain('mcp__leaving__find');
     await leaving[Symbol.asyncDispose]();
-    expect((await stage.play([{ name: 'mcp__leaving__find', input: { order: 'B' } }])).results).toMatchObject([
+    expect((await fixture.play([{ name: 'mcp__leaving__find', input: { order: 'B' } }])).results).toMatchObject([
       { isError: true, output: expect.stringContaining('The MCP server leaving could not be asked') },
     ]);
   });

@@ -47,9 +47,9 @@ export class TestDeliveries implements AsyncDisposable {
   #calls = 0;
 
   static async open(): Promise<TestDeliveries> {
-    const stage = new TestDeliveries();
-    await stage.#start();
-    return stage;
+    const fixture = new TestDeliveries();
+    await fixture.#start();
+    return fixture;
   }
 
   get scope(): TenantScope {

@@ -170,7 +170,7 @@ export class TestRunner implements AsyncDisposable {
     const models = new Models({ providers: resolveProviders(file, () => undefined) });
     this.#clearing.defer(() => models.close());
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-    return new TurnRunner({ modelFor: (ref) => models.forRef(ref), capabilityFactories, metrics, log, ...this.#parts });
+    return new TurnRunner({ models, capabilityFactories, metrics, log, ...this.#parts });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,21 +12,21 @@ const outputs = ({ results }: PlayedTurn): string[] => results.map(({ output, is
 const SentBody = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-let stage: TestRunner;
+let fixture: TestRunner;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await TestRunner.start());
+  fixture = stack.use(await TestRunner.start());
 });
 
 async function upload(name: string, type: UploadRef['type'], text?: string): Promise<UploadRef> {
-  return stage.scope.uploads.save({ name, type, bytes: Buffer.from(`bytes of ${name}`), text });
+  return fixture.scope.uploads.save({ name, type, bytes: Buffer.from(`bytes of ${name}`), text });
 }
 
 describe('manage_skill in a turn', () => {
   const body = '# Refunds\n\n1. Ask for the order number.';
 
   it('makes a skill that the next turn has in its prompt and can load', async () => {
-    const made = await stage.play([
+    const made = await fixture.play([
       use('manage_skill', { action: 'create', name: 'refunds', description: 'Money back: when asked', trigger: 'refund', body }),
       use('manage_skill', { action: 'write_file', name: 'refunds', file: 'references/limits.md', text: 'Up to 50 euros.' }),
       use('load_skill', { name: 'refunds' }),
@@ -38,27 +38,27 @@ describe('manage_skill in a turn', () => {
       `${body}\n\nFurther files of this skill, to be loaded with file: references/limits.md`,
       'Up to 50 euros.',
     ]);
-    const next = await stage.play([use('load_skill', { name: 'refunds' })], cs);
+    const next = await fixture.play([use('load_skill', { name: 'refunds' })], cs);
     expect(JSON.stringify(next.requests[0]?.body.messages[0])).toContain('Money back: when asked');
     expect(next.results[0]).toMatchObject({ isError: false });
   });
 
   it('changes it part by part, whole or by a passage, and brings back what was', async () => {
-    await stage.scope.skillEditor.create(
+    await fixture.scope.skillEditor.create(
       'tea',
       '---\nname: tea\ndescription: Tea # hot\nmetadata:\n  trigger: brew\n  author: Ada\n---\nBoil.\n',
     );
-    const changed = await stage.play([
+    const changed = await fixture.play([
       use('manage_skill', { action: 'update', name: 'tea', description: 'Makes tea: green or black', trigger: 'make tea' }),
       use('manage_skill', { action: 'update', name: 'tea', find: 'Boil.', replace: 'Boil water.' }),
       use('manage_skill', { action: 'update', name: 'tea', body: 'Only pour.' }),
       use('manage_skill', { action: 'versions', name: 'tea' }),
     ]);
     expect(changed.results.every(({ isError }) => !isError)).toBe(true);
-    expect((await stage.scope.skills.load('tea')).skill).toMatchObject({ description: 'Makes tea: green or black', trigger: 'make tea' });
-    expect((await stage.scope.files.readText('skills/tea/SKILL.md')).text).toContain('author: Ada');
+    expect((await fixture.scope.skills.load('tea')).skill).toMatchObject({ description: 'Makes tea: green or black', trigger: 'make tea' });
+    expect((await fixture.scope.files.readText('skills/tea/SKILL.md')).text).toContain('author: Ada');
     const [, version = ''] = /^- (\S+): until/mu.exec(outputs(changed)[3] ?? '') ?? [];
-    const restored = await stage.play([
+    const restored = await fixture.play([
       use('manage_skill', { action: 'restore', name: 'tea', version }),
       use('load_skill', { name: 'tea' }),
       use('manage_skill', { action: 'delete', name: 'tea' }),
@@ -73,7 +73,7 @@ describe('manage_skill in a turn', () => {
   });
 
   it('explains what is wrong in words that lead to what is right', async () => {
-    const tried = await stage.play([
+    const tried = await fixture.play([
       use('manage_skill', { action: 'create', name: 'Refund Request', description: 'x', body: 'y' }),
       use('manage_skill', { action: 'create', name: 'x-1', description: '', body: 'y' }),
       use('manage_skill', { action: 'create', name: 'x-1', body: 'y' }),
@@ -107,19 +107,19 @@ describe('manage_skill in a turn', () => {
   });
 
   it('lists those that cannot be used, with the reason', async () => {
-    await stage.scope.files.writeText('skills/broken/SKILL.md', '---\nname: broken\n---\n');
-    const [list] = outputs(await stage.play([use('manage_skill', { action: 'list' })]));
+    await fixture.scope.files.writeText('skills/broken/SKILL.md', '---\nname: broken\n---\n');
+    const [list] = outputs(await fixture.play([use('manage_skill', { action: 'list' })]));
     expect(list).toContain('- take-notes: ');
     expect(list).toContain('Cannot be used until they are put right:\n- skills/broken/SKILL.md: front matter: description must be text');
-    await stage.scope.files.removeFolder('skills/broken');
+    await fixture.scope.files.removeFolder('skills/broken');
   });
 
   it('is not for cs, who cannot read what was taken out of a skill either', async () => {
-    await stage.scope.skillEditor.create('prices', '---\nname: prices\ndescription: Prices\n---\nWe buy at 3.\n');
-    await stage.scope.skillEditor.update('prices', (text) => text.replace('We buy at 3.', 'We sell at 5.'));
-    const [version] = await stage.scope.skillEditor.versions('prices');
+    await fixture.scope.skillEditor.create('prices', '---\nname: prices\ndescription: Prices\n---\nWe buy at 3.\n');
+    await fixture.scope.skillEditor.update('prices', (text) => text.replace('We buy at 3.', 'We sell at 5.'));
+    const [version] = await fixture.scope.skillEditor.versions('prices');
     const path = `skills/.versions/prices/${version?.id ?? ''}/SKILL.md`;
-    const tried = await stage.play(
+    const tried = await fixture.play(
       [
         use('manage_skill', { action: 'list' }),
         use('read', { path }),
@@ -130,15 +130,15 @@ describe('manage_skill in a turn', () => {
     );
     expect(tried.results.map(({ isError }) => isError)).toEqual([true, true, true, true]);
     expect(JSON.stringify(tried.session)).not.toContain('We buy at 3');
-    expect(outputs(await stage.play([use('read', { path })]))[0]).toContain('We buy at 3.');
+    expect(outputs(await fixture.play([use('read', { path })]))[0]).toContain('We buy at 3.');
   });
 });
 
 describe('load_skill in a turn', () => {
   it('pages what is long, and names what is no text', async () => {
     const lines = Array.from({ length: 1500 }, (_, index) => `line ${String(index + 1)}`).join('\n');
-    await stage.scope.skillEditor.create('long', `---\nname: long\ndescription: Long\n---\n${lines}\n`);
-    const logo = join(stage.scope.root, 'skills/long/assets/logo.png');
+    await fixture.scope.skillEditor.create('long', `---\nname: long\ndescription: Long\n---\n${lines}\n`);
+    const logo = join(fixture.scope.root, 'skills/long/assets/logo.png');
     await mkdir(dirname(logo), { recursive: true });
     await writeFile(logo, Buffer.from([0x89, 0x50, 0xff, 0]));
     const uses = [
@@ -147,7 +147,7 @@ describe('load_skill in a turn', () => {
       use('load_skill', { name: 'long', file: 'assets/logo.png' }),
       use('load_skill', { name: 'long', offset: 9999 }),
     ];
-    const [first, second, binary, behind] = outputs(await stage.play(uses));
+    const [first, second, binary, behind] = outputs(await fixture.play(uses));
     expect(first).toMatch(
       /^1\tline 1\n[^]*\[lines 1 to 1000 of 1500; continue with offset 1001\]\n\nFurther files of this skill.*assets\/logo\.png$/u,
     );
@@ -156,7 +156,7 @@ describe('load_skill in a turn', () => {
       'ERROR assets/logo.png of the skill long is not text and cannot be shown. It lies at skills/long/assets/logo.png, for use by its path in a command.',
     );
     expect(behind).toBe('ERROR long has 1500 lines; there is none at offset 9999.');
-    expect(outputs(await stage.play(uses, cs))[2]).toBe('ERROR assets/logo.png of the skill long is not text and cannot be shown.');
+    expect(outputs(await fixture.play(uses, cs))[2]).toBe('ERROR assets/logo.png of the skill long is not text and cannot be shown.');
   });
 });
 
@@ -168,7 +168,7 @@ describe('view_attachment in a turn', () => {
 
   it('shows an image to the model right after the results, and in later turns with the same bytes', async () => {
     const image = await upload('cat.png', 'image/png');
-    const played = await stage.play([use('view_attachment', { id: image.id }), use('status')]);
+    const played = await fixture.play([use('view_attachment', { id: image.id }), use('status')]);
     expect(outputs(played)[0]).toBe(`${image.id}  "cat.png"  image/png, 16 bytes: the image is shown to you in the message after this.`);
     const parts = [
       { type: 'text', text: `[Shown by view_attachment; the user did not send it: "cat.png" (${image.id})]` },
@@ -178,17 +178,17 @@ describe('view_attachment in a turn', () => {
     expect(shown(played, 2)).toEqual([expect.any(String), 'assistant', 'tool', parts, 'assistant', 'tool']);
     expect(JSON.stringify(played.session)).not.toContain(base64('bytes of cat.png'));
     expect(played.results[0]).toMatchObject({ attachments: [image] });
-    const next = await stage.play([], { sessionId: played.session.id });
+    const next = await fixture.play([], { sessionId: played.session.id });
     const before = JSON.stringify(shown(played, 2));
     expect(JSON.stringify(shown(next, 0)).startsWith(before.slice(0, -1))).toBe(true);
   });
 
   it('shows it to the attempt that goes on after a crash', async () => {
     const image = await upload('dog.png', 'image/png');
-    const played = await stage.play([use('view_attachment', { id: image.id })]);
+    const played = await fixture.play([use('view_attachment', { id: image.id })]);
     const result = played.steps.findIndex(({ kind }) => kind === 'result');
     const steps = played.steps.slice(0, result + 1).map((step) => structuredClone(step));
-    const resumed = await stage.resume(played.session, { steps, uses: [] });
+    const resumed = await fixture.resume(played.session, { steps, uses: [] });
     expect(resumed.requests).toHaveLength(1);
     expect(shown(resumed, 0)).toEqual(shown(played, 1));
     expect(JSON.stringify(shown(resumed, 0))).toContain(base64('bytes of dog.png'));
@@ -196,7 +196,7 @@ describe('view_attachment in a turn', () => {
 
   it('shows several calls of one reply after the last of their results, and an image once', async () => {
     const [one, two] = [await upload('1.png', 'image/png'), await upload('2.png', 'image/png')];
-    const played = await stage.play(
+    const played = await fixture.play(
       [use('view_attachment', { id: two.id }), use('view_attachment', { id: one.id }), use('view_attachment', { id: two.id })],
       { attachments: [one] },
     );
@@ -209,7 +209,7 @@ describe('view_attachment in a turn', () => {
   it('shows the newest ten and no more', async () => {
     const images: UploadRef[] = [];
     for (let index = 0; index < 11; index += 1) images.push(await upload(`${String(index)}.png`, 'image/png'));
-    const played = await stage.play(images.map(({ id }) => use('view_attachment', { id })));
+    const played = await fixture.play(images.map(({ id }) => use('view_attachment', { id })));
     const last = JSON.stringify(shown(played, 11));
     expect(last.match(/"image_url":\{/gu)).toHaveLength(10);
     expect(last).toContain(`[The image \\"0.png\\" (${images[0]?.id ?? ''}) is not shown.]`);
@@ -217,7 +217,7 @@ describe('view_attachment in a turn', () => {
 
   it('reports it to a model that sees no images', async () => {
     const image = await upload('cat.png', 'image/png');
-    const played = await stage.play([use('view_attachment', { id: image.id })], {}, 'blind');
+    const played = await fixture.play([use('view_attachment', { id: image.id })], {}, 'blind');
     expect(outputs(played)[0]).toContain('the model of this conversation cannot see images');
     expect(played.results[0]).not.toHaveProperty('attachments');
     expect(JSON.stringify(shown(played, 1))).not.toContain('image_url');
@@ -228,7 +228,7 @@ describe('view_attachment in a turn', () => {
     const pdf = await upload('a.pdf', 'application/pdf', text);
     const scan = await upload('scan.pdf', 'application/pdf', '  ');
     const [first, second, empty] = outputs(
-      await stage.play([
+      await fixture.play([
         use('view_attachment', { id: pdf.id }),
         use('view_attachment', { id: pdf.id, offset: 1001, limit: 2 }),
         use('view_attachment', { id: scan.id }),
@@ -243,29 +243,29 @@ describe('view_attachment in a turn', () => {
 
   it('lists what is attached, this turn’s own and earlier ones', async () => {
     const [one, two] = [await upload('one.txt', 'text/plain', 'one'), await upload('two.txt', 'text/plain', 'two')];
-    const first = await stage.play([use('view_attachment')], { attachments: [one] });
+    const first = await fixture.play([use('view_attachment')], { attachments: [one] });
     expect(outputs(first)[0]).toBe(`Attached in this conversation, oldest first:\n${one.id}  "one.txt"  text/plain, 16 bytes`);
-    const second = await stage.play([use('view_attachment')], { sessionId: first.session.id, attachments: [two, one] });
+    const second = await fixture.play([use('view_attachment')], { sessionId: first.session.id, attachments: [two, one] });
     expect(outputs(second)[0]).toMatch(/one\.txt[^]*two\.txt/u);
     expect(outputs(second)[0]?.match(/one\.txt/gu)).toHaveLength(1);
-    expect(outputs(await stage.play([use('view_attachment')]))[0]).toBe('Nothing is attached in this conversation.');
+    expect(outputs(await fixture.play([use('view_attachment')]))[0]).toBe('Nothing is attached in this conversation.');
   });
 
   it('gives cs what is attached in its own conversation and nothing else, not even that it exists', async () => {
     const [mine, owners] = [await upload('mine.txt', 'text/plain', 'mine'), await upload('owners.txt', 'text/plain', 'of the owner')];
     const unknown = `u_${'0'.repeat(32)}`;
     const uses = [mine.id, owners.id, unknown, '../x'].map((id) => use('view_attachment', { id }));
-    const first = await stage.play(uses, { ...cs, attachments: [mine] });
+    const first = await fixture.play(uses, { ...cs, attachments: [mine] });
     const [seen, foreign, missing, odd] = outputs(first);
     expect(seen).toContain('1\tmine');
     expect(foreign?.replace(owners.id, '')).toBe(missing?.replace(unknown, ''));
     expect(odd).toMatch(/^ERROR There is no attachment/u);
     expect(JSON.stringify(first.session)).not.toContain('of the owner');
-    expect(outputs(await stage.play([use('view_attachment', { id: mine.id })], { ...cs, sessionId: first.session.id }))[0]).toContain(
+    expect(outputs(await fixture.play([use('view_attachment', { id: mine.id })], { ...cs, sessionId: first.session.id }))[0]).toContain(
       '1\tmine',
     );
-    expect(outputs(await stage.play([use('view_attachment', { id: mine.id })], { ...cs, sender: 'eve' }))[0]).toContain('ERROR');
-    expect(outputs(await stage.play([use('view_attachment', { id: mine.id })]))[0]).toContain('1\tmine');
+    expect(outputs(await fixture.play([use('view_attachment', { id: mine.id })], { ...cs, sender: 'eve' }))[0]).toContain('ERROR');
+    expect(outputs(await fixture.play([use('view_attachment', { id: mine.id })]))[0]).toContain('1\tmine');
   });
 });
 
@@ -273,16 +273,16 @@ describe('render_template in a turn', () => {
   beforeAll(async () => {
     const head =
       '---\ndescription: An offer\nvariables:\n  - {name: who, description: The customer}\n  - {name: total, type: number}\n---\n';
-    await stage.scope.files.writeText('templates/letters/offer.md', `${head}Dear {{ who }}, {{ total }}.\n`);
-    await stage.scope.files.writeText('templates/page.html', '---\nvariables: [{name: who}]\n---\n<p>{{ who }}</p>\n');
-    await stage.scope.files.writeText('templates/bad.txt', '---\nvariables: 7\n---\n');
+    await fixture.scope.files.writeText('templates/letters/offer.md', `${head}Dear {{ who }}, {{ total }}.\n`);
+    await fixture.scope.files.writeText('templates/page.html', '---\nvariables: [{name: who}]\n---\n<p>{{ who }}</p>\n');
+    await fixture.scope.files.writeText('templates/bad.txt', '---\nvariables: 7\n---\n');
   });
 
   it.each([
     ['admin', {}],
     ['cs', cs],
   ])('fills in what the tenant has written, for %s', async (_, turn) => {
-    const played = await stage.play(
+    const played = await fixture.play(
       [
         use('render_template', { name: 'letters/offer.md', variables: { who: '<Ada>', total: 5 } }),
         use('render_template', { name: 'templates/letters/offer', variables: { who: 'Ada', total: 5 } }),
@@ -305,7 +305,7 @@ describe('render_template in a turn', () => {
       use('render_template', { name: 'letters' }),
       use('render_template', { name: 'letters/offer', variables: 'Ada' }),
     ];
-    const [unknown = '', wrong = '', outside = '', bad = '', folder = '', noObject = ''] = outputs(await stage.play(uses, turn));
+    const [unknown = '', wrong = '', outside = '', bad = '', folder = '', noObject = ''] = outputs(await fixture.play(uses, turn));
     expect(unknown).toMatch(/^ERROR There is no template "offer"\. There are:\n/u);
     expect(unknown).toContain('- letters/offer.md (who, total): An offer');
     expect(unknown).toContain('- follow-up.md (contact.name, subject, steps, sender): A short message');
@@ -322,11 +322,11 @@ describe('render_template in a turn', () => {
 
 describe('status in a turn', () => {
   it('shows the owner what the workspace has used today, and a customer nothing of cost', async () => {
-    await stage.play([]);
-    const [own = ''] = outputs(await stage.play([use('status')]));
+    await fixture.play([]);
+    const [own = ''] = outputs(await fixture.play([use('status')]));
     expect(own).toMatch(/Workspace today \(UTC\), turns that have ended: \d+ model calls, \d+ input and \d+ output tokens/u);
     expect(own).toContain('Model: scripted/m');
-    const [theirs = ''] = outputs(await stage.play([use('status')], cs));
+    const [theirs = ''] = outputs(await fixture.play([use('status')], cs));
     expect(theirs).toMatch(
       /^Time: .*\nAgent: cs, on channel web\nSession: \w+, \d+ messages\nContext: about \d+ of \d+ tokens \(\d+ %\)$/u,
     );
@@ -343,7 +343,7 @@ describe('files in a turn', () => {
       use('list_files', { path: 'templates' }),
       use('read', { path: 'templates/plan.md', offset: 2 }),
     ];
-    const owner = await stage.play(uses);
+    const owner = await fixture.play(uses);
     expect(outputs(owner).slice(1)).toEqual([
       'Changed templates/plan.md:\n@@ line 1 @@\n-one\n-two\n+one\n+three',
       expect.stringMatching(/^Nothing found in \d+ files\.$/u),
@@ -351,7 +351,7 @@ describe('files in a turn', () => {
       expect.stringContaining('templates/plan.md (12 bytes)'),
       '2\tthree\n[lines end with CRLF]',
     ]);
-    const customer = await stage.play(uses, cs);
+    const customer = await fixture.play(uses, cs);
     expect(customer.results.map(({ isError }) => isError)).toEqual([true, true, true, true, true, false]);
   });
 });
@@ -361,14 +361,14 @@ describe('requests to the model', () => {
   const listTools = ({ requests }: PlayedTurn) => requests.flatMap(({ body }) => body.tools ?? []).map((tool) => tool.function.name);
 
   it('carry an edit of a context file, and other tools, from the next turn of the conversation on', async () => {
-    const sessionId = stage.newSessionId();
-    const soul = async (text: string): Promise<void> => writeFile(join(stage.scope.root, 'SOUL.md'), text);
+    const sessionId = fixture.newSessionId();
+    const soul = async (text: string): Promise<void> => writeFile(join(fixture.scope.root, 'SOUL.md'), text);
     await soul('Answer in rhyme.');
-    const before = await stage.play([], { sessionId });
+    const before = await fixture.play([], { sessionId });
     await soul('Answer in prose.');
-    await stage.scope.updateSettings({ agents: { admin: { tools: ['read'] } } });
-    const after = await stage.play([], { sessionId });
-    await stage.scope.updateSettings({ agents: null });
+    await fixture.scope.updateSettings({ agents: { admin: { tools: ['read'] } } });
+    const after = await fixture.play([], { sessionId });
+    await fixture.scope.updateSettings({ agents: null });
     const [[prompt, asked] = []] = sent(before);
     const [[changed, kept] = []] = sent(after);
     expect(prompt?.content).toContain('Answer in rhyme.');
@@ -380,7 +380,7 @@ describe('requests to the model', () => {
   });
 
   it('go on from call to call of a turn, with what came since', async () => {
-    const [first = [], second = [], third = []] = sent(await stage.play([use('status'), use('list_files')]));
+    const [first = [], second = [], third = []] = sent(await fixture.play([use('status'), use('list_files')]));
     expect(first.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(second.slice(0, first.length)).toEqual(first);
     expect(third.slice(0, second.length)).toEqual(second);

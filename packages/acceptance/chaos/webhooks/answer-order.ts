@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Session } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
-import { ChannelsStage, whatsAppText } from '../../e2e/channels/channels-stage.ts';
+import { TestChannels, whatsAppText } from '../../e2e/channels/test-channels.ts';
 import { numbered, numbersIn } from '../../e2e/channels/numbered.ts';
 import type { FaultLine } from '../audit/evidence.ts';
 import type { Finding } from '../audit/finding.ts';
@@ -47,8 +47,8 @@ interface Person {
  */
 export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder): Promise<AnswerOrderReport> {
   const random = new SeededRandom(seed);
-  await using stage = await ChannelsStage.start({ gateways: 2, workers: 2, tree, env: { SANDBOX: 'off' } });
-  await stage.tenantOn(TENANT, 'whatsapp');
+  await using fixture = await TestChannels.start({ gateways: 2, workers: 2, tree, env: { SANDBOX: 'off' } });
+  await fixture.tenantOn(TENANT, 'whatsapp');
   const everybody: Person[] = [];
   for (const [round, fault] of random.shuffled(faults).entries()) {
     const persons = Array.from({ length: people }, (_, index): Person => {
@@ -56,29 +56,31 @@ export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder
       return { fault, number, acknowledged: [] };
     });
     everybody.push(...persons);
-    await sufferTogether(stage, random.fork(), { fault, persons });
+    await sufferTogether(fixture, random.fork(), { fault, persons });
     // What stays without an answer is for the auditor to find.
-    await eventually(() => persons.every((person) => hasHeardAll(stage, person)), { timeoutMs: REST_TIMEOUT_MS, everyMs: 250 }).catch(
+    await eventually(() => persons.every((person) => hasHeardAll(fixture, person)), { timeoutMs: REST_TIMEOUT_MS, everyMs: 250 }).catch(
       () => undefined,
     );
   }
-  return await report(stage, everybody);
+  return await report(fixture, everybody);
 }
 
 async function sufferTogether(
-  stage: ChannelsStage,
+  fixture: TestChannels,
   random: SeededRandom,
   { fault, persons }: { readonly fault: RedisFault; readonly persons: readonly Person[] },
 ): Promise<void> {
   const [first, second] = random.shuffled([0, 1]);
   const all = async (gateway = 0): Promise<void> => {
-    await Promise.all(persons.map(async (person) => write(stage, person, gateway)));
+    await Promise.all(persons.map(async (person) => write(fixture, person, gateway)));
   };
-  const redis = new RedisFaults(stage.system.redis, { fault: ignoreFault });
+  const redis = new RedisFaults(fixture.system.redis, { fault: ignoreFault });
   await all(first);
   await redis.run(fault, async () => all(first));
   // A gateway that does not see Redis yet would take it as the first one took the one before.
-  await eventually(async () => (await fetch(`${stage.system.gatewayUrls[second ?? 1] ?? ''}/readyz`)).ok, { timeoutMs: READY_TIMEOUT_MS });
+  await eventually(async () => (await fetch(`${fixture.system.gatewayUrls[second ?? 1] ?? ''}/readyz`)).ok, {
+    timeoutMs: READY_TIMEOUT_MS,
+  });
   await all(second);
 }
 
@@ -88,29 +90,29 @@ function ignoreFault(_line: FaultLine): void {
 }
 
 /** The next message, until that gateway has taken it. */
-async function write(stage: ChannelsStage, person: Person, gateway: number): Promise<void> {
+async function write(fixture: TestChannels, person: Person, gateway: number): Promise<void> {
   const next = person.acknowledged.length + 1;
   const payload = whatsAppText({ from: person.number, id: `wamid.${person.number}.${String(next)}`, body: numbered(next) });
-  const url = stage.webhookUrl('whatsapp', TENANT, gateway);
-  stage.meta.personWrites(person.number);
-  const isTaken = async (): Promise<boolean> => (await stage.meta.deliverTo(url, payload)) === OK;
+  const url = fixture.webhookUrl('whatsapp', TENANT, gateway);
+  fixture.meta.personWrites(person.number);
+  const isTaken = async (): Promise<boolean> => (await fixture.meta.deliverTo(url, payload)) === OK;
   await eventually(isTaken, { timeoutMs: ACKNOWLEDGE_TIMEOUT_MS, everyMs: ASK_AGAIN_MS });
   person.acknowledged.push(next);
 }
 
-function hasHeardAll({ meta }: ChannelsStage, { number, acknowledged }: Person): boolean {
+function hasHeardAll({ meta }: TestChannels, { number, acknowledged }: Person): boolean {
   const heard = new Set(heardBy(meta, number));
   return acknowledged.every((one) => heard.has(one));
 }
 
-async function report(stage: ChannelsStage, everybody: readonly Person[]): Promise<AnswerOrderReport> {
-  const saved = await savedConversations(join(stage.system.dataDir, 'tenants', TENANT, 'sessions'));
+async function report(fixture: TestChannels, everybody: readonly Person[]): Promise<AnswerOrderReport> {
+  const saved = await savedConversations(join(fixture.system.dataDir, 'tenants', TENANT, 'sessions'));
   const findings = everybody.map(({ number, acknowledged, fault }) => ({
     fault,
     found: auditAnswers({
       person: `${number} (${fault})`,
       acknowledged,
-      heard: heardBy(stage.meta, number),
+      heard: heardBy(fixture.meta, number),
       unsure: new Set(),
       saved: saved.get(number) ?? [],
     }),

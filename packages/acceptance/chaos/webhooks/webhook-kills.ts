@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess } from '@concierge/testing';
 import { z } from 'zod';
 import type { Client } from '../../contract/client.ts';
-import { ChannelsStage, whatsAppText } from '../../e2e/channels/channels-stage.ts';
+import { TestChannels, whatsAppText } from '../../e2e/channels/test-channels.ts';
 import { numbered, numbersIn } from '../../e2e/channels/numbered.ts';
 import type { Finding } from '../audit/finding.ts';
 import { SeededRandom } from '../load/seeded-random.ts';
@@ -44,37 +44,37 @@ const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 200
  */
 export async function runWebhookKills({ seed, messages, people, kills, flushes, tree }: WebhookKills): Promise<WebhookKillsReport> {
   const random = new SeededRandom(seed);
-  await using stage = await ChannelsStage.start({ gateways: 2, workers: 2, tree });
-  const owner = await stage.tenantOn(TENANT, 'whatsapp');
+  await using fixture = await TestChannels.start({ gateways: 2, workers: 2, tree });
+  const owner = await fixture.tenantOn(TENANT, 'whatsapp');
   const persons = Array.from({ length: people }, (_, index) => `49170${String(index).padStart(7, '0')}`);
-  const faults = strike(stage, random.fork(), { kills, flushes });
+  const faults = strike(fixture, random.fork(), { kills, flushes });
   const counts = await Promise.all(
-    persons.map(async (from) => speak(stage, random.fork(), { from, messages: Math.round(messages / people) })),
+    persons.map(async (from) => speak(fixture, random.fork(), { from, messages: Math.round(messages / people) })),
   );
   await faults;
-  await settle(stage);
+  await settle(fixture);
   const unknown = await unknownAnswers(owner);
   return {
     messages: Math.round(messages / people) * people,
     deliveries: counts.reduce((sum, count) => sum + count, 0),
     kills,
     unknown: unknown.length,
-    findings: audit(stage, persons, { each: Math.round(messages / people), unknown }),
+    findings: audit(fixture, persons, { each: Math.round(messages / people), unknown }),
   };
 }
 
 /** Delivers one contact's messages, one after the other, each a random number of times. */
 async function speak(
-  stage: ChannelsStage,
+  fixture: TestChannels,
   random: SeededRandom,
   { from, messages }: { readonly from: string; readonly messages: number },
 ): Promise<number> {
   let deliveries = 0;
-  stage.meta.personWrites(from);
+  fixture.meta.personWrites(from);
   for (let number = 1; number <= messages; number += 1) {
     const payload = whatsAppText({ from, id: `wamid.${from}.${String(number)}`, body: numbered(number) });
     const repeats = random.chance(0.2) ? random.between(2, REPEATS_MAX) : 1;
-    const copies = Array.from({ length: repeats }, async () => bring(stage, payload, random.between(0, 1)));
+    const copies = Array.from({ length: repeats }, async () => bring(fixture, payload, random.between(0, 1)));
     const taken = await Promise.all(copies);
     deliveries += taken.length;
     if (!taken.some(Boolean)) throw new Error(`no gateway took message ${String(number)} of ${from}`);
@@ -84,17 +84,17 @@ async function speak(
 }
 
 /** Delivers to the two gateways alternately, as a load balancer would. @returns whether one took it */
-async function bring(stage: ChannelsStage, payload: object, first: number): Promise<boolean> {
+async function bring(fixture: TestChannels, payload: object, first: number): Promise<boolean> {
   for (const [attempt, delayMs] of [0, ...RETRY_DELAYS_MS].entries()) {
     await wait(delayMs);
-    const url = stage.webhookUrl('whatsapp', TENANT, (first + attempt) % 2);
-    if ((await stage.meta.deliverTo(url, payload)) === 200) return true;
+    const url = fixture.webhookUrl('whatsapp', TENANT, (first + attempt) % 2);
+    if ((await fixture.meta.deliverTo(url, payload)) === 200) return true;
   }
   return false;
 }
 
 async function strike(
-  { system }: ChannelsStage,
+  { system }: TestChannels,
   random: SeededRandom,
   { kills, flushes }: { readonly kills: number; readonly flushes: number },
 ): Promise<void> {
@@ -110,7 +110,7 @@ async function strike(
 }
 
 /** Nothing waits to be answered, and nothing to be sent. */
-async function settle({ system }: ChannelsStage): Promise<void> {
+async function settle({ system }: TestChannels): Promise<void> {
   const scope = await system.scope(TENANT);
   const isAtRest = async (): Promise<boolean> => (await scope.inbox.turnIds()).length === 0 && (await scope.outbox.waiting()).length === 0;
   await eventually(isAtRest, { timeoutMs: SETTLE_TIMEOUT_MS, everyMs: 500 });
@@ -130,7 +130,7 @@ interface Expected {
 }
 
 /** Judges by the sent answers and by those that the service reports as unknown. */
-function audit({ meta }: ChannelsStage, persons: readonly string[], { each, unknown }: Expected): Finding[] {
+function audit({ meta }: TestChannels, persons: readonly string[], { each, unknown }: Expected): Finding[] {
   const acknowledged = Array.from({ length: each }, (_, index) => index + 1);
   return persons.flatMap((person) => {
     const unsure = new Set(unknown.filter(({ to }) => to === person).flatMap(({ text }) => numbersIn(text)));
@@ -139,7 +139,7 @@ function audit({ meta }: ChannelsStage, persons: readonly string[], { each, unkn
 }
 
 /** Numbers of the messages that a contact was sent an answer to. */
-export function heardBy(meta: Pick<ChannelsStage['meta'], 'sent'>, person: string): number[] {
+export function heardBy(meta: Pick<TestChannels['meta'], 'sent'>, person: string): number[] {
   const texts = meta.sent.filter(({ to }) => to === person).map(({ text }) => z.object({ body: z.string() }).parse(text).body);
   return texts.flatMap((text) => numbersIn(text));
 }

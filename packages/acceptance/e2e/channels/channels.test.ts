@@ -4,62 +4,54 @@ import { deriveSessionId } from '@concierge/tenant';
 import { botError, eventually, say } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
-import {
-  appSettings,
-  ChannelsStage,
-  messengerText,
-  telegramMention,
-  telegramText,
-  telegramUpdate,
-  whatsAppText,
-} from './channels-stage.ts';
+import { appSettings, TestChannels, messengerText, telegramMention, telegramText, telegramUpdate, whatsAppText } from './test-channels.ts';
 import { numbered, numbersIn } from './numbered.ts';
 
 const TurnList = z.array(z.object({ id: z.string(), status: z.string(), joinedTo: z.string().optional() }));
 
-let stage: ChannelsStage;
+let fixture: TestChannels;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await ChannelsStage.start({ gateways: 2, workers: 2 }));
+  fixture = stack.use(await TestChannels.start({ gateways: 2, workers: 2 }));
 });
 
 describe('a message on a channel', () => {
   it('is answered on WhatsApp, in its markup, while the contact sees a typing indicator', async () => {
-    stage.model.when(/whatsapp one/u, [say('We open at **9**.')]);
-    await stage.tenantOn('shop-whatsapp', 'whatsapp');
+    fixture.model.when(/whatsapp one/u, [say('We open at **9**.')]);
+    await fixture.tenantOn('shop-whatsapp', 'whatsapp');
     const { verifyToken } = appSettings.whatsapp;
-    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'shop-whatsapp'), verifyToken });
-    stage.meta.personWrites('4915112345678');
-    await stage.meta.deliver(whatsAppText({ from: '4915112345678', id: 'wamid.one', body: 'whatsapp one: when do you open?' }));
-    const [sent] = await eventually(() => sentOrNothing(stage.meta.sent), { timeoutMs: 20_000 });
+    await fixture.meta.register({ url: fixture.webhookUrl('whatsapp', 'shop-whatsapp'), verifyToken });
+    fixture.meta.personWrites('4915112345678');
+    await fixture.meta.deliver(whatsAppText({ from: '4915112345678', id: 'wamid.one', body: 'whatsapp one: when do you open?' }));
+    const [sent] = await eventually(() => sentOrNothing(fixture.meta.sent), { timeoutMs: 20_000 });
     expect(sent).toMatchObject({ to: '4915112345678', type: 'text', text: { body: 'We open at *9*.' } });
-    expect(stage.meta.calls.some(({ body }) => body['typing_indicator'] !== undefined)).toBe(true);
+    expect(fixture.meta.calls.some(({ body }) => body['typing_indicator'] !== undefined)).toBe(true);
   });
 
   it('is answered on Messenger', async () => {
-    stage.model.when(/messenger one/u, [say('Hello there.')]);
-    await stage.tenantOn('shop-messenger', 'messenger');
-    const before = stage.meta.sent.length;
+    fixture.model.when(/messenger one/u, [say('Hello there.')]);
+    await fixture.tenantOn('shop-messenger', 'messenger');
+    const before = fixture.meta.sent.length;
     const { verifyToken } = appSettings.messenger;
-    await stage.meta.register({ url: stage.webhookUrl('messenger', 'shop-messenger'), verifyToken });
-    stage.meta.personWrites('24680');
-    await stage.meta.deliver(messengerText({ from: '24680', id: 'mid.one', text: 'messenger one' }));
-    const [sent] = await eventually(() => sentOrNothing(stage.meta.sent.slice(before)), { timeoutMs: 20_000 });
+    await fixture.meta.register({ url: fixture.webhookUrl('messenger', 'shop-messenger'), verifyToken });
+    fixture.meta.personWrites('24680');
+    await fixture.meta.deliver(messengerText({ from: '24680', id: 'mid.one', text: 'messenger one' }));
+    const [sent] = await eventually(() => sentOrNothing(fixture.meta.sent.slice(before)), { timeoutMs: 20_000 });
     expect(sent).toMatchObject({ recipient: { id: '24680' }, message: { text: 'Hello there.' } });
-    expect(stage.meta.calls.some(({ body }) => body['sender_action'] === 'typing_on')).toBe(true);
+    expect(fixture.meta.calls.some(({ body }) => body['sender_action'] === 'typing_on')).toBe(true);
   });
 
   it('is gone from its conversation once its sender has taken it back', async () => {
-    await stage.tenantOn('taken-back', 'messenger');
+    await fixture.tenantOn('taken-back', 'messenger');
     const { verifyToken } = appSettings.messenger;
-    await stage.meta.register({ url: stage.webhookUrl('messenger', 'taken-back'), verifyToken });
+    await fixture.meta.register({ url: fixture.webhookUrl('messenger', 'taken-back'), verifyToken });
     const said = { from: '13579', id: 'mid.secret', text: `${numbered(13)}, and my card is 4111` };
-    stage.meta.personWrites(said.from);
-    await stage.meta.deliver(messengerText(said));
+    fixture.meta.personWrites(said.from);
+    await fixture.meta.deliver(messengerText(said));
     await ended('taken-back');
-    await stage.meta.deliver(messengerText({ ...said, deleted: true }));
+    await fixture.meta.deliver(messengerText({ ...said, deleted: true }));
     const turns = await ended('taken-back', 2);
-    const scope = await stage.system.scope('taken-back');
+    const scope = await fixture.system.scope('taken-back');
     const session = await scope.sessions.load(deriveSessionId('cs', 'channel_b', said.from));
     expect(session?.messages).toMatchObject([
       { role: 'user', text: '[The sender took this message back.]' },
@@ -70,64 +62,64 @@ describe('a message on a channel', () => {
   }, 60_000);
 
   it('is answered on Telegram', async () => {
-    stage.model.when(/telegram one/u, [say('Yes, **we do**.')]);
-    await stage.tenantOn('shop-telegram', 'telegram');
+    fixture.model.when(/telegram one/u, [say('Yes, **we do**.')]);
+    await fixture.tenantOn('shop-telegram', 'telegram');
     await registerTelegram('shop-telegram');
-    await stage.telegram.deliver(55, telegramText({ from: 55, id: 1, text: 'telegram one: do you ship?' }));
-    const [sent] = await eventually(() => sentOrNothing(stage.telegram.sent), { timeoutMs: 20_000 });
+    await fixture.telegram.deliver(55, telegramText({ from: 55, id: 1, text: 'telegram one: do you ship?' }));
+    const [sent] = await eventually(() => sentOrNothing(fixture.telegram.sent), { timeoutMs: 20_000 });
     expect(sent).toMatchObject({ chat_id: 55, text: 'Yes, <b>we do</b>.', parse_mode: 'HTML' });
-    expect(stage.telegram.callsTo('/sendChatAction').length).toBeGreaterThan(0);
+    expect(fixture.telegram.callsTo('/sendChatAction').length).toBeGreaterThan(0);
   });
 
   it('is answered in a group and in a topic of Telegram, as an answer to itself', async () => {
-    stage.model.when(/group one/u, [say('In the group.')]);
-    stage.model.when(/topic one/u, [say('In the topic.')]);
-    await stage.tenantOn('shop-group', 'telegram');
+    fixture.model.when(/group one/u, [say('In the group.')]);
+    fixture.model.when(/topic one/u, [say('In the topic.')]);
+    await fixture.tenantOn('shop-group', 'telegram');
     await registerTelegram('shop-group');
     const group = { id: -1_001_000_001, type: 'supergroup', title: 'Shop' };
-    await stage.telegram.deliver(group.id, telegramMention({ chat: group, id: 21, text: 'group one?' }));
+    await fixture.telegram.deliver(group.id, telegramMention({ chat: group, id: 21, text: 'group one?' }));
     const forum = { id: -1_001_000_002, type: 'supergroup', title: 'Forum', is_forum: true };
     const topic = { message_thread_id: 7, is_topic_message: true };
-    await stage.telegram.deliver(forum.id, telegramMention({ chat: forum, id: 22, text: 'topic one?', ...topic }));
-    const sentIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat);
+    await fixture.telegram.deliver(forum.id, telegramMention({ chat: forum, id: 22, text: 'topic one?', ...topic }));
+    const sentIn = (chat: number) => fixture.telegram.sent.filter((call) => call['chat_id'] === chat);
     const [inGroup] = await eventually(() => sentOrNothing(sentIn(group.id)), { timeoutMs: 20_000 });
     const [inTopic] = await eventually(() => sentOrNothing(sentIn(forum.id)), { timeoutMs: 20_000 });
     expect(inGroup).toMatchObject({ text: 'In the group.', reply_parameters: { message_id: 21 } });
     expect(inTopic).toMatchObject({ text: 'In the topic.', message_thread_id: 7, reply_parameters: { message_id: 22 } });
-    const scope = await stage.system.scope('shop-group');
+    const scope = await fixture.system.scope('shop-group');
     await eventually(async () => (await scope.outbox.lanes()).length === 0, { timeoutMs: 20_000 });
     expect(await scope.outbox.dead()).toEqual([]);
   });
 
   it('is taken while its app lets nothing be sent, and answered when it does again', async () => {
-    stage.model.when(/at three in the morning/u, [say('Good morning.')]);
-    const owner = await stage.tenantOn('no-sending', 'telegram');
+    fixture.model.when(/at three in the morning/u, [say('Good morning.')]);
+    const owner = await fixture.tenantOn('no-sending', 'telegram');
     await registerTelegram('no-sending');
-    stage.telegram.failSends(botError(401, 'Unauthorized'));
-    await stage.telegram.deliver(901, telegramText({ from: 901, id: 901, text: numbered(901) }));
-    const scope = await stage.system.scope('no-sending');
+    fixture.telegram.failSends(botError(401, 'Unauthorized'));
+    await fixture.telegram.deliver(901, telegramText({ from: 901, id: 901, text: numbered(901) }));
+    const scope = await fixture.system.scope('no-sending');
     await eventually(async () => (await scope.channels.find('channel_c'))?.state === 'receive_only', { timeoutMs: 20_000 });
-    const tries = await stage.telegram.deliver(902, telegramText({ from: 902, id: 902, text: 'at three in the morning' }));
+    const tries = await fixture.telegram.deliver(902, telegramText({ from: 902, id: 902, text: 'at three in the morning' }));
     expect(tries.map(({ status }) => status)).toEqual([200]);
     await eventually(async () => (await scope.outbox.lanes()).length === 2, { timeoutMs: 20_000 });
     await owner.request('/api/channels/telegram', { method: 'PUT', body: appSettings.telegram });
-    const textsIn = (chat: number) => stage.telegram.sent.filter((call) => call['chat_id'] === chat).map(({ text }) => text);
+    const textsIn = (chat: number) => fixture.telegram.sent.filter((call) => call['chat_id'] === chat).map(({ text }) => text);
     await eventually(() => textsIn(902).length > 0 && textsIn(901).length > 1, { timeoutMs: 20_000 });
     expect([textsIn(901), textsIn(902)]).toEqual([['heard 901', 'heard 901'], ['Good morning.']]);
   }, 60_000);
 
   it('is answered in its thread on Slack, once for a mention that comes as two events, and never to itself', async () => {
-    stage.model.when(/slack one/u, [say('At *noon*.')]);
-    await stage.tenantOn('shop-slack', 'slack');
-    await stage.slack.register(stage.webhookUrl('slack', 'shop-slack'));
+    fixture.model.when(/slack one/u, [say('At *noon*.')]);
+    await fixture.tenantOn('shop-slack', 'slack');
+    await fixture.slack.register(fixture.webhookUrl('slack', 'shop-slack'));
     const { botUserId } = appSettings.slack;
-    await stage.slack.deliverMention({
+    await fixture.slack.deliverMention({
       channel: 'C0SHOP',
       user: 'U0ANN',
       text: `<@${botUserId}> slack one: when?`,
       ts: '1700000100.000200',
     });
-    const [sent] = await eventually(() => sentOrNothing(stage.slack.sent), { timeoutMs: 20_000 });
+    const [sent] = await eventually(() => sentOrNothing(fixture.slack.sent), { timeoutMs: 20_000 });
     expect(sent).toMatchObject({ channel: 'C0SHOP', text: 'At _noon_.' });
     const turns = await ended('shop-slack');
     expect(turns).toHaveLength(1);
@@ -136,32 +128,32 @@ describe('a message on a channel', () => {
 
 describe('redelivery and bursts', () => {
   it('answers a message once that is brought twenty times at once, over a gateway that dies and comes back', async () => {
-    await stage.tenantOn('redelivery', 'whatsapp');
-    const before = stage.meta.sent.length;
+    await fixture.tenantOn('redelivery', 'whatsapp');
+    const before = fixture.meta.sent.length;
     const from = '4915100000001';
-    stage.meta.personWrites(from);
+    fixture.meta.personWrites(from);
     const payload = whatsAppText({ from, id: `wamid.${randomBytes(4).toString('hex')}`, body: numbered(1) });
     const { verifyToken } = appSettings.whatsapp;
-    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'redelivery'), verifyToken });
+    await fixture.meta.register({ url: fixture.webhookUrl('whatsapp', 'redelivery'), verifyToken });
     const retryDelaysMs = [200, 500, 1000, 2000, 4000, 8000];
-    const deliveries = Array.from({ length: 20 }, async () => stage.meta.deliver(payload, { retryDelaysMs }));
-    const [gateway] = stage.system.gateways;
+    const deliveries = Array.from({ length: 20 }, async () => fixture.meta.deliver(payload, { retryDelaysMs }));
+    const [gateway] = fixture.system.gateways;
     await gateway?.kill();
     gateway?.start();
     const tries = await Promise.all(deliveries);
     expect(tries.map((one) => one.at(-1)?.status)).toEqual(tries.map(() => 200));
-    await eventually(() => sentOrNothing(stage.meta.sent.slice(before)), { timeoutMs: 30_000 });
-    await stage.meta.deliver(payload, { retryDelaysMs });
+    await eventually(() => sentOrNothing(fixture.meta.sent.slice(before)), { timeoutMs: 30_000 });
+    await fixture.meta.deliver(payload, { retryDelaysMs });
     expect(await ended('redelivery')).toHaveLength(1);
     expect(textsTo(from, before)).toEqual(['heard 1']);
   }, 60_000);
 
   it('gives one good answer to five quick messages', async () => {
-    await stage.tenantOn('quick', 'telegram');
+    await fixture.tenantOn('quick', 'telegram');
     await registerTelegram('quick');
     for (const number of [1, 2, 3, 4, 5])
-      await stage.telegram.deliver(77, telegramText({ from: 77, id: 700 + number, text: numbered(number) }));
-    const answers = () => stage.telegram.sent.filter((call) => call['chat_id'] === 77).map((call) => String(call['text']));
+      await fixture.telegram.deliver(77, telegramText({ from: 77, id: 700 + number, text: numbered(number) }));
+    const answers = () => fixture.telegram.sent.filter((call) => call['chat_id'] === 77).map((call) => String(call['text']));
     await eventually(() => answers().length > 0, { timeoutMs: 20_000 });
     const turns = await ended('quick');
     expect(answers()).toEqual(['heard 1 2 3 4 5']);
@@ -170,13 +162,13 @@ describe('redelivery and bursts', () => {
   }, 60_000);
 
   it('gives one answer to an album and the question that follows it', async () => {
-    stage.model.when(/what is this/u, [say('Three pictures.')]);
-    await stage.tenantOn('album', 'telegram');
+    fixture.model.when(/what is this/u, [say('Three pictures.')]);
+    await fixture.tenantOn('album', 'telegram');
     await registerTelegram('album');
     const photo = [{ file_id: 'none', file_unique_id: 'none', width: 90, height: 60 }];
-    for (const id of [801, 802, 803]) await stage.telegram.deliver(78, telegramUpdate({ from: 78, id, photo, media_group_id: '131' }));
-    await stage.telegram.deliver(78, telegramText({ from: 78, id: 804, text: 'what is this?' }));
-    const answers = () => stage.telegram.sent.filter((call) => call['chat_id'] === 78).map(({ text }) => text);
+    for (const id of [801, 802, 803]) await fixture.telegram.deliver(78, telegramUpdate({ from: 78, id, photo, media_group_id: '131' }));
+    await fixture.telegram.deliver(78, telegramText({ from: 78, id: 804, text: 'what is this?' }));
+    const answers = () => fixture.telegram.sent.filter((call) => call['chat_id'] === 78).map(({ text }) => text);
     await eventually(() => answers().length > 0, { timeoutMs: 20_000 });
     const turns = await ended('album');
     expect(answers()).toEqual(['Three pictures.']);
@@ -184,17 +176,17 @@ describe('redelivery and bursts', () => {
   }, 60_000);
 
   it('accepts 2,000 messages of 200 contacts at once, and answers each contact in order, nothing left out and nothing twice', async () => {
-    await stage.tenantOn('burst', 'whatsapp');
+    await fixture.tenantOn('burst', 'whatsapp');
     const { verifyToken } = appSettings.whatsapp;
-    await stage.meta.register({ url: stage.webhookUrl('whatsapp', 'burst', 1), verifyToken });
-    const before = stage.meta.sent.length;
+    await fixture.meta.register({ url: fixture.webhookUrl('whatsapp', 'burst', 1), verifyToken });
+    const before = fixture.meta.sent.length;
     const people = Array.from({ length: 200 }, (_, index) => `49160${String(index).padStart(7, '0')}`);
     const statuses = await Promise.all(
       people.map(async (from) => {
-        stage.meta.personWrites(from);
+        fixture.meta.personWrites(from);
         const answered: number[] = [];
         for (let number = 1; number <= 10; number += 1) {
-          const tries = await stage.meta.deliver(whatsAppText({ from, id: `wamid.${from}.${String(number)}`, body: numbered(number) }));
+          const tries = await fixture.meta.deliver(whatsAppText({ from, id: `wamid.${from}.${String(number)}`, body: numbered(number) }));
           answered.push(...tries.map(({ status }) => status));
         }
         return answered;
@@ -215,13 +207,13 @@ function sentOrNothing(sent: readonly Readonly<Record<string, unknown>>[]): read
 }
 
 function textsTo(person: string, from: number): string[] {
-  const toPerson = stage.meta.sent.slice(from).filter(({ to }) => to === person);
+  const toPerson = fixture.meta.sent.slice(from).filter(({ to }) => to === person);
   return toPerson.map(({ text }) => z.object({ body: z.string() }).parse(text).body);
 }
 
 /** The turns of a tenant once none is on its way. */
 async function ended(tenantId: string, atLeast = 1): Promise<z.infer<typeof TurnList>> {
-  const scope = await stage.system.scope(tenantId);
+  const scope = await fixture.system.scope(tenantId);
   await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 60_000, everyMs: 100 });
   const turns: z.infer<typeof TurnList> = [];
   let cursor: string | undefined;
@@ -236,6 +228,6 @@ async function ended(tenantId: string, atLeast = 1): Promise<z.infer<typeof Turn
 
 async function registerTelegram(tenantId: string): Promise<void> {
   const { botToken, secretToken } = appSettings.telegram;
-  const body = JSON.stringify({ url: stage.webhookUrl('telegram', tenantId), secret_token: secretToken });
-  await fetch(`${stage.telegram.url}/bot${botToken}/setWebhook`, { method: 'POST', body });
+  const body = JSON.stringify({ url: fixture.webhookUrl('telegram', tenantId), secret_token: secretToken });
+  await fetch(`${fixture.telegram.url}/bot${botToken}/setWebhook`, { method: 'POST', body });
 }

@@ -1,35 +1,35 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually, say } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { appSettings, ChannelsStage } from './channels-stage.ts';
+import { appSettings, TestChannels } from './test-channels.ts';
 
 /** Twilio signs the address that it calls: this one, whichever gateway it leads to. */
 const publicUrl = 'https://chat.example.com';
 const contact = '+4915112345678';
 
-let stage: ChannelsStage;
+let fixture: TestChannels;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await ChannelsStage.start({ env: { PUBLIC_URL: publicUrl } }));
+  fixture = stack.use(await TestChannels.start({ env: { PUBLIC_URL: publicUrl } }));
 });
 
 describe('a message by SMS', () => {
   it('is answered, and its answer is known to have arrived', async () => {
-    stage.model.when(/sms one/u, [say('At **noon**.')]);
-    await stage.tenantOn('shop-sms', 'twilio');
-    const through = stage.webhookUrl('twilio', 'shop-sms');
+    fixture.model.when(/sms one/u, [say('At **noon**.')]);
+    await fixture.tenantOn('shop-sms', 'twilio');
+    const through = fixture.webhookUrl('twilio', 'shop-sms');
     const url = `${publicUrl}/webhook/twilio/shop-sms`;
     const message = { MessageSid: 'SMone', From: contact, To: appSettings.twilio.from, Body: 'sms one: when?', NumMedia: '0' };
-    expect(await stage.twilio.deliver(message, { url, through })).toMatchObject([{ status: 200 }]);
-    const sent = await eventually(() => stage.twilio.sent[0], { timeoutMs: 20_000 });
+    expect(await fixture.twilio.deliver(message, { url, through })).toMatchObject([{ status: 200 }]);
+    const sent = await eventually(() => fixture.twilio.sent[0], { timeoutMs: 20_000 });
     expect(sent).toMatchObject({ To: contact, From: appSettings.twilio.from, Body: 'At noon.' });
     const callback = String(sent['StatusCallback']);
     expect(callback.startsWith(`${url}?mark=m_`)).toBe(true);
-    const scope = await stage.system.scope('shop-sms');
+    const scope = await fixture.system.scope('shop-sms');
     await eventually(async () => (await scope.outbox.lanes()).length === 0, { timeoutMs: 20_000 });
     const status = { MessageSid: 'SMours', MessageStatus: 'delivered', From: appSettings.twilio.from, To: contact };
     const brought = { url: callback, through: callback.replace(url, through) };
-    expect(await stage.twilio.deliver(status, brought)).toMatchObject([{ status: 200 }]);
+    expect(await fixture.twilio.deliver(status, brought)).toMatchObject([{ status: 200 }]);
     const id = new URL(callback).searchParams.get('mark')?.split('.')[0] ?? '';
     await eventually(async () => (await scope.outbox.delivery(id))?.state === 'delivered', { timeoutMs: 20_000 });
   }, 60_000);

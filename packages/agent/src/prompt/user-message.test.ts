@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ChannelMedia, ChannelMessage } from '@concierge/contract';
-import { dynamicContext, toMessageText, type UserMessageInput } from './user-message.ts';
+import type { AcceptedTurn, ChannelMedia, ChannelMessage } from '@concierge/contract';
+import { buildUserMessage, dynamicContext, toMessageText, type UserMessageInput } from './user-message.ts';
 
 const channelMessage: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
 const photo: ChannelMedia = { kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null };
@@ -72,5 +72,32 @@ describe('several messages', () => {
   it('of a group come with a word about who reads the answer', () => {
     const sent = dynamicContext({ ...facts, messages: [{ text: 'one', channelMessage: { ...channelMessage, isGroup: true } }] });
     expect(sent).toContain('(UTC)\nThis is said in a group of a chat app: others read along');
+  });
+});
+
+const turn: AcceptedTurn = {
+  version: 1,
+  turnId: 't1',
+  tenantId: 'acme',
+  sessionId: 's1',
+  acceptedAtMs: 0,
+  origin: 'api',
+  agent: 'cs',
+  authority: 'cs',
+  channel: 'web',
+  sender: null,
+  text: 'Open?',
+  attachments: [],
+  requestHash: '',
+  keyId: null,
+};
+const readText = async (): Promise<undefined> => Promise.resolve(undefined);
+
+describe('the message of a turn', () => {
+  it('shows the model the preface of an application, and keeps that out of the message', async () => {
+    const preface = '[The conversation so far]\nUser: Hi';
+    const { text, sent } = await buildUserMessage([{ turn: { ...turn, preface } }], { timezone: undefined }, readText);
+    expect(text).toBe('Open?');
+    expect(sent).toContain('\n\n[The conversation so far]\nUser: Hi\n\n[New message]\nOpen?');
   });
 });

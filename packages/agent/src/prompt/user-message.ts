@@ -1,4 +1,12 @@
-import { limits, truncate, type UploadRef, type UserMessage, type ChannelMedia, type ChannelMessage } from '@concierge/contract';
+import {
+  limits,
+  truncate,
+  type AcceptedTurn,
+  type ChannelMedia,
+  type ChannelMessage,
+  type UploadRef,
+  type UserMessage,
+} from '@concierge/contract';
 
 /**
  * What became of a file that came with a message: kept as an upload, or why it cannot be used, as in `it is too large`.
@@ -11,6 +19,92 @@ export interface UserMessageInput {
   readonly channelMessage?: ChannelMessage | undefined;
   /** What became of the media of `channelMessage`, in their order; without it nothing was fetched. */
   readonly files?: readonly MediaFile[] | undefined;
+}
+
+export interface PromptFacts {
+  /** HEARTBEAT as it is now and as the conversation has it; undefined where the message does not mention it. */
+  readonly heartbeat?: { readonly now: string | null; readonly known: string | undefined };
+  readonly timezone: string | undefined;
+  readonly isHeldBack?: boolean;
+}
+
+/** A turn whose words are part of the message, and what became of the files that came with them. */
+export interface PromptTurn {
+  readonly turn: AcceptedTurn;
+  readonly files?: readonly MediaFile[] | undefined;
+}
+
+/** What a model is given of an attachment; undefined for an image. */
+export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
+
+/**
+ * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn
+ * that runs, the first of `turns`, and of those that it answers with its own.
+ */
+export async function buildUserMessage(
+  turns: readonly [PromptTurn, ...PromptTurn[]],
+  { heartbeat, ...facts }: PromptFacts,
+  readText: ReadText,
+): Promise<UserMessage> {
+  const now = new Date();
+  const [{ turn: head }] = turns;
+  const refs = turns.flatMap(({ turn, files = [] }) => [
+    ...turn.attachments,
+    ...files.flatMap((file) => ('upload' in file ? [file.upload] : [])),
+  ]);
+  const attachments = await Promise.all(refs.map(async (upload) => ({ upload, text: await readText(upload) })));
+  const messages = turns.map(({ turn, files }) => ({ text: textWithPreface(turn), channelMessage: turn.channelMessage, files }));
+  const news = heartbeat === undefined ? undefined : heartbeatNews(heartbeat.now, heartbeat.known);
+  return {
+    id: `${head.turnId}.0`,
+    turnId: head.turnId,
+    at: now.toISOString(),
+    role: 'user',
+    text: turns
+      .map(({ turn }) => turn.text)
+      .filter((text) => text !== '')
+      .join('\n\n'),
+    sent: dynamicContext({
+      messages: turns.length > 1 ? joinAlbums(messages) : messages,
+      now,
+      attachments,
+      isDelegated: head.grant !== undefined,
+      ...facts,
+      ...(news && { heartbeat: news }),
+    }),
+    ...((news === 'new' || news === 'gone') && { heartbeat: heartbeat?.now?.trim() ?? '' }),
+    ...(refs.length > 0 && { attachments: refs }),
+    ...(turns.length > 1 && { said: turns.map(toSaid) }),
+  };
+}
+
+function textWithPreface({ preface, text }: AcceptedTurn): string {
+  return preface === undefined ? text : `${preface}\n\n[New message]\n${text}`;
+}
+
+function toSaid({ turn: { turnId, text, attachments }, files = [] }: PromptTurn): NonNullable<UserMessage['said']>[number] {
+  const kept = [...attachments, ...files.flatMap((file) => ('upload' in file ? [file.upload] : []))];
+  return { turnId, text, uploads: kept.map(({ id }) => id) };
+}
+
+/** Restores the messages as they were sent: the channel has made several of an album, which was one. */
+function joinAlbums(messages: readonly UserMessageInput[]): UserMessageInput[] {
+  const joined: UserMessageInput[] = [];
+  for (const message of messages) {
+    const before = joined.at(-1);
+    const albumId = message.channelMessage?.albumId;
+    if (before !== undefined && albumId !== undefined && before.channelMessage?.albumId === albumId)
+      joined.splice(-1, 1, withPicture(before, message));
+    else joined.push(message);
+  }
+  return joined;
+}
+
+function withPicture(album: UserMessageInput, picture: UserMessageInput): UserMessageInput {
+  const text = [album.text, picture.text].filter((caption) => caption !== '').join('\n');
+  const media = [...(album.channelMessage?.media ?? []), ...(picture.channelMessage?.media ?? [])];
+  const files = album.files && picture.files && [...album.files, ...picture.files];
+  return { text, channelMessage: album.channelMessage && { ...album.channelMessage, media }, files };
 }
 
 /** How many files, cards and lines of an order are named; the others are counted. */
@@ -37,11 +131,11 @@ export function toMessageText(
   { text, channelMessage, files }: UserMessageInput,
   { amongOthers }: { readonly amongOthers: boolean },
 ): string {
-  const notes =
-    channelMessage === undefined ? [] : [...mediaNotes(channelMessage.media, files, amongOthers), ...otherNotes(channelMessage)];
-  const hasAttachment = files?.some((file) => 'upload' in file) === true;
+  if (channelMessage === undefined) return text.trim() === '' ? '' : text;
+  const notes = [...mediaNotes(channelMessage.media, files, amongOthers), ...otherNotes(channelMessage)];
   const said = [text, ...notes].filter((part) => part.trim() !== '').join('\n');
-  return said === '' && channelMessage !== undefined && !hasAttachment ? '[An empty message.]' : said;
+  const hasAttachment = files?.some((file) => 'upload' in file) === true;
+  return said === '' && !hasAttachment ? '[An empty message.]' : said;
 }
 
 function mediaNotes(media: readonly ChannelMedia[], files: readonly MediaFile[] | undefined, amongOthers: boolean): string[] {

@@ -22,7 +22,7 @@ const errors = graphErrors({
 /** The page's token is never sent there. */
 export const mediaSources: MediaSources = { withToken: [], open: ['fbcdn.net', 'fbsbx.com', 'cdninstagram.com'] };
 
-const MARK_MAX_CHARACTERS = 1000;
+const REFERENCE_MAX_CHARACTERS = 1000;
 
 export function classifyMessengerSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   return classifyGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.message_id, errors });
@@ -42,9 +42,9 @@ export class MessengerSender implements ChannelSender {
     this.#timeoutMs = timeoutMs;
   }
 
-  async send({ to, part, form, mark }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
+  async send({ to, part, form, reference }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
     const text = form === 'plain' ? part.plain : part.text;
-    const message = { text, ...(mark !== undefined && { metadata: mark.slice(0, MARK_MAX_CHARACTERS) }) };
+    const message = { text, ...(reference !== undefined && { metadata: reference.slice(0, REFERENCE_MAX_CHARACTERS) }) };
     return classifyMessengerSend(await this.#ask({ recipient: { id: to }, messaging_type: 'RESPONSE', message }, signal));
   }
 

@@ -27,7 +27,7 @@ export interface OutgoingMessage extends Destination {
   /** The message that is answered, as the `messageRef` of its `InboundMessage` names it. */
   readonly replyTo?: string;
   /** Our reference; some providers return it in receipts and echoes. */
-  readonly mark?: string;
+  readonly reference?: string;
 }
 
 export interface TypingRequest extends Destination {

@@ -2,7 +2,7 @@ import type { ReceiptState, TwilioSettings } from '@concierge/contract';
 import type { Delivery, InboundItem, InboundMessage, MediaKind, MediaReference } from '../channel-adapter.ts';
 import { ignored, media, messageOrEmpty, orNull, textOrNull } from '../inbound/items.ts';
 import { storable } from '../inbound/json.ts';
-import { markIn, Callback } from './wire.ts';
+import { readReference, Callback } from './wire.ts';
 
 type Fields = Readonly<Record<string, string>>;
 
@@ -13,21 +13,21 @@ export function parseTwilio(body: Uint8Array, settings: TwilioSettings, url = ''
   const callback = Callback.safeParse(fields).data;
   return callback === undefined
     ? { kind: 'malformed' }
-    : { kind: 'items', items: [readCallback({ callback, fields, mark: markIn(url) }, settings)] };
+    : { kind: 'items', items: [readCallback({ callback, fields, reference: readReference(url) }, settings)] };
 }
 
 interface Received {
   readonly callback: Callback;
   readonly fields: Fields;
-  readonly mark: string | null;
+  readonly reference: string | null;
 }
 
-function readCallback({ callback, fields, mark }: Received, settings: TwilioSettings): InboundItem {
+function readCallback({ callback, fields, reference }: Received, settings: TwilioSettings): InboundItem {
   const { MessageSid: id, MessageStatus: status } = callback;
   if (id === undefined) return ignored('no_id');
   // The signature is the account's, whose numbers may be bound by many tenants.
   if (!isOurs(callback, settings)) return ignored('foreign', id);
-  return status === undefined ? readMessage(callback, fields, id) : readReceipt(callback, { status, messageId: id, mark });
+  return status === undefined ? readMessage(callback, fields, id) : readReceipt(callback, { status, messageId: id, reference });
 }
 
 function isOurs({ AccountSid, MessagingServiceSid, MessageStatus, From, To }: Callback, settings: TwilioSettings): boolean {
@@ -102,13 +102,13 @@ const states: ReadonlyMap<string, ReceiptState> = new Map([
 interface Reported {
   readonly status: string;
   readonly messageId: string;
-  readonly mark: string | null;
+  readonly reference: string | null;
 }
 
-function readReceipt({ To, ErrorCode }: Callback, { status, messageId, mark }: Reported): InboundItem {
+function readReceipt({ To, ErrorCode }: Callback, { status, messageId, reference }: Reported): InboundItem {
   const state = states.get(status);
   if (state === undefined) return ignored('other_event', status);
   const errorCodes = state === 'failed' && ErrorCode !== undefined ? [ErrorCode] : [];
   const about = { messageId, upToMs: null, recipient: orNull(To), atMs: null, errorCodes };
-  return { kind: 'receipt', ...about, state, ...(mark !== null && { mark }) };
+  return { kind: 'receipt', ...about, state, ...(reference !== null && { reference }) };
 }

@@ -71,14 +71,14 @@ export class TwilioSender implements ChannelSender {
     this.#webhookUrl = webhookUrl;
   }
 
-  async send({ to, part, form, mark }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
+  async send({ to, part, form, reference }: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome> {
     const { from, messagingServiceSid } = this.#settings;
     const body = new URLSearchParams({
       To: to,
       ...(from !== undefined && { From: from }),
       ...(messagingServiceSid !== undefined && { MessagingServiceSid: messagingServiceSid }),
       Body: form === 'plain' ? part.plain : part.text,
-      ...(this.#webhookUrl !== undefined && { StatusCallback: statusCallback(this.#webhookUrl, mark) }),
+      ...(this.#webhookUrl !== undefined && { StatusCallback: statusCallback(this.#webhookUrl, reference) }),
     });
     return classifyTwilioSend(await this.#ask('/Messages.json', signal, body));
   }

@@ -208,7 +208,7 @@ describe('a form of Twilio', () => {
   ])('with the status %s of a message of ours is %s', (MessageStatus, kind, state) => {
     const about = { MessageStatus, From: '+15005550006', To: '+4915112345678', ErrorCode: '30003' };
     const [item] = read(about, settings, `${url}?mark=m_1.0`);
-    expect(item).toMatchObject({ kind, ...(state !== undefined && { state, mark: 'm_1.0', messageId: text['MessageSid'] }) });
+    expect(item).toMatchObject({ kind, ...(state !== undefined && { state, reference: 'm_1.0', messageId: text['MessageSid'] }) });
     expect(item).toMatchObject(state === undefined ? {} : { errorCodes: state === 'failed' ? ['30003'] : [] });
   });
 });

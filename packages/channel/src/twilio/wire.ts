@@ -45,12 +45,13 @@ export const Callback = z.object({
 export type Callback = z.infer<typeof Callback>;
 
 /** Twilio returns nothing of ours but the address, so the address names the message. It is signed with the rest. */
-const MARK = 'mark';
+/** Kept as it is: providers still call the addresses of messages that were sent before. */
+const REFERENCE_PARAMETER = 'mark';
 
-export function statusCallback(webhookUrl: string, mark: string | undefined): string {
-  return mark === undefined ? webhookUrl : `${webhookUrl}?${new URLSearchParams({ [MARK]: mark }).toString()}`;
+export function statusCallback(webhookUrl: string, reference: string | undefined): string {
+  return reference === undefined ? webhookUrl : `${webhookUrl}?${new URLSearchParams({ [REFERENCE_PARAMETER]: reference }).toString()}`;
 }
 
-export function markIn(url: string): string | null {
-  return URL.parse(url)?.searchParams.get(MARK) ?? null;
+export function readReference(url: string): string | null {
+  return URL.parse(url)?.searchParams.get(REFERENCE_PARAMETER) ?? null;
 }

@@ -21,9 +21,9 @@ describe('a webhook of WhatsApp', () => {
     expect(read(own)).toMatchObject([{ kind: 'ignored', reason: 'echo' }, { kind: 'message' }]);
   });
 
-  it('gives our own mark back with a receipt', () => {
+  it('gives our own reference back with a receipt', () => {
     const status = { id: 'w1', status: 'delivered', timestamp: '1', recipient_id: '491', biz_opaque_callback_data: 'm_1.0' };
-    expect(read({ statuses: [status] })).toMatchObject([{ kind: 'receipt', messageId: 'w1', mark: 'm_1.0' }]);
+    expect(read({ statuses: [status] })).toMatchObject([{ kind: 'receipt', messageId: 'w1', reference: 'm_1.0' }]);
   });
 });
 

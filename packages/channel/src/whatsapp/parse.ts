@@ -77,7 +77,7 @@ function readStatus(json: unknown): InboundItem {
     state: status.status,
     atMs: orNull(status.timestamp),
     errorCodes: status.errors.map((error) => ProviderError.safeParse(error).data?.code).filter((code) => code !== undefined),
-    ...(status.biz_opaque_callback_data !== undefined && { mark: status.biz_opaque_callback_data }),
+    ...(status.biz_opaque_callback_data !== undefined && { reference: status.biz_opaque_callback_data }),
   };
 }
 

@@ -33,7 +33,7 @@ const BUSINESS_SCOPED_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/u;
 const MediaAddress = z.object({ url: z.string(), file_size: z.number().optional() });
 export const mediaSources: MediaSources = { withToken: ['lookaside.fbsbx.com'], open: [] };
 
-const MARK_MAX_CHARACTERS = 512;
+const REFERENCE_MAX_CHARACTERS = 512;
 
 export function classifyWhatsAppSend(answer: ProviderAnswer | NoAnswer): SendOutcome {
   return classifyGraphSend(answer, { readId: (body) => Sent.safeParse(body).data?.messages[0].id, errors });
@@ -62,7 +62,7 @@ export class WhatsAppSender implements ChannelSender {
         // A preview is a request to an address that a model wrote, made before a reader has seen it.
         text: { body, preview_url: false },
         ...(message.replyTo !== undefined && { context: { message_id: message.replyTo } }),
-        ...(message.mark !== undefined && { biz_opaque_callback_data: message.mark.slice(0, MARK_MAX_CHARACTERS) }),
+        ...(message.reference !== undefined && { biz_opaque_callback_data: message.reference.slice(0, REFERENCE_MAX_CHARACTERS) }),
       },
       signal,
     );

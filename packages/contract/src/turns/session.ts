@@ -147,17 +147,14 @@ export const SessionListItem = z
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
+const { id, ...listed } = SessionListItem.shape;
+
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z
   .object({
-    id: z.string(),
+    id,
     createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-    agent: AgentName,
-    channel: CanonicalChannel,
-    origin: SessionOrigin,
-    title: z.string(),
-    messageCount: z.int().nonnegative(),
+    ...listed,
     messages: z.array(
       z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
     ),

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import {
   defaultLimits,
   type SandboxLimits,
+  RunningCommands,
   SandboxUnavailable,
   type CommandResult,
   type RunOptions,
@@ -36,8 +37,7 @@ export class BubblewrapSandbox implements Sandbox {
   readonly #cgroups: Cgroups | undefined;
   readonly #pipes: OutputPipes;
   readonly #asRoot = process.getuid?.() === 0;
-  readonly #closing = new AbortController();
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #commands = new RunningCommands();
   #namespace: Promise<SharedNamespace> | undefined;
   #turn: TurnCgroup | undefined;
 
@@ -49,21 +49,13 @@ export class BubblewrapSandbox implements Sandbox {
   }
 
   async run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    if (this.#closing.signal.aborted) throw new SandboxUnavailable('The sandbox has been closed.');
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const run = this.#run(command, { ...options, signal });
-    this.#running.add(run);
-    try {
-      return await run;
-    } finally {
-      this.#running.delete(run);
-    }
+    return this.#commands.run(options, async (bounded) => this.#run(command, bounded));
   }
 
   /** Ends what still runs. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
-    await Promise.allSettled(this.#running);
+    this.#commands.stop();
+    await this.#commands.ended();
     const known = this.#namespace;
     // Before anything is awaited: its descriptors are closed once, however often this is called.
     this.#namespace = undefined;

@@ -1,4 +1,5 @@
 import {
+  RunningCommands,
   SandboxUnavailable,
   type CommandResult,
   type RunOptions,
@@ -26,8 +27,7 @@ export class DockerSandbox implements Sandbox {
   readonly #docker: Docker;
   readonly #engine: EngineSettings;
   readonly #request: SandboxRequest;
-  readonly #closing = new AbortController();
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #commands = new RunningCommands();
   readonly #containers = new Set<Promise<TurnContainer>>();
   #current: Promise<TurnContainer> | undefined;
 
@@ -38,23 +38,15 @@ export class DockerSandbox implements Sandbox {
   }
 
   async run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {
-    if (this.#closing.signal.aborted) throw new SandboxUnavailable('The sandbox has been closed.');
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const run = this.#run(command, { ...options, signal });
-    this.#running.add(run);
-    try {
-      return await run;
-    } finally {
-      this.#running.delete(run);
-    }
+    return this.#commands.run(options, async (bounded) => this.#run(command, bounded));
   }
 
   /** The containers are removed first: commands end with their container, and their callers get `stopped`. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort();
+    this.#commands.stop();
     const containers = await Promise.allSettled(this.#containers);
     await Promise.all(containers.map(async (made) => (made.status === 'fulfilled' ? made.value.remove() : undefined)));
-    await Promise.allSettled(this.#running);
+    await this.#commands.ended();
   }
 
   async #run(command: SandboxCommand, options: RunOptions): Promise<CommandResult> {

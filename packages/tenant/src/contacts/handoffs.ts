@@ -144,7 +144,7 @@ export class Handoffs {
   }
 
   /** Marks all notifications of the handoff as sent. */
-  async told(handoffId: string): Promise<void> {
+  async markNotified(handoffId: string): Promise<void> {
     await this.#calls.remove(handoffId);
   }
 

@@ -233,15 +233,12 @@ export class SessionRevisions {
    * removed.
    */
   async #writeNext(id: string, revision: number, text: string): Promise<string> {
-    const folder = this.#toRevisionsFolder(id);
+    if (revision === 1) await this.#makeFolder(id);
     try {
-      return await writeTemporary(folder, text);
+      return await writeTemporary(this.#toRevisionsFolder(id), text);
     } catch (error) {
-      if (!isSystemError(error, 'ENOENT')) throw error;
-      if (revision !== 1) throw new RevisionConflict(id, revision);
+      throw isSystemError(error, 'ENOENT') ? new RevisionConflict(id, revision) : error;
     }
-    await this.#makeFolder(id);
-    return writeTemporary(folder, text);
   }
 
   async #makeFolder(id: string): Promise<void> {

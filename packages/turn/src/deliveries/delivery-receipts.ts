@@ -30,12 +30,12 @@ const Receipt = z.object({
   state: ReceiptState,
   /** Only for `failed`. */
   errorCodes: z.array(z.string()).readonly(),
-  /** The mark sent with the message, where the provider returns it: `<message id>.<part>`. */
-  mark: z.string().optional(),
+  /** Our reference, sent with the message, where the provider returns it: `<message id>.<part>`. */
+  reference: z.string().optional(),
 });
 export type DeliveryReceipt = Readonly<z.infer<typeof Receipt>>;
 
-const ownMark = /^(?<messageId>m_[0-9a-f]{32})\.(?<part>\d{1,6})$/u;
+const ownReference = /^(?<messageId>m_[0-9a-f]{32})\.(?<part>\d{1,6})$/u;
 
 /**
  * Reports a state that a message has reached. Called once the state is on disk, and again by a process that repeats the
@@ -94,7 +94,7 @@ export class DeliveryReceipts {
   }
 
   async #noteOne(scope: TenantScope, { channel, messageId, receipt }: OneReceipt): Promise<boolean> {
-    const sent = (await scope.outbox.findSent(channel, messageId)) ?? (await this.#findByMark(scope, { channel, messageId, receipt }));
+    const sent = (await scope.outbox.findSent(channel, messageId)) ?? (await this.#findByReference(scope, { channel, messageId, receipt }));
     const delivery = sent === undefined ? undefined : await scope.outbox.delivery(sent.messageId);
     if (sent === undefined || delivery === undefined) return false;
     await this.#apply(scope, delivery, { parts: [sent.part], receipt });
@@ -102,20 +102,23 @@ export class DeliveryReceipts {
   }
 
   /**
-   * The provider's answer to our request never arrived or is not recorded yet; a receipt that carries our mark proves
-   * that the provider has the message. This is recorded like a late answer, together with the provider's own id, by
-   * which the next receipt finds the message.
+   * The provider's answer to our request never arrived or is not recorded yet; a receipt that carries our reference
+   * proves that the provider has the message. This is recorded like a late answer, together with the provider's own id,
+   * by which the next receipt finds the message.
    */
-  async #findByMark(scope: TenantScope, { channel, messageId: providerMessageId, receipt }: OneReceipt): Promise<SentPart | undefined> {
-    const marked = providerMessageId.length > ID_MAX_CHARACTERS ? undefined : partOfMark(receipt.mark);
-    const delivery = marked && (await scope.outbox.delivery(marked.messageId));
-    if (marked === undefined || delivery?.message.channel !== channel) return undefined;
-    const tries = delivery.parts?.[marked.part]?.tries ?? 0;
+  async #findByReference(
+    scope: TenantScope,
+    { channel, messageId: providerMessageId, receipt }: OneReceipt,
+  ): Promise<SentPart | undefined> {
+    const named = providerMessageId.length > ID_MAX_CHARACTERS ? undefined : parseReference(receipt.reference);
+    const delivery = named && (await scope.outbox.delivery(named.messageId));
+    if (named === undefined || delivery?.message.channel !== channel) return undefined;
+    const tries = delivery.parts?.[named.part]?.tries ?? 0;
     if (tries === 0) return undefined;
     const at = new Date((this.#options.now ?? Date.now)()).toISOString();
-    const sent = { kind: 'result', at, part: marked.part, try: tries, outcome: 'sent', providerMessageId } as const;
-    await scope.outbox.record(marked.messageId, [sent]);
-    return marked;
+    const sent = { kind: 'result', at, part: named.part, try: tries, outcome: 'sent', providerMessageId } as const;
+    await scope.outbox.record(named.messageId, [sent]);
+    return named;
   }
 
   async #noteUpTo(scope: TenantScope, channel: MessagingChannel, receipt: DeliveryReceipt): Promise<void> {
@@ -152,8 +155,8 @@ export class DeliveryReceipts {
   }
 }
 
-function partOfMark(mark = ''): SentPart | undefined {
-  const { messageId, part } = ownMark.exec(mark)?.groups ?? {};
+function parseReference(reference = ''): SentPart | undefined {
+  const { messageId, part } = ownReference.exec(reference)?.groups ?? {};
   return messageId === undefined ? undefined : { messageId, part: Number(part) };
 }
 

@@ -83,7 +83,7 @@ export class HandoffNotifications {
       const since = this.#unwrittenSince.get(call.handoffId) ?? now;
       this.#unwrittenSince.set(call.handoffId, since);
       if (now - since <= UNWRITTEN_MS) return;
-      await scope.handoffs.told(call.handoffId);
+      await scope.handoffs.markNotified(call.handoffId);
     }
     this.#unwrittenSince.delete(call.handoffId);
     if (handoff?.id !== call.handoffId) return;
@@ -93,8 +93,8 @@ export class HandoffNotifications {
       if (call.callsOwner) await this.#callOwner(scope, { call, handoff, settings });
     }
     await this.#options.onRequested?.(scope, handoff);
-    await failpoint('handoff.before-told');
-    await scope.handoffs.told(call.handoffId);
+    await failpoint('handoff.before-notified');
+    await scope.handoffs.markNotified(call.handoffId);
   }
 
   async #notifyContact(scope: TenantScope, call: HandoffCall, { notice }: HandoffSettings): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { AppError, limits, type KeyScope, type Route, parseInput } from '@concierge/contract';
+import { AppError, limits, type KeyScope, type Route, type TenantSettings, parseInput } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
-import type { KeyRecord, Tenants, TenantScope } from '@concierge/tenant';
+import type { Authenticated, KeyRecord, Tenants } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import { readApiKey, guardOperator } from './credentials.ts';
@@ -42,6 +42,9 @@ export interface UntypedAnswer {
 }
 
 export type UntypedHandler = (call: UntypedCall) => UntypedAnswer | Promise<UntypedAnswer>;
+
+/** A tenant whose requests are counted. */
+type Counted = Pick<Authenticated, 'scope' | 'settings'>;
 
 /**
  * Takes a request through its route, in this order: authentication (with suspension), rate limit, scope, shutdown,
@@ -98,7 +101,7 @@ export class RouteServer {
       case 'key': {
         const caller = await this.#options.tenants.authenticate(readApiKey(request.headers));
         readRequestContext(response).tenantId = caller.scope.tenantId;
-        await this.#countRequest(caller.scope, response);
+        await this.#countRequest(caller, response);
         requireScope(route, caller.key);
         return caller;
       }
@@ -115,22 +118,23 @@ export class RouteServer {
     const caller = await this.#options.tenants.openWidget(readWidgetKey(request));
     readRequestContext(response).tenantId = caller.scope.tenantId;
     admitOrigin(request, response, caller.widget);
-    if ((await caller.scope.settings()).suspended === true) throw new AppError('tenant_suspended');
-    await this.#countVisitors(caller.scope);
-    await this.#countRequest(caller.scope, response);
+    const settings = await caller.scope.settings();
+    if (settings.suspended === true) throw new AppError('tenant_suspended');
+    await this.#countVisitors({ ...caller, settings });
+    await this.#countRequest({ ...caller, settings }, response);
     return caller;
   }
 
   /** The publishable key is public in the source of a page: its requests never use up the owner's whole quota. */
-  async #countVisitors(scope: TenantScope): Promise<void> {
-    const limit = await requestsPerHour(scope);
+  async #countVisitors({ scope, settings }: Counted): Promise<void> {
+    const limit = requestsPerHour(settings);
     if (limit === undefined) return;
     await takeRequest(this.#options.rateLimits, { name: `${scope.tenantId}:visitors`, limit: Math.ceil(limit / 2), per: 'hour' });
   }
 
   /** Counted before anything else is looked at: a malformed request spends the allowance too. */
-  async #countRequest(scope: TenantScope, response: Response): Promise<void> {
-    const limit = await requestsPerHour(scope);
+  async #countRequest({ scope, settings }: Counted, response: Response): Promise<void> {
+    const limit = requestsPerHour(settings);
     if (limit === undefined) return;
     const report = ({ remaining, resetSeconds }: RateLimitState): void => {
       response.setHeader('RateLimit-Policy', `"hourly";q=${String(limit)};w=3600`);
@@ -140,9 +144,8 @@ export class RouteServer {
   }
 }
 
-async function requestsPerHour(scope: TenantScope): Promise<number | undefined> {
-  const settings = await scope.settings();
-  return settings.limits?.requestsPerHour ?? (settings.plan === 'preview' ? limits.previewRequestsPerHour : undefined);
+function requestsPerHour({ limits: own, plan }: TenantSettings): number | undefined {
+  return own?.requestsPerHour ?? (plan === 'preview' ? limits.previewRequestsPerHour : undefined);
 }
 
 function requireScope(route: Route, key: KeyRecord): void {

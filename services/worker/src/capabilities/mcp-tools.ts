@@ -24,6 +24,7 @@ export class McpTools {
 
   /** The same tools as long as the servers and their lists are. */
   async listTools({ scope, turn, signal }: Pick<TurnRun, 'scope' | 'turn' | 'signal'>): Promise<Tool[]> {
+    if (!(await scope.uses('mcp'))) return [];
     const attached = await scope.mcp.attachedTo(turn.agent);
     const lists = await Promise.all(attached.map(async (server) => this.#listServerTools(scope.tenantId, server, signal)));
     return lists.flat();

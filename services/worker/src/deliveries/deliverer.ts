@@ -229,7 +229,7 @@ export class Deliverer {
           part,
           form: part.form,
           ...(index === 0 && replyTo !== undefined && { replyTo }),
-          mark: `${message.id}.${String(index)}`,
+          reference: `${message.id}.${String(index)}`,
         },
         signal,
       );

@@ -23,7 +23,7 @@ setUpOnce(async (stack) => {
 function runner(...replies: ConstructorParameters<typeof Script>): { runner: TurnRunner; script: Script } {
   const script = new Script(...replies);
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return { runner: new TurnRunner({ modelFor: () => script, capabilityFactories: unconnected, metrics, log }), script };
+  return { runner: new TurnRunner({ models: { forRef: () => script }, capabilityFactories: unconnected, metrics, log }), script };
 }
 
 const channelMessage: ChannelMessage = { address: { to: '491', thread: null }, isGroup: false, messageRef: 'm', media: [], replyTo: null };
@@ -214,7 +214,7 @@ describe('what tools see of several messages', () => {
     const metrics = new TurnMetrics(newMetrics('test'), () => 0);
     const fetching = call('c2', 'web_fetch', { url: 'https://example.org/menu' });
     const script = new Script(call('c1', 'view_attachment', { id: two.id }), fetching, say('ok'));
-    await new TurnRunner({ modelFor: () => script, capabilityFactories, metrics, log }).runTurn(buildRun(turns));
+    await new TurnRunner({ models: { forRef: () => script }, capabilityFactories, metrics, log }).runTurn(buildRun(turns));
     expect(seen).toMatchObject([{ turnId: turns[0]?.turnId, text: 'see\n\nhttps://example.org/menu', attachments: [one, two] }]);
     expect((await readSaved(turns)).messages[2]).toMatchObject({
       role: 'tool',

@@ -98,9 +98,12 @@ function buildRun(accepted: Partial<AcceptedTurn>): TurnRun {
 /** What the tools of a whole turn answered, as the session has kept it. */
 async function readAnswers(run: TurnRun, calls: readonly Call[]): Promise<ToolMessage[]> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  const end = await new TurnRunner({ modelFor: () => new CallingModel(calls), capabilityFactories: unconnected, metrics, log }).runTurn(
-    run,
-  );
+  const end = await new TurnRunner({
+    models: { forRef: () => new CallingModel(calls) },
+    capabilityFactories: unconnected,
+    metrics,
+    log,
+  }).runTurn(run);
   expect(end.event.type).toBe('done');
   const session = await scope.sessions.load(run.turn.sessionId);
   return (session?.messages ?? []).filter((message) => message.role === 'tool').filter(({ turnId }) => turnId === run.turn.turnId);

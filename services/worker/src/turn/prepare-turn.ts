@@ -1,6 +1,7 @@
 import {
   allTools,
   buildSystemPrompt,
+  buildUserMessage,
   Dispatcher,
   compact,
   mayNeedRoom,
@@ -9,6 +10,9 @@ import {
   ToolRegistry,
   type Conversation,
   type LoopRun,
+  type PromptFacts,
+  type PromptTurn,
+  type ReadText,
   type Tool,
   type ToolAccess,
   type TurnCapabilities,
@@ -17,12 +21,13 @@ import { limits, type ModelFacts, type Session, type TenantSettings, type TurnSt
 import { ModelError, type Model } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
+import type { McpTools } from '../capabilities/mcp-tools.ts';
 import { OpenedCapabilities, type CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
-import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from '../prompt/prompt-context.ts';
-import { SessionImages, buildUserMessage, type PromptFacts, type PromptTurn, type ReadText } from '../prompt/prompt-turn.ts';
+import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
+import { SessionImages } from './session-images.ts';
 import { turnAgent, type TurnAgent } from './turn-agent.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
@@ -33,12 +38,18 @@ export interface ChosenModel extends Model {
   readonly facts: ModelFacts;
 }
 
+/** The models that turns may have. */
+export interface ModelChoice {
+  /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
+  forRef(ref: string | undefined): ChosenModel;
+}
+
 /** Where a turn's tools come from. */
 export interface ToolSources {
   /** All of them unless given. */
   readonly builtIn?: readonly Tool[];
   /** Tools of servers that the tenant has attached to the turn's agent; without it there are none. */
-  attached?(run: TurnRun): Promise<readonly Tool[]>;
+  readonly attached?: Pick<McpTools, 'listTools'>;
 }
 
 /** What turns need that came from a channel; without `fetchFiles` and `showTyping` nothing is fetched or shown. */
@@ -48,8 +59,7 @@ export interface ChannelParts extends Partial<WorkerChannels> {
 }
 
 export interface TurnPreparationOptions {
-  /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
-  modelFor(ref: string | undefined): ChosenModel;
+  readonly models: ModelChoice;
   readonly tools?: ToolSources;
   readonly capabilityFactories: CapabilityFactories;
   readonly channels?: ChannelParts;
@@ -92,7 +102,7 @@ export class TurnPreparation {
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
-    const model = this.#options.modelFor(agent.model);
+    const model = this.#options.models.forRef(agent.model);
     const context = await promptContext(run, { agent, facts: model.facts, warn });
     const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
@@ -124,11 +134,10 @@ export class TurnPreparation {
 
   /** Fetches, keeps and reads what came with the messages before the model gets them. */
   async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
-    const read = this.#options.capabilityFactories.readUpload(run);
     let signal: AbortSignal | undefined;
     const readText: ReadText = async (upload) => {
       signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
-      const text = await read(upload, signal);
+      const text = await this.#options.capabilityFactories.readUpload(run)(upload, signal);
       run.signal.throwIfAborted();
       return text;
     };
@@ -147,7 +156,7 @@ export class TurnPreparation {
     run: TurnRun,
     { name, access, allow }: { readonly name: string; readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
   ): Promise<ToolRegistry> {
-    const attached = (await this.#options.tools?.attached?.(run)) ?? [];
+    const attached = (await this.#options.tools?.attached?.listTools(run)) ?? [];
     const key = JSON.stringify([access, allow, ...(attached.length > 0 ? [run.turn.tenantId, name] : [])]);
     const known = this.#toolRegistries.get(key);
     if (known !== undefined && isSame(known.attached, attached)) return known.registry;
@@ -170,7 +179,7 @@ export class TurnPreparation {
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
     const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, showsImages: model.facts.images });
-    const images = new SessionImages(scope.uploads);
+    const images = model.facts.images ? new SessionImages(scope.uploads) : undefined;
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
       conversation,
@@ -178,7 +187,7 @@ export class TurnPreparation {
         model,
         system,
         maxTurns,
-        loadImages: async (messages) => (model.facts.images ? images.loadImages(messages) : new Map()),
+        loadImages: async (messages) => images?.loadImages(messages) ?? new Map(),
       },
       tools,
       signal,
@@ -262,8 +271,12 @@ export function withToolFailpoints(tools: readonly Tool[]): Tool[] {
   }));
 }
 
-/** A model with the named place after a whole reply, before anything of it is journaled. */
-export function withModelFailpoint(model: ChosenModel): ChosenModel {
+/** Models with the named place after a whole reply, before anything of it is journaled. */
+export function withModelFailpoint(models: ModelChoice): ModelChoice {
+  return { forRef: (ref) => withFailpoint(models.forRef(ref)) };
+}
+
+function withFailpoint(model: ChosenModel): ChosenModel {
   return {
     ref: model.ref,
     facts: model.facts,

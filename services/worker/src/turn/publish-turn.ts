@@ -47,11 +47,12 @@ export class TurnPublication {
     const { next, history } = endedSession(session, conversation, { records, channelAddress: turn.channelMessage?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
     await scope.sessions.publish(next);
-    await this.#indexSession(run, next);
+    const answered = records.map(({ id }) => id);
+    await this.#indexSession(run, next, answered);
     await this.#followUp(run, next, record);
     for (const one of [{ turn, record }, ...collected]) this.#options.metrics.ended(one.turn, one.record);
     this.#logEnd(run, record);
-    return { event: toEndEvent(record), answered: answeredTogether(next, record.id) };
+    return { event: toEndEvent(record), answered };
   }
 
   /**
@@ -59,9 +60,10 @@ export class TurnPublication {
    * it did the rest.
    */
   async republishTurn(run: TurnRun, session: Session, record: TurnRecord): Promise<TurnEnd> {
-    await this.#indexSession(run, session);
+    const answered = answeredTogether(session, record.id);
+    await this.#indexSession(run, session, answered);
     await this.#followUp(run, session, record);
-    return { event: toEndEvent(record), isRepeated: true, answered: answeredTogether(session, record.id) };
+    return { event: toEndEvent(record), isRepeated: true, answered };
   }
 
   /** A failure here fails the attempt: the next one finds the turn published and repeats this. */
@@ -70,8 +72,7 @@ export class TurnPublication {
   }
 
   /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
-  async #indexSession(run: TurnRun, session: Session): Promise<void> {
-    const turnIds = answeredTogether(session, run.turn.turnId);
+  async #indexSession(run: TurnRun, session: Session, turnIds: readonly string[]): Promise<void> {
     const put = run.scope.index.putSession(session, { turnIds }).catch((error: unknown) => {
       this.#options.log.error({ ...logFacts(run), err: error }, 'session is not in the index until a reindex');
     });

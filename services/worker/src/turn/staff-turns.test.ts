@@ -58,7 +58,7 @@ setUpEach(async (stack) => {
 
 function runner(model: ChosenModel = new Script(), live?: WorkerChannels): TurnRunner {
   return new TurnRunner({
-    modelFor: () => model,
+    models: { forRef: () => model },
     capabilityFactories: {
       ...unconnected,
       requestStaff: (run) => async (asked) => desk.ask(run.scope, run.turn, asked),

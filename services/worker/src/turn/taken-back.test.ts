@@ -56,7 +56,7 @@ async function run([head, ...others]: readonly AcceptedTurn[], script = new Scri
   const emit = async (_scope: unknown, { type }: { type: string }) => Promise.resolve(void told.push(type));
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const runner = new TurnRunner({
-    modelFor: () => script,
+    models: { forRef: () => script },
     capabilityFactories: unconnected,
     followUps: [emitTurnEnd({ emit })],
     metrics,

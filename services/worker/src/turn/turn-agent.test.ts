@@ -24,7 +24,7 @@ const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> 
 
 function runner(model: Script, capabilities: Partial<CapabilityFactories> = {}): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, capabilityFactories: { ...unconnected, ...capabilities }, metrics, log });
+  return new TurnRunner({ models: { forRef: () => model }, capabilityFactories: { ...unconnected, ...capabilities }, metrics, log });
 }
 
 async function saved({ turn }: TurnRun): Promise<Session> {

@@ -24,7 +24,7 @@ const buildRun = (parts: Partial<TurnRun> = {}, accepted: Partial<AcceptedTurn> 
 
 function runner(model: ChosenModel): TurnRunner {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, log });
+  return new TurnRunner({ models: { forRef: () => model }, capabilityFactories: unconnected, metrics, log });
 }
 
 async function saved(run: TurnRun): Promise<Session> {

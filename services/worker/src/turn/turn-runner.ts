@@ -82,7 +82,7 @@ export class TurnRunner implements TurnHandlers {
       await writeScripted(run, conversation, turn.text);
       return done;
     }
-    const reply = await this.#options.channels?.commands?.run(run);
+    const reply = turn.channelMessage === undefined ? undefined : await this.#options.channels?.commands?.run(run);
     if (reply !== undefined) {
       if (!conversation.hasPrompt) await this.#preparation.addPrompt(run, conversation, { turns: [turn], timezone });
       await writeScripted(run, conversation, reply);

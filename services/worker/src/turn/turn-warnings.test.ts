@@ -30,7 +30,7 @@ setUpEach(async (stack) => {
 
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
-  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, warn: warnings.report, log }).runTurn(
+  return new TurnRunner({ models: { forRef: () => model }, capabilityFactories: unconnected, metrics, warn: warnings.report, log }).runTurn(
     turnRun(scope, {}, accepted),
   );
 }

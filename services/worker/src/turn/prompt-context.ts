@@ -12,8 +12,8 @@ import {
 import { limits, type ModelFacts, countLimitTokens, overheadShareMax, type AcceptedTurn } from '@concierge/contract';
 import { estimateTokens, findModel, type Providers } from '@concierge/model';
 import type { TurnRun } from '@concierge/turn';
-import type { TurnAgent } from '../turn/turn-agent.ts';
-import type { ReportWarning } from '../turn/turn-warnings.ts';
+import type { TurnAgent } from './turn-agent.ts';
+import type { ReportWarning } from './turn-warnings.ts';
 
 export type PromptContext = ReturnType<typeof fitContext>;
 

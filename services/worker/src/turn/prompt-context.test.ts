@@ -11,9 +11,9 @@ import type { TurnEnd } from '@concierge/turn';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { TurnMetrics } from '../metrics.ts';
-import type { ChosenModel } from '../turn/prepare-turn.ts';
-import { TurnRunner } from '../turn/turn-runner.ts';
-import type { ReportedWarning } from '../turn/turn-warnings.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
+import type { ReportedWarning } from './turn-warnings.ts';
 import { allTools, ToolRegistry } from '@concierge/agent';
 import { contextBudget, crowdedModels } from './prompt-context.ts';
 
@@ -30,7 +30,7 @@ setUpEach(async (stack) => {
 async function play(model: ChosenModel, accepted: Partial<AcceptedTurn> = {}): Promise<TurnEnd> {
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const warn = (_run: unknown, warning: ReportedWarning): void => void warnings.push(warning);
-  return new TurnRunner({ modelFor: () => model, capabilityFactories: unconnected, metrics, warn, log }).runTurn(
+  return new TurnRunner({ models: { forRef: () => model }, capabilityFactories: unconnected, metrics, warn, log }).runTurn(
     turnRun(scope, {}, accepted),
   );
 }

@@ -24,7 +24,7 @@ export const appSettings = { whatsapp, messenger, telegram, slack, twilio } as c
 type App = keyof typeof appSettings;
 
 /** The whole system, and a fake of every channel provider. */
-export class ChannelsStage implements AsyncDisposable {
+export class TestChannels implements AsyncDisposable {
   readonly system: System;
   readonly model: ScriptedModel;
   readonly meta: FakeMeta;
@@ -33,7 +33,7 @@ export class ChannelsStage implements AsyncDisposable {
   readonly twilio: FakeTwilio;
   readonly #stack: AsyncDisposableStack;
 
-  private constructor(parts: ScriptedSystem & Pick<ChannelsStage, 'meta' | 'telegram' | 'slack' | 'twilio'>, stack: AsyncDisposableStack) {
+  private constructor(parts: ScriptedSystem & Pick<TestChannels, 'meta' | 'telegram' | 'slack' | 'twilio'>, stack: AsyncDisposableStack) {
     this.system = parts.system;
     this.model = parts.model;
     this.meta = parts.meta;
@@ -43,7 +43,7 @@ export class ChannelsStage implements AsyncDisposable {
     this.#stack = stack;
   }
 
-  static async start(options: Partial<SystemOptions> = {}): Promise<ChannelsStage> {
+  static async start(options: Partial<SystemOptions> = {}): Promise<TestChannels> {
     await using stack = new AsyncDisposableStack();
     const { accessToken, appSecret, phoneNumberId } = whatsapp;
     const meta = stack.use(await new FakeMeta({ accessToken, appSecret, phoneNumberId, pageId: messenger.pageId }).start());
@@ -53,7 +53,7 @@ export class ChannelsStage implements AsyncDisposable {
     const env = { META_GRAPH_URL: meta.url, TELEGRAM_API_URL: bot.url, SLACK_API_URL: workspace.url, TWILIO_API_URL: account.url };
     const script = { fallback: answerNumbers };
     const scripted = await startScriptedSystem(stack, { script, ...options, env: { ...env, ...options.env } });
-    return new ChannelsStage({ ...scripted, meta, telegram: bot, slack: workspace, twilio: account }, stack.move());
+    return new TestChannels({ ...scripted, meta, telegram: bot, slack: workspace, twilio: account }, stack.move());
   }
 
   /** A tenant that is connected to this app, and the owner's client. */
