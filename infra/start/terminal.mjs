@@ -4,7 +4,7 @@ const colours = { gateway: 36, worker: 35, cron: 33, ui: 34, redis: 31, model: 3
 const levels = { 10: ['trace', 90], 20: ['debug', 90], 30: ['info', 32], 40: ['warn', 33], 50: ['error', 31], 60: ['fatal', 31] };
 const NAME_WIDTH = 7;
 /** Fields that a reader of a terminal does not need. */
-const hidden = new Set(['level', 'time', 'pid', 'hostname', 'service', 'msg', 'err']);
+const hidden = new Set(['level', 'time', 'hostname', 'service', 'msg', 'err']);
 
 const wantsColour = process.env.NO_COLOR === undefined && (process.stdout.isTTY || process.env.FORCE_COLOR !== undefined);
 

@@ -27,6 +27,7 @@ export {
   ServiceStack,
   startPart,
   startService,
+  stopMessage,
   stopPart,
   type ServiceOptions,
   type ServiceParts,

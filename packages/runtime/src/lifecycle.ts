@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { flushCompileCache } from 'node:module';
 import { ConfigError, type ProcessSettings } from './config.ts';
 import { createLog, type Log } from './log.ts';
@@ -64,8 +65,8 @@ function toFailures(error: unknown): unknown[] {
 }
 
 /**
- * Runs one service until SIGTERM or SIGINT, then stops it and exits 0; a second signal ends it at once. When it cannot
- * start, what it has opened is closed and it exits 1.
+ * Runs one service until SIGTERM or SIGINT, or until its primary stops it, then stops it and exits 0; a second signal
+ * ends it at once. When it cannot start, what it has opened is closed and it exits 1.
  */
 export async function runService({ log, graceMs, wire }: ServiceOptions): Promise<void> {
   process.on('unhandledRejection', (error) => {
@@ -78,19 +79,45 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
     await stopInTime(stack, 0, log);
     process.exit(1);
   });
-  // For the parent of this process when it opened a channel (`npm start`, tests).
+  // For the parent of this process when it opened a channel (`npm start`, a primary, tests).
   process.send?.({ ready: true });
   log.info('ready');
   let stopping = false;
-  const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) process.exit(1);
+  const stop = async (reason: object): Promise<void> => {
+    if (stopping) return;
     stopping = true;
-    log.info({ signal }, 'stopping');
+    log.info(reason, 'stopping');
     const clean = await stopInTime(stack, graceMs, log);
     log.info('stopped');
     process.exit(clean ? 0 : 1);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, (name) => void stop(name));
+  let signals = 0;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    signals += 1;
+    if (signals > 1) process.exit(1);
+    void stop({ signal });
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
+  followPrimary(stop);
+}
+
+/** What a primary sends to its processes so that they stop. */
+export const stopMessage = { stop: true } as const;
+
+/**
+ * One process of several stops with its primary. Not by a signal: a terminal and a service manager signal all processes
+ * of a group, and a second signal means "at once".
+ */
+function followPrimary(stop: (reason: object) => Promise<void>): void {
+  const { worker } = cluster;
+  worker?.on('message', (message: object) => {
+    if ('stop' in message) void stop({ by: 'primary' });
+  });
+  worker?.on('disconnect', () => {
+    // Without this, Node ends the process at once, and its open streams with it.
+    worker.exitedAfterDisconnect = true;
+    void stop({ by: 'the end of the primary' });
+  });
 }
 
 /** The arguments that a service is built with. */
@@ -99,18 +126,27 @@ export interface ServiceParts {
   readonly log: Log;
 }
 
-export interface StartOptions<Config extends ProcessSettings> {
+/** The settings that the life of a service depends on. */
+type LifeSettings = ProcessSettings & {
+  /** Processes that serve together; one when left out. */
+  readonly processes?: number;
+};
+
+type Wire<Config> = (config: Config, parts: ServiceParts) => Promise<unknown>;
+
+export interface StartOptions<Config extends LifeSettings> {
   readonly name: string;
   /** @throws ConfigError */
   readonly readConfig: () => Config;
-  readonly wire: (config: Config, parts: ServiceParts) => Promise<unknown>;
+  /** Loads what builds the service, so that a process loads no more than it runs. */
+  readonly load: (config: Config) => Wire<Config> | Promise<Wire<Config>>;
 }
 
 /**
  * The whole of a service's main.ts: configuration, log, graph, and its end. A bad configuration is printed line by
  * line.
  */
-export async function startService<Config extends ProcessSettings>({ name, readConfig, wire }: StartOptions<Config>): Promise<void> {
+export async function startService<Config extends LifeSettings>({ name, readConfig, load }: StartOptions<Config>): Promise<void> {
   let config: Config;
   try {
     config = readConfig();
@@ -119,7 +155,9 @@ export async function startService<Config extends ProcessSettings>({ name, readC
     process.stderr.write(`${name}: ${error.message}\n`);
     process.exit(1);
   }
-  const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog });
+  const isOneOfSeveral = config.processes !== undefined && config.processes > 1;
+  const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog, isOneOfSeveral });
+  const wire = await load(config);
   // Not at the exit: a service that is killed would leave the next start nothing of what it has compiled. And before
   // the watchdog starts: the first start after an installation writes a few thousand files, which stops a busy machine
   // for longer than an event loop may hang.

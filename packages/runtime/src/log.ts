@@ -11,6 +11,8 @@ export interface LogOptions {
   readonly pretty?: boolean;
   /** For commands, whose standard output is their result. */
   readonly toStderr?: boolean;
+  /** Other processes write into the same stream: lines name their process, and none is torn by another's. */
+  readonly isOneOfSeveral?: boolean;
 }
 
 const secretPaths = [
@@ -30,10 +32,10 @@ const keyPattern = /ck_live_[\w-]+/gu;
  * Writes fields, one line per entry, to stdout. Secrets are removed by path, and keys by their pattern anywhere in a
  * message.
  */
-export function createLog({ service, level, pretty = false, toStderr = false }: LogOptions): Log {
+export function createLog({ service, level, pretty = false, toStderr = false, isOneOfSeveral = false }: LogOptions): Log {
   const options = {
     level,
-    base: { service },
+    base: isOneOfSeveral ? { service, pid: process.pid } : { service },
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: secretPaths, censor: '[redacted]' },
     hooks: {
@@ -42,7 +44,7 @@ export function createLog({ service, level, pretty = false, toStderr = false }: 
   };
   if (toStderr) return pino(options, pino.destination({ fd: 2, sync: true }));
   if (pretty) return pino(options, pinoPretty());
-  return level === 'silent' ? pino(options) : bufferedLog(options);
+  return level === 'silent' ? pino(options) : bufferedLog(options, isOneOfSeveral ? wholeLines : {});
 }
 
 /**
@@ -51,11 +53,14 @@ export function createLog({ service, level, pretty = false, toStderr = false }: 
  */
 const BUFFER_BYTES = 8 * 1024;
 const BUFFER_MS = 100;
+/** POSIX writes as much into a pipe in one piece (PIPE_BUF); of more, other processes may write into the middle. */
+const PIECE_BYTES = 4096;
+const wholeLines = { minLength: PIECE_BYTES / 2, maxWrite: PIECE_BYTES };
 const ERROR_LEVEL = 50;
 
 /** An error is written at once, with all lines before it: the process may not live much longer. */
-function bufferedLog(options: LoggerOptions): Log {
-  const stdout = pino.destination({ fd: 1, sync: true, minLength: BUFFER_BYTES });
+function bufferedLog(options: LoggerOptions, writing: { readonly minLength?: number; readonly maxWrite?: number }): Log {
+  const stdout = pino.destination({ fd: 1, sync: true, minLength: BUFFER_BYTES, ...writing });
   const flush = (): void => {
     // Written before flushSync, which retries for ever when the reader is gone: here the write fails with EPIPE, and
     // pino stops logging.
@@ -75,5 +80,5 @@ function bufferedLog(options: LoggerOptions): Log {
 function pinoPretty(): DestinationStream {
   const require = createRequire(import.meta.url);
   const { build }: typeof PinoPretty = require('pino-pretty');
-  return build({ colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss', sync: true });
+  return build({ colorize: true, ignore: 'hostname,service', translateTime: 'HH:MM:ss', sync: true });
 }

@@ -19,7 +19,7 @@ const serviceThat = (work: string): string => `
       });
     });
   };
-  await startService({ name: 'tested', readConfig, wire });
+  await startService({ name: 'tested', readConfig, load: () => wire });
 `;
 
 function start(work: string): ChildProcess {

@@ -5,6 +5,9 @@ import { z } from 'zod';
 
 const count = z.coerce.number().int().positive();
 
+/** As many as there are places for requests that fetch files: each process has one at least. */
+const PROCESSES_MAX = 16;
+
 const Settings = z
   .object({
     ...serviceEnvironment,
@@ -12,6 +15,7 @@ const Settings = z
     ...modelsEnvironment,
     GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8000),
     GATEWAY_HOST: z.string().optional(),
+    GATEWAY_PROCESSES: count.max(PROCESSES_MAX).default(1),
     OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     GATEWAY_MAX_CONNECTIONS: count.default(20_000),
     GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
@@ -28,6 +32,8 @@ const Settings = z
     port: given.GATEWAY_PORT,
     /** Undefined: every interface. */
     host: given.GATEWAY_HOST,
+    /** Processes that serve the port together. */
+    processes: given.GATEWAY_PROCESSES,
     /** Undefined: operators' pages answer on loopback only. */
     opsToken: given.OPS_TOKEN,
     /** `host:port`s that URLs of tenants may lead to although they are not public. */

@@ -54,6 +54,7 @@ export class GatewayMetrics {
       help: 'Clients dropped because they did not read',
       registers,
     });
+    new Gauge({ name: 'concierge_gateway_processes', help: 'Processes of the gateway that serve', registers }).set(1);
     this.uploads = new Counter({ name: 'concierge_uploads_total', help: 'Files stored', labelNames: ['type'], registers });
   }
 }

@@ -14,6 +14,7 @@ import { Inbound } from './inbound/inbound.ts';
 import { GatewayMetrics } from './metrics.ts';
 import { QueueDashboard } from './operations/queue-dashboard.ts';
 import { ModelNames } from './openai/model-names.ts';
+import { Siblings } from './processes/siblings.ts';
 import { readinessChecks, isDemoModel } from './operations/readiness.ts';
 import { Replies } from './sse/replies.ts';
 import { sweepReceivedFiles } from './upload/uploads.ts';
@@ -31,18 +32,20 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, log }), stopPart);
   const outside = openOutside(config, stack);
   const metrics = new GatewayMetrics();
+  const siblings = await Siblings.open(config.processes, metrics.registry);
+  const { counts } = siblings;
   const drain = new Drain();
-  const replies = new Replies({ turns: turnStreams, metrics, maxPerKey: config.maxStreamsPerKey, drain });
+  const replies = new Replies({ turns: turnStreams, metrics, counts, maxPerKey: config.maxStreamsPerKey, drain });
   const streamQuota = new StreamQuota(new StreamBytes(redis, log));
   const receipts = new DeliveryReceipts({ redis, onReported: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
   const handlers = createHandlers({
     core,
     outside,
-    acceptance: new MessageAcceptance({ turns, streamQuota, metrics }),
+    acceptance: new MessageAcceptance({ turns, streamQuota, metrics, siblings }),
     replies,
     channels: {
-      inbound: new Inbound({ turns, streamQuota, receipts, metrics, providerUrls: config.providerUrls, log }),
+      inbound: new Inbound({ turns, streamQuota, receipts, metrics, siblings, providerUrls: config.providerUrls, log }),
       connections: new ChannelConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
       publicUrl: config.publicUrl,
       now,
@@ -53,15 +56,16 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       drain,
       metrics,
+      siblings,
       log,
     },
     models: { modelNames: new ModelNames(config.providersFile, log), isDemo: async () => isDemoModel(redis) },
   });
-  const server = new RouteServer({ tenants, rateLimits, drain, opsToken: config.opsToken, metrics, log });
+  const server = new RouteServer({ tenants, rateLimits, drain, siblings, opsToken: config.opsToken, metrics, log });
   const app = createApp({ server, handlers, tenants, metrics, log });
   const { maxConnections, keepAliveMs, unreadAnswerMs, leaveMs } = config;
-  const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs });
-  const drainHttp = httpDrain(http, { drain, replies, leaveMs });
+  const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs, counts });
+  const drainHttp = httpDrain(http, { drain, replies, leaveMs, orphaned: siblings.orphaned });
   stack.defer(async () => drainHttp(stack.graceLeftMs));
   const port = await listen(http, config);
   background(sweepReceivedFiles(), log);

@@ -73,6 +73,7 @@ export class TestGateway implements AsyncDisposable {
       port: 0,
       providersFile: join(dataDir, 'providers.json'),
       host: '127.0.0.1',
+      processes: 1,
       opsToken: undefined,
       outboundAllow: [],
       providerUrls,

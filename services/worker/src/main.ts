@@ -2,4 +2,4 @@ import { startService } from '@concierge/runtime';
 import { readConfig } from './config.ts';
 import { wire } from './wire.ts';
 
-await startService({ name: 'worker', readConfig, wire });
+await startService({ name: 'worker', readConfig, load: () => wire });

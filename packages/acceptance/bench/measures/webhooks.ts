@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { System } from '@concierge/testing';
+import { eventually, System } from '@concierge/testing';
 import { BenchProcess } from '../bench-process.ts';
 import { percentile } from '../bench.ts';
 import { sharedEnvironment } from '../config.ts';
@@ -13,6 +13,9 @@ const CONNECTIONS = 128;
 const ROUNDS = 2;
 const BURST = 20_000;
 const TENANTS = 8;
+/** Beside a gateway of one process, over the same files and Redis. */
+const PROCESSES = 2;
+const PACED = { total: 8000, perSecond: 2000 };
 /** A campaign is answered: contacts that never wrote before, each with ten messages. */
 const CROWD = { people: 200, messages: 2000, perSecond: 500 };
 const crowdLoad = { connections: CROWD.people, peopleEach: 1, newcomers: true, total: CROWD.messages, perSecond: CROWD.perSecond };
@@ -40,7 +43,7 @@ const load = {
 };
 
 type Target = Pick<WebhookSpec, 'port' | 'paths'>;
-type Round = Readonly<Record<'empty' | 'kept' | 'product', WebhookResult>>;
+type Round = Readonly<Record<'empty' | 'kept' | 'product' | 'processes', WebhookResult>>;
 
 /**
  * How fast a gateway acknowledges messages that it has written down, beside Express handlers that do nothing, and
@@ -51,20 +54,27 @@ export async function measureWebhooks(): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const driver = parts.use(await LoadDriver.start());
   const floor = await startFloor(parts);
-  const system = parts.use(await System.start({ modelUrl: 'http://127.0.0.1:9', env: { ...sharedEnvironment, NODE_ENV: 'production' } }));
-  const targets = { ...floor, product: { port: Number(new URL(system.url).port), paths: await bindTenants(system) } };
+  const env = { ...sharedEnvironment, NODE_ENV: 'production' };
+  const envFor = (name: string): Record<string, string> => (name === 'gateway-1' ? { GATEWAY_PROCESSES: String(PROCESSES) } : {});
+  const system = parts.use(await System.start({ modelUrl: 'http://127.0.0.1:9', gateways: 2, env, envFor }));
+  await allServe(system.gatewayUrls[1] ?? '');
+  const paths = await bindTenants(system);
+  const [product = { port: 0, paths }, processes = product] = system.gatewayUrls.map((url) => ({ port: Number(new URL(url).port), paths }));
+  const targets = { ...floor, product, processes };
   // The gateway is ready, which it is not without a worker.
   await Promise.all(system.workers.map(async (worker) => worker.kill()));
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const empty = await driver.webhooks({ ...load, ...targets.empty });
     const kept = await driver.webhooks({ ...load, ...targets.kept });
-    rounds.push({ empty, kept, product: await driver.webhooks({ ...load, ...targets.product }) });
+    const one = await driver.webhooks({ ...load, ...targets.product });
+    rounds.push({ empty, kept, product: one, processes: await driver.webhooks({ ...load, ...targets.processes }) });
   }
+  const paced = await driver.webhooks({ ...load, ...targets.processes, ...PACED });
   const crowd = await driver.webhooks({ ...load, ...targets.product, ...crowdLoad });
   const backlog = await driver.webhooks({ ...load, ...targets.product, ...backlogLoad });
   const burst = await driver.webhooks({ ...load, ...targets.product, connections: 1000, peopleEach: 1, total: BURST });
-  return [...toRows(rounds), ...crowdRows(crowd), ...backlogRows(backlog), ...burstRows(burst)];
+  return [...toRows(rounds), ...pacedRows(paced), ...crowdRows(crowd), ...backlogRows(backlog), ...burstRows(burst)];
 }
 
 async function startFloor(parts: AsyncDisposableStack): Promise<Record<'empty' | 'kept', Target>> {
@@ -74,6 +84,13 @@ async function startFloor(parts: AsyncDisposableStack): Promise<Record<'empty' |
   for (const tenant of tenants) await mkdir(join(folder, tenant));
   const { port } = parts.use(await BenchProcess.start('pipeline/webhook-main.ts', { ...sharedEnvironment, WEBHOOKS_FOLDER: folder }));
   return { empty: { port, paths: ['/empty'] }, kept: { port, paths: tenants.map((tenant) => `/kept/${tenant}`) } };
+}
+
+/** Connections are kept: those of a load would all be of the process that serves first. */
+async function allServe(url: string): Promise<void> {
+  await eventually(async () =>
+    (await (await fetch(`${url}/metrics`)).text()).includes(`concierge_gateway_processes{service="gateway"} ${String(PROCESSES)}`),
+  );
 }
 
 async function bindTenants(system: System): Promise<string[]> {
@@ -100,9 +117,10 @@ function together(results: readonly WebhookResult[]): WebhookResult {
 
 function toRows(rounds: readonly Round[]): Row[] {
   const of = (who: keyof Round): WebhookResult => together(rounds.map((round) => round[who]));
-  const [product, empty, kept] = [of('product'), of('empty'), of('kept')];
+  const [product, processes, empty, kept] = [of('product'), of('processes'), of('empty'), of('kept')];
   const rate = ({ acknowledged, seconds }: WebhookResult): number => acknowledged / seconds;
   const measure = `webhooks, ${String(CONNECTIONS)} connections`;
+  const ofProcesses = `${measure}, ${String(PROCESSES)} processes`;
   const acknowledged = { measure: `${measure}, acknowledged`, unit: '1/s', product: rate(product) };
   const slowest = { measure: `${measure}, p99`, unit: 'ms', product: percentile(product.latencyMs, 0.99) };
   const median = { measure: `${measure}, p50`, unit: 'ms', product: percentile(product.latencyMs, 0.5) };
@@ -116,6 +134,21 @@ function toRows(rounds: readonly Round[]): Row[] {
     absoluteRow(slowest, { atMost: 60 }),
     ratioRow(slowest, { name: keptName, value: percentile(kept.latencyMs, 0.99) }, null),
     absoluteRow({ measure: `${measure}, refused`, unit: '', product: product.refused }, { atMost: 0 }),
+    absoluteRow({ ...acknowledged, measure: `${ofProcesses}, acknowledged`, product: rate(processes) }, { atLeast: 3000 }),
+    ratioRow(
+      { ...acknowledged, measure: `${ofProcesses}, acknowledged`, product: rate(processes) },
+      { name: 'one process', value: rate(product) },
+      null,
+    ),
+    absoluteRow({ measure: `${ofProcesses}, refused`, unit: '', product: processes.refused }, { atMost: 0 }),
+  ];
+}
+
+function pacedRows(paced: WebhookResult): Row[] {
+  const measure = `webhooks, ${String(PROCESSES)} processes, ${PACED.perSecond.toLocaleString('en')} a second`;
+  return [
+    absoluteRow({ measure: `${measure}, p99`, unit: 'ms', product: percentile(paced.latencyMs, 0.99) }, { atMost: 60 }),
+    absoluteRow({ measure: `${measure}, refused`, unit: '', product: paced.refused }, { atMost: 0 }),
   ];
 }
 

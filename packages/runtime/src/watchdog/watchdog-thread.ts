@@ -86,6 +86,7 @@ function endProcess({ activity, stack }: Culprit): void {
     level: FATAL_LEVEL,
     time: new Date().toISOString(),
     service,
+    pid: process.pid,
     activity,
     stack,
     running: running.slice(0, ACTIVITIES_SHOWN).map(parseActivity),

@@ -4,6 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt, Turns, StreamBytes } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import type { Siblings } from '../processes/siblings.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
 const ACCEPTED_AT_ONCE = 2000;
@@ -12,6 +13,7 @@ export interface MessageAcceptanceOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly streamQuota: Pick<StreamQuota, 'refuseWhenFull'>;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
+  readonly siblings?: Pick<Siblings, 'share'>;
   readonly atOnce?: number;
 }
 
@@ -45,7 +47,7 @@ export class MessageAcceptance {
 
   constructor(options: MessageAcceptanceOptions) {
     this.#options = options;
-    this.#slots = new Slots(options.atOnce ?? ACCEPTED_AT_ONCE);
+    this.#slots = new Slots(options.atOnce ?? options.siblings?.share(ACCEPTED_AT_ONCE) ?? ACCEPTED_AT_ONCE);
   }
 
   /**

@@ -28,6 +28,7 @@ import { fileHandlers } from './files.ts';
 import { memoryHandlers } from './memory.ts';
 import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
+import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
 import type { Replies } from '../sse/replies.ts';
 import { sessionHandlers, turnHandlers } from './turns.ts';
@@ -51,7 +52,11 @@ export interface HandlerParts {
     readonly now: () => number;
   };
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
-  readonly operations: Omit<OperationOptions, 'registry'> & { readonly metrics: GatewayMetrics; readonly log: Log };
+  readonly operations: OperationOptions & {
+    readonly siblings: Siblings;
+    readonly metrics: GatewayMetrics;
+    readonly log: Log;
+  };
   readonly models: TenantHandlersOptions;
 }
 
@@ -61,8 +66,10 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
   const { metrics, log, ...operating } = operations;
-  const storing = { metrics, atOnce: new TenantSlots(uploadSlots) };
-  const givenFiles = new GivenFiles({ ...storing, outbound });
+  const { siblings } = operating;
+  const { count, perTenant } = uploadSlots;
+  const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
+  const givenFiles = new GivenFiles({ ...storing, siblings, outbound });
   const knownHistories = new KnownHistories(new HistoryCursors(redis));
   return {
     ...chatHandlers({ acceptance, replies }),
@@ -88,6 +95,6 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ turns, acceptance, replies, widget }),
     ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
-    ...operationHandlers({ ...operating, registry: metrics.registry }),
+    ...operationHandlers(operating),
   };
 }

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import { answerBroken, problemType, toProblem } from './handle-error.ts';
 import { toRequestId } from './request-context.ts';
+import type { SharedCounts } from '../processes/shared-counts.ts';
 
 export interface HttpServerOptions {
   readonly app: RequestListener;
@@ -13,6 +14,7 @@ export interface HttpServerOptions {
   readonly keepAliveMs: number;
   /** A client that takes nothing of its answer for so long is cut off. */
   readonly unreadAnswerMs: number;
+  readonly counts: SharedCounts;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -24,7 +26,7 @@ const LAST_ANSWERS_MS = 500;
  * Node's server with the time-outs that keep slow senders from holding connections (30 s for a whole request, 15 s for
  * its headers).
  */
-export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs }: HttpServerOptions): Server {
+export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs, counts }: HttpServerOptions): Server {
   const server = createServer(
     {
       requestTimeout: REQUEST_TIMEOUT_MS,
@@ -35,6 +37,7 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
     app,
   );
   server.maxConnections = maxConnections;
+  if (counts.isShared) limitTogether(server, counts, maxConnections);
   server.on('clientError', refuseBroken);
   server.prependListener('request', (_request, response) => {
     cutOffUnread(response, unreadAnswerMs);
@@ -42,6 +45,17 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
   // Bodies are small and refused by their headers if at all: no need to answer 417 to clients that ask first.
   server.on('checkExpectation', app);
   return server;
+}
+
+/** As Node limits the connections of one process: what is beyond the limit is closed. */
+function limitTogether(server: Server, counts: SharedCounts, maxConnections: number): void {
+  server.on('connection', (socket) => {
+    counts.add('connections', 1);
+    socket.once('close', () => {
+      counts.add('connections', -1);
+    });
+    if (counts.total('connections') > maxConnections) socket.destroy();
+  });
 }
 
 /**
@@ -96,6 +110,8 @@ export interface StopOptions {
   readonly replies: Disposable;
   /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
   readonly leaveMs: number;
+  /** From then on nothing is accepted: another gateway takes over the port. */
+  readonly orphaned: AbortSignal;
 }
 
 /**
@@ -103,18 +119,18 @@ export interface StopOptions {
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
-export function httpDrain(server: Server, { drain, replies, leaveMs }: StopOptions): (graceMs: number) => Promise<void> {
+export function httpDrain(server: Server, { drain, replies, leaveMs, orphaned }: StopOptions): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => (closing ??= closeServer(server));
+  orphaned.addEventListener('abort', () => void close());
   return async (graceMs) => {
     const untilMs = Date.now() + graceMs;
     await drain.leave(Math.min(leaveMs, graceMs));
     await drain.run(Math.max(0, untilMs - Date.now()));
     replies[Symbol.dispose]();
-    const closed = new Promise<void>((resolve) => {
-      server.close(() => {
-        resolve();
-      });
-    });
+    const closed = close();
+    server.closeIdleConnections();
     for (const socket of silent) socket.destroy();
     const deadline = setTimeout(
       () => {
@@ -125,6 +141,15 @@ export function httpDrain(server: Server, { drain, replies, leaveMs }: StopOptio
     await closed;
     clearTimeout(deadline);
   };
+}
+
+/** Accepts no connection any more; resolves when the last one is closed. */
+async function closeServer(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+  });
 }
 
 /**

@@ -2,47 +2,62 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError, limits, type RouteBody } from '@concierge/contract';
 import type { Request } from 'express';
 import getRawBody from 'raw-body';
+import { SharedCounts } from '../processes/shared-counts.ts';
+import type { Siblings } from '../processes/siblings.ts';
 
 /** Room for one body. Disposing it returns the room. */
 export interface BodyRoom extends Disposable {
+  /**
+   * Undefined when this process alone decides about the room. Else to be awaited before the body is read; @throws
+   * AppError `overloaded` when other processes have taken the room at the same time
+   */
+  agree(): Promise<void> | undefined;
   /** The body is read and has so many bytes. */
   shrinkTo(bytes: number): void;
 }
 
 interface Pool {
-  held: number;
-  readonly ofPeers: Map<string, number>;
+  readonly counts: SharedCounts;
+  readonly maxBytes: number;
+  readonly maxBytesOfPeer: number;
 }
 
 /**
  * Limits the memory for request bodies, in total and for each peer. A body that does not fit is refused before it is
  * read. Bodies larger than any JSON request of ours have a separate pool, so that they never take the place of a chat
- * message.
+ * message. That pool is one for all processes, as their shares of it might be smaller than one body; of the other one
+ * each process has its share, so that no small request waits for others.
  */
 export class BodyBudget {
-  readonly #small: Pool = { held: 0, ofPeers: new Map() };
-  readonly #large: Pool = { held: 0, ofPeers: new Map() };
+  readonly #small: Pool;
+  readonly #large: Pool;
+
+  /** `siblings`: the other processes of this gateway; left out where there are none. */
+  constructor(siblings?: Pick<Siblings, 'counts' | 'share'>) {
+    const { counts = new SharedCounts(), share = (whole: number): number => whole } = siblings ?? {};
+    const { bodiesMaxBytes, bodiesOfPeerMaxBytes } = limits;
+    this.#small = { counts: new SharedCounts(), maxBytes: share(bodiesMaxBytes), maxBytesOfPeer: share(bodiesOfPeerMaxBytes) };
+    this.#large = { counts, maxBytes: bodiesMaxBytes, maxBytesOfPeer: bodiesOfPeerMaxBytes };
+  }
 
   /** @throws AppError `overloaded` */
   reserve(peer: string, bytes: number): BodyRoom {
-    const pool = bytes > limits.jsonBodyMaxBytes ? this.#large : this.#small;
-    const ofPeer = pool.ofPeers.get(peer) ?? 0;
-    if (pool.held + bytes > limits.bodiesMaxBytes || ofPeer + bytes > limits.bodiesOfPeerMaxBytes)
-      throw new AppError('overloaded', 'Too many large requests are being answered.', {
-        retryAfterSeconds: 2,
-        headers: { Connection: 'close' },
-      });
+    const { counts, maxBytes, maxBytesOfPeer } = bytes > limits.jsonBodyMaxBytes ? this.#large : this.#small;
+    const nameOfPeer = `bodies/${peer}`;
+    const assertFits = (more: number): void => {
+      if (counts.total('bodies') + more > maxBytes || counts.total(nameOfPeer) + more > maxBytesOfPeer) throw tooManyBodies();
+    };
+    assertFits(bytes);
     let held = 0;
     const hold = (next: number): void => {
       const change = next - held;
       held = next;
-      pool.held += change;
-      const rest = (pool.ofPeers.get(peer) ?? 0) + change;
-      if (rest === 0) pool.ofPeers.delete(peer);
-      else pool.ofPeers.set(peer, rest);
+      counts.add('bodies', change);
+      counts.add(nameOfPeer, change);
     };
     hold(bytes);
     return {
+      agree: () => (counts.isShared ? counts.agree().then(() => assertFits(0)) : undefined),
       shrinkTo: (read) => {
         hold(Math.min(held, read));
       },
@@ -51,6 +66,13 @@ export class BodyBudget {
       },
     };
   }
+}
+
+function tooManyBodies(): AppError {
+  return new AppError('overloaded', 'Too many large requests are being answered.', {
+    retryAfterSeconds: 2,
+    headers: { Connection: 'close' },
+  });
 }
 
 type ReadableBody = Exclude<RouteBody, { readonly kind: 'files' }>;

@@ -10,12 +10,14 @@ import { BodyBudget, type BodyRoom, bytesToExpect, readBody } from './request-bo
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './http-server.ts';
 import { takeRequest } from './rate-window.ts';
+import type { Siblings } from '../processes/siblings.ts';
 import { readRequestContext } from './request-context.ts';
 
 export interface ServeOptions {
   readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget'>;
   readonly rateLimits: RateLimits;
   readonly drain: Drain;
+  readonly siblings: Siblings;
   readonly opsToken: string | undefined;
   readonly metrics: GatewayMetrics;
   readonly log: Log;
@@ -52,10 +54,11 @@ type Counted = Pick<Authenticated, 'scope' | 'settings'>;
  */
 export class RouteServer {
   readonly #options: ServeOptions;
-  readonly #bodies = new BodyBudget();
+  readonly #bodies: BodyBudget;
 
   constructor(options: ServeOptions) {
     this.#options = options;
+    this.#bodies = new BodyBudget(options.siblings);
   }
 
   serve(route: Route, handle: UntypedHandler): RequestHandler {
@@ -67,6 +70,7 @@ export class RouteServer {
         // Refused while the service drains; those admitted before delay its end.
         using _waiting = route.waitsForTurn === true ? this.#options.drain.admit() : undefined;
         using room = this.#reserveBody(route, request, caller);
+        await room.agree();
         return await handle(await readCall(route, { request, response, caller, room }));
       });
       if (answer.kind === 'answer') send(route, response, answer);

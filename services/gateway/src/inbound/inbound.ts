@@ -11,6 +11,7 @@ import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
 import type { StreamQuota } from '../chat/message-acceptance.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import type { Siblings } from '../processes/siblings.ts';
 import { chooseBusyRule, toChannelMessage, toTurnInput, type KnownMessage, takeBack, type BoundChannel } from './inbound-turns.ts';
 import { ChannelActivity } from './channel-activity.ts';
 import { SenderIdentity } from './sender-identity.ts';
@@ -28,6 +29,7 @@ export interface InboundOptions {
   readonly turns: Pick<Turns, 'accept' | 'acceptInOrder' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
+  readonly siblings: Pick<Siblings, 'share'>;
   readonly providerUrls: ProviderUrls;
   readonly log: Log;
 }
@@ -40,11 +42,13 @@ export class Inbound {
   readonly #options: InboundOptions;
   readonly #senders = new SenderIdentity();
   readonly #notes: ChannelActivity;
-  readonly #writing = new TenantSlots({ count: GROUPS_AT_ONCE, perTenant: TENANT_GROUPS_AT_ONCE });
+  readonly #writing: TenantSlots;
 
   constructor(options: InboundOptions) {
     this.#options = options;
     this.#notes = new ChannelActivity(options.log);
+    const { share } = options.siblings;
+    this.#writing = new TenantSlots({ count: share(GROUPS_AT_ONCE), perTenant: share(TENANT_GROUPS_AT_ONCE) });
   }
 
   /**

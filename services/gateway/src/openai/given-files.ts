@@ -4,12 +4,14 @@ import { Slots, type TenantSlots } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { safeFileName, sniffType, type LookedAtFile } from '@concierge/upload';
 import { OutboundError, type Outbound } from '@concierge/web';
+import type { Siblings } from '../processes/siblings.ts';
 import { storeCounted, type StoreOptions } from '../upload/uploads.ts';
 import type { NamedFile } from './compose-message.ts';
 
 export interface GivenFilesOptions extends StoreOptions {
   /** How many requests may have their files in memory, shared with other uploads. */
   readonly atOnce: TenantSlots;
+  readonly siblings: Pick<Siblings, 'share'>;
   readonly outbound: Pick<Outbound, 'get'>;
 }
 
@@ -46,10 +48,11 @@ type Found = { readonly ref: UploadRef } | { readonly fresh: LookedAtFile; reado
 /** Files that come with a request, kept as uploads are: the same types, limits and checks. */
 export class GivenFiles {
   readonly #options: GivenFilesOptions;
-  readonly #fetching = new Slots(FETCHING_AT_ONCE);
+  readonly #fetching: Slots;
 
   constructor(options: GivenFilesOptions) {
     this.#options = options;
+    this.#fetching = new Slots(options.siblings.share(FETCHING_AT_ONCE));
   }
 
   /**

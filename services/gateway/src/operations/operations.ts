@@ -1,8 +1,9 @@
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
 import type { Drain } from '../http/http-server.ts';
+import type { Siblings } from '../processes/siblings.ts';
 import type { QueueDashboard } from './queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
@@ -10,12 +11,12 @@ export interface OperationOptions {
   readonly checks: ReadinessChecks;
   readonly drain: Drain;
   readonly queueDashboard: QueueDashboard;
-  readonly registry: Registry;
+  readonly siblings: Pick<Siblings, 'gatherMetrics'>;
 }
 
 type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs' | 'queues'>;
 
-export function operationHandlers({ checks, drain, queueDashboard, registry }: OperationOptions): OperationHandlers {
+export function operationHandlers({ checks, drain, queueDashboard, siblings }: OperationOptions): OperationHandlers {
   return {
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
     readyz: async () => {
@@ -26,8 +27,8 @@ export function operationHandlers({ checks, drain, queueDashboard, registry }: O
     metrics: async () => ({
       kind: 'answer',
       status: 200,
-      text: await registry.metrics(),
-      headers: { 'Content-Type': registry.contentType },
+      text: await siblings.gatherMetrics(),
+      headers: { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE },
     }),
     openapi: () => ({ kind: 'answer', status: 200, json: { ...openApiDocument() } }),
     docs: ({ response }) => {

@@ -4,11 +4,13 @@ import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/http-server.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import type { SharedCounts } from '../processes/shared-counts.ts';
 import { beginEventStream, EventStream, Heartbeats, type StreamStart } from './event-stream.ts';
 
 export interface RepliesOptions {
   readonly turns: Pick<TurnStreams, 'fold' | 'follow' | 'isReadToEnd'>;
   readonly metrics: GatewayMetrics;
+  readonly counts: SharedCounts;
   readonly maxPerKey: number;
   readonly drain: Drain;
 }
@@ -28,7 +30,6 @@ export class Replies implements Disposable {
   readonly #options: RepliesOptions;
   readonly #open = new Set<EventStream>();
   readonly #heartbeats = new Heartbeats(this.#open);
-  readonly #perKey = new Map<string, number>();
 
   constructor(options: RepliesOptions) {
     this.#options = options;
@@ -41,7 +42,7 @@ export class Replies implements Disposable {
   /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
   refuseWhenFull(keyId: string, whose: 'key' | 'visitor' = 'key'): void {
     const atMost = whose === 'key' ? this.#options.maxPerKey : limits.widgetStreamsPerVisitor;
-    if ((this.#perKey.get(keyId) ?? 0) < atMost) return;
+    if (this.#options.counts.total(toCountName(keyId)) < atMost) return;
     throw new AppError('overloaded', `This ${whose} has too many open streams.`, { retryAfterSeconds: 5 });
   }
 
@@ -52,7 +53,7 @@ export class Replies implements Disposable {
 
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */
   stream(response: Response, watch: Watch): void {
-    const { turns, drain, metrics } = this.#options;
+    const { turns, drain, metrics, counts } = this.#options;
     const { scope, turnId, keyId } = watch;
     if (!beginEventStream(response)) return;
     const held = drain.hold();
@@ -61,7 +62,7 @@ export class Replies implements Disposable {
       held[Symbol.dispose]();
     });
     this.#open.add(stream);
-    this.#perKey.set(keyId, (this.#perKey.get(keyId) ?? 0) + 1);
+    counts.add(toCountName(keyId), 1);
     metrics.openStreams.inc();
     // Before the server's listener, which cuts the client off.
     response.prependListener('timeout', () => {
@@ -93,11 +94,11 @@ export class Replies implements Disposable {
   #forget(stream: EventStream, keyId: string): void {
     this.#open.delete(stream);
     this.#options.metrics.openStreams.dec();
-    const left = (this.#perKey.get(keyId) ?? 1) - 1;
-    if (left === 0) this.#perKey.delete(keyId);
-    else this.#perKey.set(keyId, left);
+    this.#options.counts.add(toCountName(keyId), -1);
   }
 }
+
+const toCountName = (keyId: string): string => `streams/${keyId}`;
 
 /**
  * How a chat request wants its reply: JSON only when it accepts JSON and no event stream (contract §3). What accepts
