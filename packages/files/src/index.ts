@@ -30,3 +30,4 @@ export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';
+export { readLog, recordMaxBytes, removeLog, WriteAheadLog, type LogRecord } from './write-ahead-log.ts';
