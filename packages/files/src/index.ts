@@ -1,6 +1,7 @@
 export {
   appendLines,
   createFile,
+  createFiles,
   linkNew,
   removeOldTemporaries,
   replaceFile,
@@ -11,7 +12,6 @@ export {
   writeTemporary,
   type CreatedFiles,
 } from './atomic-file.ts';
-export { FileWriter } from './file-writer.ts';
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
 export {
