@@ -1,8 +1,8 @@
-import { cp, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { eventually, freePort, ServiceProcess, System, type SystemOptions, type TenantKeys } from '@concierge/testing';
+import { countUnanswered, eventually, freePort, ServiceProcess, System, type SystemOptions, type TenantKeys } from '@concierge/testing';
 import { audit, renderFindings, type AuditReport } from './audit/auditor.ts';
 import { callsInFlight, Evidence, type LedgerLine } from './audit/evidence.ts';
 import { FaultInjector, type FaultPlan, type Fleet } from './faults.ts';
@@ -138,10 +138,13 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
 
   /** Waits until no accepted turn waits any more. The auditor finds those left after the deadline. */
   async rest(): Promise<void> {
-    await eventually(async () => (await this.#waiting()) === 0, { timeoutMs: REST_TIMEOUT_MS, everyMs: 200 }).catch(() => undefined);
+    await eventually(async () => (await countUnanswered(join(this.target.dataDir, 'tenants'))) === 0, {
+      timeoutMs: REST_TIMEOUT_MS,
+      everyMs: 200,
+    }).catch(() => undefined);
   }
 
-  /** Waits until all inboxes are empty, reads every turn once more, stops every service, and has the rest audited. */
+  /** Waits until every accepted turn is answered, reads each again, stops the services, and has the rest audited. */
   async finish({ reread = true } = {}): Promise<AuditReport> {
     await this.rest();
     if (reread) await this.load.rereadAll(AbortSignal.timeout(REREAD_TIMEOUT_MS));
@@ -165,13 +168,6 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     await this.#model.kill();
     await this.target[Symbol.asyncDispose]();
     await rm(this.evidence.folder, { recursive: true, force: true });
-  }
-
-  async #waiting(): Promise<number> {
-    const tenants = join(this.target.dataDir, 'tenants');
-    const names = await readdir(tenants);
-    const inboxes = await Promise.all(names.map(async (name) => await readdir(join(tenants, name, 'inbox')).catch(() => [])));
-    return inboxes.flat().filter((name) => /^t_[0-9a-f]+\.json$/u.test(name)).length;
   }
 
   /** One that is no longer there has ended by itself: its exit code stands for it. */

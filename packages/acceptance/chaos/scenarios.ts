@@ -79,8 +79,8 @@ export const workerFailPoints: readonly (readonly FailPoint[])[] = [
   [kill('tool.before-result'), kill('session.after-publish'), kill('turn.after-save'), stop('turn.after-save', 2)],
 ];
 export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
-  [kill('inbox.after-file', 2), kill('accept.after-lane', 2)],
-  [kill('accept.after-inbox', 2)],
+  [kill('inbox.after-file'), kill('log.after-append', 2), kill('accept.after-lane', 2), stop('log.after-append', 3)],
+  [kill('accept.after-inbox', 2), kill('log.after-file')],
 ];
 
 /** Each fail point once, the system under load all the while. */

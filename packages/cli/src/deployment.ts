@@ -3,8 +3,8 @@ import { AppError } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
 import type { IndexStore } from '@concierge/index';
 import { createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
-import type { Tenants, TenantScope } from '@concierge/tenant';
-import type { HandoffRequests, Turns } from '@concierge/turn';
+import type { LoggedTurns, Tenants, TenantScope } from '@concierge/tenant';
+import type { HandoffRequests, LogsOnDisk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
 
 const REDIS_TIMEOUT_MS = 3000;
@@ -49,7 +49,14 @@ export class Deployment {
       );
     }
     const [index, tenant] = [await this.index(), await import('@concierge/tenant')];
-    this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, log: this.log });
+    const disk = await this.#logsOnDisk();
+    // Redis knows better which of them have ended; a command that does not need it does not wait for it.
+    const lately = (): LoggedTurns => this.#turnPath?.accepted ?? disk;
+    const logged: LoggedTurns = {
+      read: async (...asked) => lately().read(...asked),
+      turnIds: async (ofTenant) => lately().turnIds(ofTenant),
+    };
+    this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, logged, log: this.log });
     return this.#tenants;
   }
 
@@ -91,8 +98,23 @@ export class Deployment {
     await this.#stack.disposeAsync();
   }
 
+  /** For what copies a tenant's folder: what is accepted and only in a write-ahead log gets its file. */
+  async fileAccepted(scope: TenantScope): Promise<void> {
+    const [disk, redis, { fileUnanswered }] = [
+      await this.#logsOnDisk(),
+      await this.redis().catch(() => undefined),
+      await import('@concierge/turn'),
+    ];
+    await fileUnanswered(redis, scope, await disk.findTurns(scope.tenantId));
+  }
+
+  async #logsOnDisk(): Promise<LogsOnDisk> {
+    const [turn, { toLogsFolder }] = [await import('@concierge/turn'), await import('@concierge/tenant')];
+    return new turn.LogsOnDisk(toLogsFolder(this.config.dataDir));
+  }
+
   async #openTurnPath(): Promise<TurnPath> {
     const [redis, { openTurnPath }] = [await this.redis(), await import('@concierge/core')];
-    return (this.#turnPath ??= openTurnPath(redis, this.#stack, this.log));
+    return (this.#turnPath ??= openTurnPath(redis, this.#stack, { dataDir: this.config.dataDir, log: this.log }));
   }
 }

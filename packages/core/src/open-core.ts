@@ -10,8 +10,9 @@ import {
   type RedisRole,
   type ServiceSettings,
 } from '@concierge/runtime';
-import { Tenants } from '@concierge/tenant';
+import { Tenants, toLogsFolder } from '@concierge/tenant';
 import {
+  AcceptanceLog,
   WakeupQueue,
   EventQueue,
   HandoffNotifications,
@@ -45,6 +46,8 @@ export interface CoreOptions {
 export interface TurnPath {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
   readonly turns: Turns;
+  /** What this process has accepted lately. */
+  readonly accepted: AcceptanceLog;
   readonly deliveries: DueQueue;
   readonly events: { readonly outgoing: WebhookEvents; readonly queue: EventQueue };
   readonly handoffs: { readonly desk: HandoffRequests; readonly calls: HandoffNotifications };
@@ -68,17 +71,23 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   const redis = await openRedis({ url: config.redisUrl, role, log }, stack);
   await assertNoEviction(redis, log);
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
-  const path = openTurnPath(redis, stack, log);
+  const path = openTurnPath(redis, stack, { dataDir, log });
   const wakeOutbox = wakeOutboxBy(path.deliveries);
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, openMax, log });
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, logged: path.accepted, openMax, log });
   return { ...path, redis, index, tenants };
 }
 
 /** A part of `openCore`; called alone where a command needs no tenants' files. */
-export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log): TurnPath {
+export function openTurnPath(
+  redis: Redis,
+  stack: AsyncDisposableStack,
+  { dataDir, log }: { readonly dataDir: string; readonly log: Log },
+): TurnPath {
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
   const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };
-  const turns = stack.adopt(new Turns({ redis, ...queue, log }), stopPart);
+  const logs = { redis, lanes: queue.lanes, folder: toLogsFolder(dataDir), log };
+  const accepted = stack.adopt(new AcceptanceLog(logs), stopPart);
+  const turns = stack.adopt(new Turns({ redis, ...queue, accepted, log }), stopPart);
   const eventQueue = stack.adopt(new EventQueue(redis, log), stopPart);
   const events = { outgoing: new WebhookEvents({ queue: eventQueue, log }), queue: eventQueue };
   const calls = new HandoffNotifications({
@@ -86,5 +95,5 @@ export function openTurnPath(redis: Redis, stack: AsyncDisposableStack, log: Log
     onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),
     log,
   });
-  return { queue, turns, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
+  return { queue, turns, accepted, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
 }

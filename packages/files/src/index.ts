@@ -1,6 +1,7 @@
 export {
   appendLines,
   createFile,
+  createFiles,
   linkNew,
   removeOldTemporaries,
   replaceFile,
@@ -11,7 +12,6 @@ export {
   writeTemporary,
   type CreatedFiles,
 } from './atomic-file.ts';
-export { FileWriter } from './file-writer.ts';
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
 export {
@@ -30,3 +30,4 @@ export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';
+export { readLog, recordMaxBytes, removeLog, WriteAheadLog, type LogRecord } from './write-ahead-log.ts';

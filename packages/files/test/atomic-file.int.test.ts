@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryDirectory } from '@concierge/testing';
 import { z } from 'zod';
-import { appendLines, createFile, replaceFile, sweepTemporaries, temporaryName } from '../src/atomic-file.ts';
+import { appendLines, createFile, createFiles, replaceFile, sweepTemporaries, temporaryName } from '../src/atomic-file.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { parseLines } from '../src/record-folder.ts';
 
@@ -31,6 +31,15 @@ describe('replacing a file', () => {
 });
 
 describe('creating a file', () => {
+  it('creates none behind one that it cannot create', async () => {
+    await using folder = await temporaryDirectory();
+    const names = ['1', '2', 'missing/3', '4'];
+    const files = names.map((name) => ({ name, content: name }));
+    const { created, failure } = await createFiles({ folder: folder.path, folders: new FolderSync(), files });
+    expect([created, failure]).toEqual([[true, true], expect.objectContaining({ code: 'ENOENT' })]);
+    expect((await readdir(folder.path)).toSorted()).toEqual(['1', '2']);
+  });
+
   it('lets exactly one of many have the name', async () => {
     await using folder = await temporaryDirectory();
     const contents = Array.from({ length: 50 }, (_, index) => `content ${String(index)}`);

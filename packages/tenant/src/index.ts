@@ -9,7 +9,7 @@ export type { TenantEvents, WebhookEventInput, KeptEvent } from './events/tenant
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './agents/front-matter.ts';
 export { Handoffs, type HandoffRequest } from './contacts/handoffs.ts';
 export { markIncarnation } from './starter.ts';
-export { Inbox, type InboxItem } from './inbox/inbox.ts';
+export { Inbox, parseTurn, renderTurn, type InboxItem, type LoggedTurns } from './inbox/inbox.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys/keys.ts';
 export type { LaneOrder, OrderedTurns } from './inbox/lane-order.ts';
 export { lastInboundMs, findLastReply } from './sessions/last-messages.ts';
@@ -41,6 +41,6 @@ export type { FileBytes, FileText, TenantFiles, WriteConditions } from './files/
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
-export { Tenants, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
+export { Tenants, toLogsFolder, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget/widget-store.ts';

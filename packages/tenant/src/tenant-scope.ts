@@ -9,7 +9,7 @@ import {
   type RemovedSession,
   type Skill,
 } from '@concierge/contract';
-import { namesIn, StatCache, type FileWriter, type FolderSync } from '@concierge/files';
+import { namesIn, StatCache, type FolderSync } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex, IndexSource, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
@@ -20,7 +20,7 @@ import { ContextFiles } from './agents/context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
 import { Handoffs } from './contacts/handoffs.ts';
 import { Incarnation } from './starter.ts';
-import { Inbox } from './inbox/inbox.ts';
+import { Inbox, type LoggedTurns } from './inbox/inbox.ts';
 import { LaneOrder } from './inbox/lane-order.ts';
 import type { Keys } from './keys/keys.ts';
 import { McpServerStore } from './agents/mcp-servers.ts';
@@ -47,12 +47,13 @@ export interface TenantScopeOptions {
   /** SECRETS_KEY */
   readonly secretsKey: string | undefined;
   readonly folders: FolderSync;
-  readonly writer: FileWriter;
   readonly sessionCache: SessionCache;
   /** Without one, memory is searched by words alone. */
   readonly embedder: Embedder | undefined;
   /** Called when something is to be sent. */
   readonly wakeOutbox: WakeOutbox | undefined;
+  /** Accepted turns that have no file yet. */
+  readonly logged: LoggedTurns | undefined;
   readonly log: Log;
 }
 
@@ -110,7 +111,8 @@ export class TenantScope {
   readonly #source: FilesSource;
   readonly #usedStores = new StatCache<boolean>(storesAskedEveryTurn);
 
-  constructor({ tenantId, root, index, keys, secretsKey, folders, writer, sessionCache, embedder, wakeOutbox, log }: TenantScopeOptions) {
+  constructor(options: TenantScopeOptions) {
+    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, logged, log } = options;
     this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
@@ -121,8 +123,8 @@ export class TenantScope {
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
-    this.inbox = new Inbox({ folder: join(root, 'inbox'), folders, writer, log });
-    this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders, writer });
+    this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId }, folders, log });
+    this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);
     const reindex = async (): Promise<void> => {
@@ -243,7 +245,7 @@ export class TenantScope {
   /** Clears away what processes that died in the middle of writing left in our own folders: a directory read each. */
   async sweep(): Promise<void> {
     await this.inbox.sweep();
-    const accepted = new Set(await this.inbox.turnIds());
+    const accepted = new Set(await this.inbox.filedTurnIds());
     await this.laneOrder.sweep((turnId) => accepted.has(turnId));
     await this.sessions.sweep();
     await this.keys.sweep();

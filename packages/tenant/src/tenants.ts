@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan, type TenantSettings } from '@concierge/contract';
-import { FileWriter, FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn, StatCache } from '@concierge/files';
+import { FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn, StatCache } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
@@ -10,7 +10,7 @@ import type { z } from 'zod';
 import { EventFiles, waitingFolder } from './events/event-files.ts';
 import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { callsFolder } from './contacts/handoffs.ts';
-import { Inbox } from './inbox/inbox.ts';
+import { Inbox, type LoggedTurns } from './inbox/inbox.ts';
 import { OpenScopes } from './open-scopes.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { SessionCache } from './sessions/session-store.ts';
@@ -25,6 +25,14 @@ const openMaxDefault = 10_000;
 /** A few folders of each of ten thousand tenants. */
 const listedMax = 100_000;
 const cachedKeysMax = 10_000;
+/**
+ * Where the write-ahead logs of processes lie: inside the folder that is backed up, and outside of every tenant's own,
+ * which are what sandboxes, tools and archives reach.
+ */
+export function toLogsFolder(dataDir: string): string {
+  return join(dataDir, 'tenants', '.wal');
+}
+
 /** A tenant's folder between its deletion and its end. */
 const removedPrefix = '.removed-';
 const removedBytes = 6;
@@ -44,6 +52,8 @@ export interface TenantsOptions {
    * Called when something is to be sent on a channel; without it the delivery reconciler finds it a few seconds later.
    */
   readonly wakeOutbox?: WakeOutbox | undefined;
+  /** Accepted turns that have no inbox file yet. */
+  readonly logged?: LoggedTurns | undefined;
   /** Tenants that stay open while no caller has them. */
   readonly openMax?: number | undefined;
   readonly log: Log;
@@ -66,10 +76,10 @@ export interface Authenticated {
  * Every tenant of this deployment, DATA_DIR/tenants/<id>. Hands out scopes; has no way to look into one from outside.
  */
 export class Tenants {
+  readonly logsFolder: string;
   readonly #options: TenantsOptions;
   readonly #folder: string;
   readonly #folders = new FolderSync();
-  readonly #writer = new FileWriter();
   readonly #sessionCache = new SessionCache();
   readonly #generations: Generations;
   readonly #keyRecords: KeyRecordCache = new LRUCache({ max: cachedKeysMax, ttl: limits.keyCacheMs });
@@ -88,6 +98,7 @@ export class Tenants {
     this.#options = options;
     this.#scopes = new OpenScopes(options.openMax ?? openMaxDefault);
     this.#folder = join(options.dataDir, 'tenants');
+    this.logsFolder = toLogsFolder(options.dataDir);
     this.#generations = new Generations({ folder: join(this.#folder, '.generations'), folders: this.#folders });
   }
 
@@ -121,7 +132,7 @@ export class Tenants {
   async inboxTurnIds(tenantId: string, { isSure = false } = {}): Promise<readonly string[]> {
     const { log } = this.#options;
     const folder = join(this.#toTenantRoot(tenantId), 'inbox');
-    const read = async (): Promise<string[]> => new Inbox({ folder, folders: this.#folders, writer: this.#writer, log }).turnIds();
+    const read = async (): Promise<string[]> => new Inbox({ folder, folders: this.#folders, log }).filedTurnIds();
     return isSure ? read() : ((await this.#listed.get(folder, read)) ?? []);
   }
 
@@ -295,7 +306,7 @@ export class Tenants {
   }
 
   #newScope(tenantId: string): TenantScope {
-    const { index, secretsKey, embedder, wakeOutbox, log } = this.#options;
+    const { index, secretsKey, embedder, wakeOutbox, logged, log } = this.#options;
     return new TenantScope({
       tenantId,
       root: this.#toTenantRoot(tenantId),
@@ -303,10 +314,10 @@ export class Tenants {
       keys: this.#newKeys(tenantId),
       secretsKey,
       folders: this.#folders,
-      writer: this.#writer,
       sessionCache: this.#sessionCache,
       embedder,
       wakeOutbox,
+      logged,
       log,
     });
   }

@@ -2,12 +2,12 @@ import { link, readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
-import { FileWriter, FolderSync } from '@concierge/files';
+import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { Inbox } from '../src/inbox/inbox.ts';
 import { acceptedTurn, silentLog, temporaryFolder } from './support.ts';
 
-const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), writer: new FileWriter(), log: silentLog });
+const inboxIn = (folder: string): Inbox => new Inbox({ folder, folders: new FolderSync(), log: silentLog });
 const intent = (callId: string): TurnStep => ({ kind: 'intent', callId, name: 'bash' });
 
 describe('the inbox', () => {
@@ -30,7 +30,7 @@ describe('the inbox', () => {
         await super.sync(path);
       }
     }
-    const inbox = new Inbox({ folder: folder.path, folders: new CountedSync(), writer: new FileWriter(), log: silentLog });
+    const inbox = new Inbox({ folder: folder.path, folders: new CountedSync(), log: silentLog });
     const ids = ['turn-1', 'turn-2', 'turn-3', 'turn-2', 'turn-4'];
     await inbox.accept(acceptedTurn('turn-3'));
     syncs = 0;

@@ -1,7 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { FileWriter, FolderSync } from '@concierge/files';
+import { FolderSync } from '@concierge/files';
 import { temporaryDirectory } from '@concierge/testing';
 import { Generations, LaneOrder } from '../src/inbox/lane-order.ts';
 
@@ -13,7 +13,7 @@ let one: LaneOrder;
 let other: LaneOrder;
 
 function orderOver(path: string): LaneOrder {
-  return new LaneOrder({ folder: join(path, 'inbox', '.order'), folders: new FolderSync(), writer: new FileWriter() });
+  return new LaneOrder({ folder: join(path, 'inbox', '.order'), folders: new FolderSync() });
 }
 
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { ChannelMessage } from '@concierge/contract';
-import { FileWriter, FolderSync } from '@concierge/files';
+import { FolderSync } from '@concierge/files';
 import { Handoffs } from '../src/contacts/handoffs.ts';
 import { Inbox } from '../src/inbox/inbox.ts';
 import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
@@ -17,7 +17,7 @@ const readStored = async (...path: readonly string[]): Promise<unknown> => JSON.
 describe('files of earlier versions keep their names of fields', () => {
   it('in the inbox: the tenant is accountId, the message of a channel is chatApp', async () => {
     await using folder = await temporaryFolder();
-    const inbox = new Inbox({ ...shared, folder: folder.path, writer: new FileWriter() });
+    const inbox = new Inbox({ ...shared, folder: folder.path });
     const turn = { ...acceptedTurn('turn-1'), channelMessage };
     await inbox.accept(turn);
     const { tenantId, channelMessage: _message, ...others } = turn;

@@ -45,3 +45,4 @@ export { startScriptedSystem, System, type ScriptedSystem, type SystemOptions, t
 export { WebhookReceiver, type ReceivedWebhook, type WebhookAnswer } from './webhook-receiver.ts';
 export { TestTenants, testSecrets, type TestTenantsOptions } from './test-tenants.ts';
 export { temporaryDirectory } from './temporary-directory.ts';
+export { countUnanswered } from './unanswered-turns.ts';

@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { keyScopes, type KeyScope } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
+import { LogsOnDisk } from '@concierge/turn';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
@@ -110,7 +111,14 @@ export class System implements AsyncDisposable {
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
-      this.#tenants = new Tenants({ dataDir: this.dataDir, index, keySecret: this.#keySecret, secretsKey: this.#keySecret, log });
+      this.#tenants = new Tenants({
+        dataDir: this.dataDir,
+        logged: new LogsOnDisk(toLogsFolder(this.dataDir)),
+        index,
+        keySecret: this.#keySecret,
+        secretsKey: this.#keySecret,
+        log,
+      });
     }
     return this.#tenants;
   }

@@ -7,6 +7,8 @@ import { TestRedis } from './redis-server.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { testSecrets } from './test-tenants.ts';
 
+export type { Core } from '@concierge/core';
+
 export interface TestCoreOptions extends Partial<Omit<CoreConfig, 'redisUrl'>> {
   readonly role?: RedisRole;
 }
@@ -36,12 +38,15 @@ export class TestCore implements AsyncDisposable {
     const config = { databaseUrl: undefined, failpoints: '', ...testSecrets, ...changes, dataDir, redisUrl: server.url };
     const core = await openCore(config, opened, { role, log: silentLog });
     await newReconciler(core).reconcile();
+    await core.accepted.open();
     return new TestCore({ server, core, config, stack: opened.move() });
   }
 
   /** The objects of another process over the same Redis and files. */
   async another(role: RedisRole = 'worker'): Promise<Core> {
-    return openCore(this.#config, this.#stack, { role, log: silentLog });
+    const core = await openCore(this.#config, this.#stack, { role, log: silentLog });
+    await core.accepted.open();
+    return core;
   }
 
   /** The tenant, which is made when it is asked for first. */

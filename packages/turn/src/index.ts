@@ -56,3 +56,6 @@ export {
   type DeliverNext,
   type LaneStep,
 } from './deliveries/delivery-worker.ts';
+export { AcceptanceLog } from './wal/acceptance-log.ts';
+export { LogsOnDisk } from './wal/log-records.ts';
+export { fileUnanswered } from './wal/unanswered.ts';

@@ -19,6 +19,10 @@ export const keyOf = {
    * empty.
    */
   enqueued: `${queuePrefix}:ready`,
+  /** Bodies of the tenant's turns that are in a write-ahead log and have neither an inbox file nor an end. */
+  logged: (tenantId: string): string => `${queuePrefix}:logged:${tenantId}`,
+  /** Write-ahead logs whose records are acknowledged, by the service time at which their process was last heard of. */
+  logs: `${queuePrefix}:logs`,
   restoreLock: `${queuePrefix}:restore-lock`,
   scanLock: `${queuePrefix}:scan-lock`,
   /** Set by the first scan of an inbox that finds the turn without a lane. */

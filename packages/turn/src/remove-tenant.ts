@@ -64,6 +64,7 @@ const KEYS_AT_ONCE = 500;
 
 /** Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/` or, of a share, `@`. */
 const kindsByTenant = new Set([
+  'logged',
   'lane',
   'lease',
   'line',

@@ -4,7 +4,7 @@ import { background, connectRedis } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import { silentLog as log, type TestRedis } from '@concierge/testing';
-import { newReconciler, TestCore } from '@concierge/testing/core';
+import { newReconciler, TestCore, type Core } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
 import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes/lanes.ts';
 
@@ -83,11 +83,16 @@ export class TestTurns implements AsyncDisposable {
     refuses,
     hears = 0,
   }: { now?: () => number; refuses?: Promise<void>; hears?: number } = {}): Promise<Turns> {
-    const { redis, queue } = await this.#opened.another('producer');
+    const { redis, queue, accepted } = await this.another();
     const lanes = refuses === undefined ? queue.lanes : new UnheardLanes(redis, refuses, hears);
-    const turns = new Turns({ redis, ...queue, lanes, log, now });
+    const turns = new Turns({ redis, ...queue, lanes, accepted, log, now });
     this.#stack.defer(async () => turns.stop());
     return turns;
+  }
+
+  /** The objects of another process over the same Redis and files. */
+  async another(): Promise<Core> {
+    return this.#opened.another('producer');
   }
 
   async scope(id?: string): Promise<TenantScope> {

@@ -126,6 +126,7 @@ export class TestCron implements AsyncDisposable {
     };
     await scope.sessions.publish(session);
     await scope.inbox.remove(turnId);
+    await this.#opened.core.redis.hdel(`concierge:{q0}:logged:${scope.tenantId}`, turnId);
   }
 
   async #newReplica(): Promise<ScheduleClock> {

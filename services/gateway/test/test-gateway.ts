@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { providerUrls } from '@concierge/channel';
 import { openIndex } from '@concierge/index';
 import { connectRedis, createLog, ServiceStack } from '@concierge/runtime';
-import { Tenants, type TenantScope } from '@concierge/tenant';
+import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
-import { WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
+import { LogsOnDisk, WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
 import { askPlainly, type FilePart } from './ask.ts';
@@ -59,7 +59,8 @@ export class TestGateway implements AsyncDisposable {
     const dataDir = overrides.dataDir ?? folder.path;
     const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());
-    const tenants = new Tenants({ dataDir, index, keySecret, secretsKey: keySecret, log });
+    const logged = new LogsOnDisk(toLogsFolder(dataDir));
+    const tenants = new Tenants({ dataDir, index, logged, keySecret, secretsKey: keySecret, log });
     const config: Config = {
       dataDir,
       redisUrl: redis.url,

@@ -63,7 +63,7 @@ export class TestSystem implements AsyncDisposable {
   /** Accepts turns in this process, as a gateway does. */
   async openTurns(): Promise<Turns> {
     const redis = await openRedis({ url: this.system.redis.url, role: 'producer', log: silentLog }, this.#stack);
-    return openTurnPath(redis, this.#stack, silentLog).turns;
+    return openTurnPath(redis, this.#stack, { dataDir: this.system.dataDir, log: silentLog }).turns;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -125,7 +125,9 @@ async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalO
 async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
   const path = resolve(file);
   const { exportTenant } = await import('../tenant-archive.ts');
-  const report = await exportTenant(await deployment.scope(id), path);
+  const scope = await deployment.scope(id);
+  await deployment.fileAccepted(scope);
+  const report = await exportTenant(scope, path);
   const { files, leftOut, cutShort } = report;
   const notes = [
     ...(leftOut === 0 ? [] : [`Left out: ${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep.`]),

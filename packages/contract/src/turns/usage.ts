@@ -39,5 +39,7 @@ export const RemovedSession = z.object({
   createdAt: z.iso.datetime(),
   removedAt: z.iso.datetime(),
   usage: z.array(UsageRow),
+  /** Its newest turns: what a write-ahead log still has of them is not answered again. */
+  turns: z.array(z.string()).optional(),
 });
 export type RemovedSession = z.infer<typeof RemovedSession>;

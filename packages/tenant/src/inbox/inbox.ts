@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { StoredTurn, TurnStep, type AcceptedTurn } from '@concierge/contract';
 import {
   appendLines,
+  createFile,
+  createFiles,
   ignoreMissing,
   isSystemError,
   keepFolders,
@@ -14,10 +16,10 @@ import {
   readFreshIfThere,
   readIfThere,
   removeOldTemporaries,
+  replaceFile,
   temporaryMaxAgeMs,
   temporaryPrefix,
   type CreatedFiles,
-  type FileWriter,
   type FolderSync,
 } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
@@ -32,28 +34,40 @@ export interface InboxItem {
   readonly mtimeMs: number;
 }
 
+/**
+ * Turns that were accepted a moment ago and have no inbox file yet: they are in the write-ahead log of the process that
+ * accepted them (packages/turn, acceptance-log.ts).
+ */
+export interface LoggedTurns {
+  /** What its inbox file will contain; undefined when it has one, has ended, or was never accepted. */
+  read(tenantId: string, turnId: string): Promise<string | undefined>;
+  turnIds(tenantId: string): Promise<readonly string[]>;
+}
+
 export interface InboxOptions {
   /** tenants/<id>/inbox */
   readonly folder: string;
+  /** Without it only what has a file is here. */
+  readonly logged?: { readonly turns: LoggedTurns; readonly tenantId: string } | undefined;
   readonly folders: FolderSync;
-  readonly writer: FileWriter;
   readonly log: Log;
 }
 
 /**
- * What has been accepted and is not in a session file yet. A turn is accepted when its file is here and on disk, and
- * not before. Beside it: a journal of the steps that must not run twice, and a mark when it is to be cancelled.
+ * What has been accepted and is not in a session file yet. A turn is accepted when it is on disk, in its file here or
+ * in the log of the process that accepted it, and not before. Beside the file: a journal of the steps that must not run
+ * twice, and a mark when it is to be cancelled.
  */
 export class Inbox {
+  readonly #logged: InboxOptions['logged'];
   readonly #folder: string;
   readonly #folders: FolderSync;
-  readonly #writer: FileWriter;
   readonly #log: Log;
 
-  constructor({ folder, folders, writer, log }: InboxOptions) {
+  constructor({ logged, folder, folders, log }: InboxOptions) {
+    this.#logged = logged;
     this.#folder = folder;
     this.#folders = folders;
-    this.#writer = writer;
     this.#log = log;
   }
 
@@ -65,7 +79,7 @@ export class Inbox {
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
     const file = { ...toInboxFile(turn), folder: this.#folder, folders: this.#folders };
-    const write = async (): Promise<boolean> => (isUnique ? this.#writer.replace(file).then(() => true) : this.#writer.create(file));
+    const write = async (): Promise<boolean> => (isUnique ? replaceFile(file).then(() => true) : createFile(file));
     const created = await write().catch(async (error: unknown) => {
       if (!isSystemError(error, 'ENOENT')) throw error;
       await this.#makeFolder();
@@ -82,10 +96,10 @@ export class Inbox {
    */
   async acceptInOrder(turns: readonly AcceptedTurn[]): Promise<CreatedFiles> {
     const batch = { folder: this.#folder, folders: this.#folders, files: turns.map((turn) => toInboxFile(turn)) };
-    let written = await this.#writer.createInOrder(batch);
+    let written = await createFiles(batch);
     if (isSystemError(written.failure, 'ENOENT') && written.created.length === 0) {
       await this.#makeFolder();
-      written = await this.#writer.createInOrder(batch);
+      written = await createFiles(batch);
     }
     await failpoint('inbox.after-file');
     return written;
@@ -98,12 +112,22 @@ export class Inbox {
 
   /** Whether it is accepted and not yet answered. */
   async has(turnId: string): Promise<boolean> {
+    if (!isTurnId(turnId)) return false;
+    // The log first: a turn leaves it when it has its file.
+    if ((await this.#readLogged(turnId)) !== undefined) return true;
+    return this.hasFile(turnId);
+  }
+
+  /** As `has`, but only of a turn that has its file. */
+  async hasFile(turnId: string): Promise<boolean> {
     return isTurnId(turnId) && (await lstatIfThere(this.#toInboxPath(turnId, turnSuffix))) !== undefined;
   }
 
   /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
     if (!isTurnId(turnId)) return undefined;
+    const logged = await this.#readLogged(turnId);
+    if (logged !== undefined) return parseTurn(logged);
     const path = this.#toInboxPath(turnId, turnSuffix);
     const text = await readFreshIfThere(path);
     if (text === undefined) return undefined;
@@ -116,16 +140,24 @@ export class Inbox {
 
   /** In no order. One directory read and one `stat` per turn; see `turnIds` for less. */
   async list(): Promise<InboxItem[]> {
-    const items: InboxItem[] = [];
-    for (const turnId of await this.turnIds()) {
+    const logged = new Set(await this.#loggedTurnIds());
+    const items: InboxItem[] = Array.from(logged, (turnId) => ({ turnId, mtimeMs: Date.now() }));
+    for (const turnId of await this.filedTurnIds()) {
+      if (logged.has(turnId)) continue;
       const facts = await stat(this.#toInboxPath(turnId, turnSuffix)).catch(() => undefined);
       if (facts !== undefined) items.push({ turnId, mtimeMs: facts.mtimeMs });
     }
     return items;
   }
 
-  /** In no order. One directory read. */
+  /** In no order. */
   async turnIds(): Promise<string[]> {
+    const logged = await this.#loggedTurnIds();
+    return [...new Set([...logged, ...(await this.filedTurnIds())])];
+  }
+
+  /** Of those that have a file. In no order; one directory read. */
+  async filedTurnIds(): Promise<string[]> {
     return (await this.#names()).filter(isTurnFile).map((name) => name.slice(0, -turnSuffix.length));
   }
 
@@ -155,24 +187,32 @@ export class Inbox {
    * turn.
    */
   async remove(turnId: string): Promise<void> {
-    // Most turns have neither: to look is a tenth of an unlink that fails.
-    for (const suffix of [journalSuffix, cancelSuffix]) {
+    // Most turns have none of them: to look is a tenth of an unlink that fails.
+    for (const suffix of [journalSuffix, cancelSuffix, turnSuffix]) {
       const path = this.#toInboxPath(turnId, suffix);
       if ((await lstatIfThere(path)) !== undefined) await ignoreMissing(unlink(path));
     }
-    await ignoreMissing(unlink(this.#toInboxPath(turnId, turnSuffix)));
   }
 
   /** Clears away temporaries of writers that died, and journals and marks whose turn has gone. */
   async sweep(olderThanMs = temporaryMaxAgeMs): Promise<void> {
     const names = await this.#names();
     const turns = new Set(names.filter(isTurnFile).map((name) => name.slice(0, -turnSuffix.length)));
+    // What a turn without a file has is younger than `olderThanMs`.
     const orphans = names.filter((name) => {
       const match = /^(?<turnId>.+?)(?:\.journal\.jsonl|\.cancel)$/u.exec(name);
       return match?.groups?.['turnId'] !== undefined && !turns.has(match.groups['turnId']);
     });
     const temporaries = names.filter((name) => name.startsWith(temporaryPrefix));
     await removeOldTemporaries(this.#folder, [...temporaries, ...orphans], olderThanMs);
+  }
+
+  async #readLogged(turnId: string): Promise<string | undefined> {
+    return this.#logged?.turns.read(this.#logged.tenantId, turnId);
+  }
+
+  async #loggedTurnIds(): Promise<readonly string[]> {
+    return (await this.#logged?.turns.turnIds(this.#logged.tenantId)) ?? [];
   }
 
   async #names(): Promise<string[]> {
@@ -194,9 +234,20 @@ function toFileName(turnId: string, suffix: string): string {
   return `${turnId}${suffix}`;
 }
 
-function toInboxFile({ tenantId, channelMessage, ...turn }: AcceptedTurn): { readonly name: string; readonly content: string } {
+function toInboxFile(turn: AcceptedTurn): { readonly name: string; readonly content: string } {
+  return { name: toFileName(turn.turnId, turnSuffix), content: renderTurn(turn) };
+}
+
+/** The content of the turn's file. */
+export function renderTurn({ tenantId, channelMessage, ...turn }: AcceptedTurn): string {
   const stored: StoredTurn = { ...turn, accountId: tenantId, ...(channelMessage !== undefined && { chatApp: channelMessage }) };
-  return { name: toFileName(turn.turnId, turnSuffix), content: JSON.stringify(stored) };
+  return JSON.stringify(stored);
+}
+
+/** A turn from the content of its file, or undefined when it is none. */
+export function parseTurn(content: string): AcceptedTurn | undefined {
+  const parsed = parseJson(StoredTurn, content);
+  return parsed.status === 'ok' ? toAcceptedTurn(parsed.value) : undefined;
 }
 
 function isTurnFile(name: string): boolean {

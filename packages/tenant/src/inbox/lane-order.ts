@@ -9,7 +9,6 @@ import {
   readFreshIfThere,
   temporaryMaxAgeMs,
   temporaryPrefix,
-  type FileWriter,
   type FolderSync,
 } from '@concierge/files';
 import { isHashedName } from '../sessions/session-revisions.ts';
@@ -18,7 +17,6 @@ export interface LaneOrderOptions {
   /** tenants/<id>/inbox/.order */
   readonly folder: string;
   readonly folders: FolderSync;
-  readonly writer: FileWriter;
 }
 
 /** What a session's folder contains. */
@@ -41,12 +39,10 @@ const numberDigits = 8;
 export class LaneOrder {
   readonly #folder: string;
   readonly #folders: FolderSync;
-  readonly #writer: FileWriter;
 
-  constructor({ folder, folders, writer }: LaneOrderOptions) {
+  constructor({ folder, folders }: LaneOrderOptions) {
     this.#folder = folder;
     this.#folders = folders;
-    this.#writer = writer;
   }
 
   /** Whether a turn of the session has a number. */
@@ -112,7 +108,7 @@ export class LaneOrder {
     const folder = this.#toLanePath(sessionId);
     try {
       const first = await mkdir(folder, { recursive: true, mode: 0o700 });
-      const created = await this.#writer.create({ folder, name, content: turnId, folders: this.#folders });
+      const created = await createFile({ folder, name, content: turnId, folders: this.#folders });
       // The name of the folder itself, for a machine that loses its power.
       await this.#folders.sync(this.#folder);
       if (first !== undefined) await this.#folders.sync(join(this.#folder, '..'));

@@ -191,11 +191,18 @@ export class SessionStore {
   async remove(id: string): Promise<RemovedSession | undefined> {
     const session = await this.load(id);
     if (session === undefined) return undefined;
-    const removed = toRemovedSession(session, await this.readSessionTurns(session), new Date());
+    const usage = toRemovedSession(session, await this.readSessionTurns(session), new Date());
+    const removed = { ...usage, turns: session.turns.map((turn) => turn.id) };
     await this.#removed.append(removed);
     await this.#revisions.remove(id);
     await this.#removeRest(id);
     return removed;
+  }
+
+  /** Whether the turn was among the newest of a conversation that was removed since; reads all that stayed of such. */
+  async wasRemoved(turnId: string): Promise<boolean> {
+    for await (const { turns = [] } of this.#removed.read()) if (turns.includes(turnId)) return true;
+    return false;
   }
 
   /** What stayed of removed sessions; the last one of several with the same id and creation time counts. */

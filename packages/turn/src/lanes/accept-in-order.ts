@@ -1,7 +1,8 @@
-import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { AppError, type TurnInput } from '@concierge/contract';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnAcceptance } from './accept.ts';
+import type { LoggedTurn } from '../wal/acceptance-log.ts';
+import { TurnAcceptance, type Written } from './accept.ts';
 import { replay, type TurnReceipt } from './duplicates.ts';
 import type { EnqueueOutcome } from './lanes.ts';
 
@@ -14,9 +15,7 @@ export interface AcceptedInOrder {
   readonly failure: Error | undefined;
 }
 
-interface Enqueued {
-  readonly input: TurnInput;
-  readonly turn: AcceptedTurn;
+interface Enqueued extends Written {
   readonly placing: Promise<EnqueueOutcome | null>;
 }
 
@@ -49,15 +48,19 @@ export class OrderedAcceptance extends TurnAcceptance {
       for (const input of inputs) outcomes.push(await orRefusal(this.accept(scope, input)));
       return;
     }
-    const { created, failure } = await scope.inbox.acceptInOrder(messages.filter(({ ended }) => ended === null).map(({ turn }) => turn));
+    const { written, failure } = await this.#writeAll(
+      scope,
+      messages.filter(({ ended }) => ended === null),
+    );
     await failpoint('accept.after-inbox');
-    const files = created.values();
+    const outcomesOnDisk = written.values();
     let enqueued: Enqueued[] = [];
     for (const message of messages) {
-      const isNew = message.ended === null ? files.next().value : false;
-      if (isNew === undefined) break;
-      if (isNew) {
-        enqueued.push({ ...message, placing: this.enqueue(message.input, message.turn) });
+      const logged = message.ended === null ? outcomesOnDisk.next().value : 'exists';
+      if (logged === undefined) break;
+      if (logged !== 'exists') {
+        const own = logged === 'filed' ? undefined : logged;
+        enqueued.push({ ...message, logged: own, placing: this.enqueue(message.input, message.turn, own) });
         continue;
       }
       await this.#settleAll(scope, enqueued, outcomes);
@@ -70,16 +73,42 @@ export class OrderedAcceptance extends TurnAcceptance {
     if (failure !== undefined) throw failure;
   }
 
+  /**
+   * All in the log, with one write of it, or all in files that share one sync of their folder: never one on disk
+   * without those before it.
+   */
+  async #writeAll(
+    scope: TenantScope,
+    messages: readonly Pick<Enqueued, 'input' | 'turn'>[],
+  ): Promise<{ readonly written: readonly (LoggedTurn | 'filed' | 'exists')[]; readonly failure: Error | undefined }> {
+    const logged = await Promise.all(messages.map(async ({ turn }) => this.append(scope, turn)));
+    if (logged.every((one) => one !== undefined)) return { written: logged, failure: undefined };
+    for (const one of logged) if (one !== undefined && one !== 'exists') await one.settle();
+    const news = messages.filter((_, index) => logged[index] !== 'exists');
+    const { created, failure } = await scope.inbox.acceptInOrder(news.map(({ turn }) => turn));
+    const files = created.values();
+    const written: ('filed' | 'exists')[] = [];
+    for (const one of logged) {
+      const isNew = one === 'exists' ? false : files.next().value;
+      if (isNew === undefined) break;
+      written.push(isNew ? 'filed' : 'exists');
+    }
+    return { written, failure };
+  }
+
   /** When one message needs a number, so do all behind it. */
   async #settleAll(scope: TenantScope, enqueued: readonly Enqueued[], outcomes: (TurnReceipt | AppError)[]): Promise<void> {
     const last = enqueued.at(-1);
     if (last === undefined) return;
     let isNumbered = await scope.laneOrder.isUsed(last.turn.sessionId);
-    for (const { input, turn, placing } of enqueued) {
+    for (const { input, turn, logged, placing } of enqueued) {
       const placed = await placing;
-      if (isNumbered && placed?.kind === 'enqueued') await this.number(scope, turn);
-      outcomes.push(await orRefusal(this.settle(scope, { input, turn }, placed)));
-      isNumbered ||= placed === null || placed.kind === 'exists' || (placed.kind === 'enqueued' && placed.isUnclear);
+      if (isNumbered && placed?.kind === 'enqueued') {
+        if (logged !== undefined) await scope.inbox.accept(turn);
+        await this.number(scope, turn);
+      }
+      outcomes.push(await orRefusal(this.settle(scope, { input, turn, logged }, placed)));
+      isNumbered ||= needsNumber(placed);
     }
     if (isNumbered) await this.repair(scope, last.turn);
   }
@@ -91,4 +120,10 @@ async function orRefusal(accepting: Promise<TurnReceipt>): Promise<TurnReceipt |
     if (error instanceof AppError && (error.code === 'session_busy' || error.code === 'too_many_waiting')) return error;
     throw error;
   });
+}
+
+/** Whether times of acceptance do not give the place: then no message behind it may be without a number. */
+function needsNumber(placed: EnqueueOutcome | null): boolean {
+  if (placed === null) return true;
+  return placed.kind === 'enqueued' ? placed.isUnclear : placed.kind === 'exists' && placed.logged === undefined;
 }

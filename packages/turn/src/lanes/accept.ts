@@ -6,6 +6,7 @@ import type { WakeupQueue } from './wakeup-queue.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import { mayWait, type Lanes, type EnqueueOutcome } from './lanes.ts';
+import type { AcceptanceLog, LoggedTurn } from '../wal/acceptance-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
 import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
 import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
@@ -14,15 +15,17 @@ export interface AcceptOptions {
   readonly redis: Redis;
   readonly lanes: Lanes;
   readonly wakeupQueue: WakeupQueue;
+  /** Without it each turn has an inbox file when it is accepted. */
+  readonly accepted?: AcceptanceLog | undefined;
   readonly log: Log;
   readonly now?: () => number;
 }
 
 /**
- * The only way in. Order is part of the meaning: session key and limits; then the inbox file, fsynced, from which on
- * the turn is accepted; then its place in the lane; then the wake-up. A failure after the file is no error to the
- * caller: the reconciler finishes the work. A turn that gets no place in its lane gets a number on disk before the
- * caller gets its answer, so that no later turn overtakes it.
+ * The only way in. Order is part of the meaning: session key and limits; then the record in the write-ahead log or the
+ * inbox file, synced, from which on the turn is accepted; then its place in the lane; then the wake-up. A failure after
+ * that is no error to the caller: the reconciler finishes the work. A turn that gets no place in its lane gets its file
+ * and a number on disk before the caller gets its answer, so that no later turn overtakes it.
  */
 export class TurnAcceptance {
   readonly #options: AcceptOptions;
@@ -44,11 +47,33 @@ export class TurnAcceptance {
     if (ended !== null) return replay(ended, input);
     const isNumbered = await scope.laneOrder.isUsed(turn.sessionId);
     if (isNumbered) await this.#joinOrder(scope, input, turn);
-    if ((await scope.inbox.accept(turn, { isUnique: input.dedupeId === null })) === 'exists') return await this.attach(scope, input, turn);
+    const written = await this.write(scope, input, { turn, mayLog: !isNumbered });
+    if (written === 'exists') return await this.attach(scope, input, turn);
     await failpoint('accept.after-inbox');
-    const receipt = await this.settle(scope, { input, turn }, await this.enqueue(input, turn));
+    const receipt = await this.settle(scope, { input, turn, logged: written }, await this.enqueue(input, turn, written));
     if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
     return receipt;
+  }
+
+  /**
+   * Makes the turn accepted: in the log, where there is one, or in its file (undefined). `exists`: this process or,
+   * with a file, another one accepted it before.
+   */
+  protected async write(
+    scope: TenantScope,
+    input: TurnInput,
+    { turn, mayLog }: { readonly turn: AcceptedTurn; readonly mayLog: boolean },
+  ): Promise<LoggedTurn | 'exists' | undefined> {
+    const logged = mayLog ? await this.append(scope, turn) : undefined;
+    if (logged !== undefined) return logged;
+    // The same message may be in a log alone, and its place is the one that it has there.
+    const first = input.dedupeId === null ? undefined : await scope.inbox.read(turn.turnId);
+    const created = await scope.inbox.accept(first ?? turn, { isUnique: input.dedupeId === null });
+    return first !== undefined || created === 'exists' ? 'exists' : undefined;
+  }
+
+  protected async append(scope: TenantScope, turn: AcceptedTurn): Promise<LoggedTurn | 'exists' | undefined> {
+    return this.#options.accepted?.append(scope, turn);
   }
 
   /** Builds the new turn, or finds the one that the same request made earlier. */
@@ -63,54 +88,94 @@ export class TurnAcceptance {
   /**
    * Null: not enqueued yet. The turn is on disk and so accepted. The reconciler enqueues it as soon as Redis answers.
    */
-  protected async enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn): Promise<EnqueueOutcome | null> {
-    return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted' }).catch((error: unknown) => {
+  protected async enqueue(
+    { busy, debounceMs }: TurnInput,
+    turn: AcceptedTurn,
+    logged: LoggedTurn | undefined,
+  ): Promise<EnqueueOutcome | null> {
+    return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted', logged }).catch((error: unknown) => {
       this.#warn(error, turn, 'accepted, but not yet in its lane');
       return null;
     });
   }
 
-  protected async settle(
-    scope: TenantScope,
-    { input, turn }: { readonly input: TurnInput; readonly turn: AcceptedTurn },
-    placed: EnqueueOutcome | null,
-  ): Promise<TurnReceipt> {
-    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
-    if (placed === null) {
-      await this.number(scope, turn);
-      return receipt;
+  /** The outcome of an acceptance; what is in the log alone stays there, or gets its file first. */
+  protected async settle(scope: TenantScope, written: Written, placed: EnqueueOutcome | null): Promise<TurnReceipt> {
+    try {
+      return await this.#settle(scope, written, placed);
+    } finally {
+      written.logged?.release();
     }
+  }
+
+  async #settle(scope: TenantScope, written: Written, placed: EnqueueOutcome | null): Promise<TurnReceipt> {
+    const { input, turn, logged } = written;
+    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
+    if (placed === null) return (await this.#fileOrAttach(scope, written)) ?? (await this.number(scope, turn), receipt);
     switch (placed.kind) {
       case 'enqueued': {
-        if (placed.isUnclear) await this.number(scope, turn);
+        if (placed.isUnclear) {
+          if (logged !== undefined) await scope.inbox.accept(turn);
+          await this.number(scope, turn);
+        }
         await failpoint('accept.after-lane');
         this.#letRun(placed);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
         return receipt;
       }
       case 'busy': {
-        await this.#forget(scope, turn);
+        await this.#forget(scope, written);
         throw new AppError('session_busy', 'The session is busy with another turn.', { retryAfterSeconds: 1 });
       }
       case 'full': {
-        await this.#forget(scope, turn);
+        await this.#forget(scope, written);
         const bounds = `${String(mayWait(input.busy))} turns may wait in a session, and ${String(limits.tenantMaxWaiting)} sessions of a tenant`;
         throw new AppError('too_many_waiting', `At most ${bounds}.`, { retryAfterSeconds: 5 });
       }
       case 'exists': {
-        // Waiting or running: the reconciler enqueued our file before this process did. Ended: the turn ran between our
-        // check and our write.
-        if (placed.state === 'waiting' || placed.state === 'running') {
-          // The turn may be enqueued by its acceptance time: an earlier turn from another clock may stand before it
-          // now.
-          await this.number(scope, turn);
-          await this.repair(scope, turn);
-          return receipt;
-        }
-        await this.#forget(scope, turn);
-        return replay({ turnId: turn.turnId, sessionId: placed.sessionId, requestHash: placed.requestHash }, input);
+        return await this.#settleKnown(scope, written, placed);
       }
     }
+  }
+
+  /** Redis knows the turn already. */
+  async #settleKnown(scope: TenantScope, written: Written, known: Extract<EnqueueOutcome, { kind: 'exists' }>): Promise<TurnReceipt> {
+    const { input, turn, logged } = written;
+    const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
+    if (known.logged !== undefined ? known.logged.logId !== logged?.logId : logged !== undefined) {
+      // Another process accepted the same message before: what is in this log must not become a second one. A file
+      // stays: the other's log may count on it by now.
+      await logged?.settle();
+      return replay({ turnId: turn.turnId, sessionId: known.sessionId, requestHash: known.requestHash }, input);
+    }
+    if (known.state === 'waiting' || known.state === 'running') {
+      // The command was sent twice by a connection that was cut, and this is its second answer; or the reconciler
+      // enqueued the file before this process did. Then the turn may be enqueued by its acceptance time: an earlier
+      // turn from another clock may stand before it now.
+      if (known.logged?.isUnclear === false) return receipt;
+      if (logged !== undefined) await scope.inbox.accept(turn);
+      await this.number(scope, turn);
+      await this.repair(scope, turn);
+      return receipt;
+    }
+    // The turn ran between our check and our write.
+    await this.#forget(scope, written);
+    return replay({ turnId: turn.turnId, sessionId: known.sessionId, requestHash: known.requestHash }, input);
+  }
+
+  /**
+   * Without Redis only files show that a message was accepted before. A turn that has none yet is in the log of the
+   * process that accepted it.
+   * @returns the receipt of the same message, accepted before
+   */
+  async #fileOrAttach(scope: TenantScope, { input, turn, logged }: Written): Promise<TurnReceipt | undefined> {
+    if (logged === undefined) return undefined;
+    const isDerived = input.dedupeId !== null;
+    const elsewhere = isDerived ? await this.#options.accepted?.findElsewhere(turn, logged) : undefined;
+    const exists = (await scope.inbox.accept(elsewhere ?? turn)) === 'exists';
+    if (elsewhere === undefined && !(exists && isDerived)) return undefined;
+    await logged.settle();
+    return this.attach(scope, input, turn);
   }
 
   /**
@@ -133,7 +198,8 @@ export class TurnAcceptance {
     await this.#repair.repair(scope, turn).catch((error: unknown) => this.#warn(error, turn, 'the lane is put in order later'));
   }
 
-  async #forget(scope: TenantScope, { sessionId, turnId }: AcceptedTurn): Promise<void> {
+  async #forget(scope: TenantScope, { turn: { sessionId, turnId }, logged }: Written): Promise<void> {
+    if (logged !== undefined) return logged.settle();
     await scope.inbox.remove(turnId);
     if (await scope.laneOrder.isUsed(sessionId)) await scope.laneOrder.remove(sessionId, [turnId]);
   }
@@ -184,7 +250,7 @@ export class TurnAcceptance {
   }
 
   protected async attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
-    const first = await scope.inbox.read(turn.turnId);
+    const first = (await this.#options.accepted?.findOwn(turn.turnId)) ?? (await scope.inbox.read(turn.turnId));
     if (first === undefined) {
       const duplicate = await findDuplicate(this.#options.redis, scope, turn);
       if (duplicate !== null) return replay(duplicate, input);
@@ -201,6 +267,8 @@ export class TurnAcceptance {
    * turn is accepted at all; the reconciler handles that turn.
    */
   async #enqueueDuplicate(scope: TenantScope, { busy, debounceMs }: TurnInput, first: AcceptedTurn): Promise<void> {
+    // What gets a place without the log needs its file: the first call may not have reached the lane.
+    if ((await this.#options.accepted?.findOwn(first.turnId)) !== undefined) await scope.inbox.accept(first);
     try {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
       const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
@@ -226,6 +294,13 @@ export class TurnAcceptance {
   async stop(): Promise<void> {
     await this.#debounceTimer.stop();
   }
+}
+
+/** A turn that is accepted: in the log when it has a record there, in its file otherwise. */
+export interface Written {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  readonly logged: LoggedTurn | undefined;
 }
 
 interface Prepared {

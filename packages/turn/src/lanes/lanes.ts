@@ -42,7 +42,14 @@ export interface Wakeup extends Lane {
 }
 
 export type EnqueueOutcome =
-  | { readonly kind: 'exists'; readonly state: TurnStatus; readonly requestHash: string; readonly sessionId: string }
+  | {
+      readonly kind: 'exists';
+      readonly state: TurnStatus;
+      readonly requestHash: string;
+      readonly sessionId: string;
+      /** The log that it was accepted in, and as below, when it was enqueued; undefined for one that had a file. */
+      readonly logged: { readonly logId: string; readonly isUnclear: boolean } | undefined;
+    }
   | { readonly kind: 'busy' }
   | { readonly kind: 'full' }
   | {
@@ -78,6 +85,8 @@ export interface Lease extends Lane {
   readonly cutEpoch: string | null;
   /** The turn has crashed so often that this is its last start, whatever steps it finishes. */
   readonly isLastStart: boolean;
+  /** The turn as its inbox file would have it; undefined when it has one. */
+  readonly logged: string | undefined;
 }
 
 export type LeaseAnswer =
@@ -134,7 +143,7 @@ const WakeupReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.n
 /** Tried one after the other: first what most turns get. */
 const EnqueuedReply = z.union([
   z.tuple([z.literal('enqueued'), z.string(), z.number(), z.array(WakeupReply), z.number(), z.enum(['0', '1'])]),
-  z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string()]),
+  z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string(), z.string(), z.enum(['0', '1'])]),
   z.tuple([z.literal('busy')]),
   z.tuple([z.literal('full')]),
 ]);
@@ -151,6 +160,7 @@ const LeaseReply = z.union([
     z.number(),
     z.string(),
     z.enum(['0', '1']),
+    z.string(),
   ]),
   z.tuple([z.literal('idle'), z.array(WakeupReply)]),
   z.tuple([z.literal('held')]),
@@ -181,6 +191,25 @@ function readWakeups(reply: ScriptReply): Wakeup[] {
   return FoundReply.parse(reply).flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake]));
 }
 
+function toEnqueueOutcome(tenantId: string, reply: z.infer<typeof EnqueuedReply>): EnqueueOutcome {
+  switch (reply[0]) {
+    case 'exists': {
+      const [, state, requestHash, sessionId, logId, isUnclear] = reply;
+      const logged = logId === '' ? undefined : { logId, isUnclear: isUnclear === '1' };
+      return { kind: 'exists', state, requestHash, sessionId, logged };
+    }
+    case 'busy':
+    case 'full': {
+      return { kind: reply[0] };
+    }
+    case 'enqueued': {
+      const [, headTurnId, waitingBefore, wakeups, dueIn, unclear] = reply;
+      const facts = { dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
+      return { kind: 'enqueued', headTurnId, waitingBefore, wakeups: toWakeups(tenantId, wakeups), ...facts };
+    }
+  }
+}
+
 function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
   return [before ?? -1, ...entries.flatMap(({ seq, type, json }) => [seq, type, json])];
 }
@@ -205,6 +234,8 @@ export interface EnqueueOptions {
    */
   readonly found: 'accepted' | 'orphan' | 'emptied';
   readonly cancelled?: boolean;
+  /** Only for `accepted`: the write-ahead log that has the turn, and the turn, which has no inbox file yet. */
+  readonly logged?: { readonly logId: string; readonly content: string } | undefined;
 }
 
 /**
@@ -219,7 +250,7 @@ export class Lanes {
     this.#redis = redis;
   }
 
-  async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0 }: EnqueueOptions): Promise<EnqueueOutcome> {
+  async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0, logged }: EnqueueOptions): Promise<EnqueueOutcome> {
     const { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
     const given = {
       turnId,
@@ -238,22 +269,10 @@ export class Lanes {
       maxWaiting: mayWait(busy),
       maxLine: limits.tenantMaxWaiting,
       debounceMs: busy === 'collect' ? debounceMs : 0,
+      log: logged?.logId ?? '',
+      body: logged?.content ?? '',
     };
-    const reply = EnqueuedReply.parse(await this.#run('accept', given));
-    switch (reply[0]) {
-      case 'exists': {
-        return { kind: 'exists', state: reply[1], requestHash: reply[2], sessionId: reply[3] };
-      }
-      case 'busy':
-      case 'full': {
-        return { kind: reply[0] };
-      }
-      case 'enqueued': {
-        const [, headTurnId, waitingBefore, wakeups, dueIn, unclear] = reply;
-        const facts = { dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
-        return { kind: 'enqueued', headTurnId, waitingBefore, wakeups: toWakeups(turn.tenantId, wakeups), ...facts };
-      }
-    }
+    return toEnqueueOutcome(tenantId, EnqueuedReply.parse(await this.#run('accept', given)));
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
@@ -265,7 +284,7 @@ export class Lanes {
     if (reply[0] === 'idle') return { kind: 'idle', wakeups: toWakeups(tenantId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
-    const [, turnId, epoch, starts, attempt, restored, cancelled, startedAt, ageMs, cutEpoch, last] = reply;
+    const [, turnId, epoch, starts, attempt, restored, cancelled, startedAt, ageMs, cutEpoch, last, logged] = reply;
     const facts = {
       turnId,
       epoch,
@@ -278,6 +297,7 @@ export class Lanes {
       ageMs,
       cutEpoch: cutEpoch === '' ? null : cutEpoch,
       isLastStart: last === '1',
+      logged: logged === '' ? undefined : logged,
     };
     return { kind: 'leased', lease: { tenantId, sessionId, ...facts } };
   }

@@ -3,6 +3,7 @@ import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
+import { LogRecovery } from '../wal/log-recovery.ts';
 import { Reconciler, takeTask, unhurried } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
@@ -12,7 +13,7 @@ const SWEEP_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 500;
 const SCAN_EVERY_MS = 3000;
 /** Prolonged with every tenant: when the restoring process dies, another soon takes over. */
-const LAY_LOCK_MS = 5000;
+const RESTORE_LOCK_MS = 5000;
 /**
  * A turn that one scan finds without a lane may just be being accepted. A turn that the next scan finds again, within
  * this time, is not.
@@ -36,11 +37,13 @@ export class TurnReconciler extends Reconciler {
   readonly name = 'reconciler';
   readonly #options: TurnReconcilerOptions;
   readonly #repair: LaneRepair;
+  readonly #logs: LogRecovery;
 
   constructor(options: TurnReconcilerOptions) {
     super({ everyMs: SWEEP_EVERY_MS, log: options.log });
     this.#options = options;
     this.#repair = new LaneRepair(options);
+    this.#logs = new LogRecovery(options);
   }
 
   override async reconcile(): Promise<void> {
@@ -52,12 +55,17 @@ export class TurnReconciler extends Reconciler {
     await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
     // The process whose timer should start debounced lanes may have died.
     await wakeupQueue.wake((await lanes.findDue()).wakeups);
-    await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => void (await this.#restoreLanes('orphan')));
+    await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => {
+      await this.#logs.recoverDead();
+      await this.#restoreLanes('orphan');
+    });
   }
 
   async #restoreAll(runId: string): Promise<void> {
     const { redis, lanes, wakeupQueue, tenants, log } = this.#options;
-    if (!(await takeTask(redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS }))) return;
+    if (!(await takeTask(redis, keyOf.restoreLock, { forMs: RESTORE_LOCK_MS }))) return;
+    // What Redis has lost may be in logs alone: of dead processes, and of those that live.
+    await this.#logs.fileAll(async () => this.#keepRestoring());
     const enqueued = await this.#restoreLanes('emptied');
     await wakeupQueue.wake(await lanes.open({ runId, generation: await tenants.nextGeneration() }));
     await redis.del(keyOf.restoreLock);
@@ -68,9 +76,13 @@ export class TurnReconciler extends Reconciler {
     let enqueued = 0;
     for await (const tenantId of unhurried(await this.#options.tenants.list({ isSure: found === 'emptied' }))) {
       enqueued += await this.#restoreTenant(tenantId, found);
-      if (found === 'emptied') await takeTask(this.#options.redis, keyOf.restoreLock, { forMs: LAY_LOCK_MS, keeps: true });
+      if (found === 'emptied') await this.#keepRestoring();
     }
     return enqueued;
+  }
+
+  async #keepRestoring(): Promise<void> {
+    await takeTask(this.#options.redis, keyOf.restoreLock, { forMs: RESTORE_LOCK_MS, keeps: true });
   }
 
   async #restoreTenant(tenantId: string, found: 'orphan' | 'emptied'): Promise<number> {

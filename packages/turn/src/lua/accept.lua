@@ -3,10 +3,12 @@
 -- ARGV  1 as JSON: turnId, tenantId, sessionId, acceptedAtMs, requestHash, keyId or '', agent, depth, collects,
 --       cancelled; sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted,
 --       orphan or emptied; maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in
---       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler
--- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
+--       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler;
+--       log: id of the write-ahead log that has the turn, or '' for one with an inbox file; body: the turn, with a log
+-- Returns {'exists', state, request hash, session id, its log, '1' when it was unclear} | {'busy'} | {'full'}
 --       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
---         when times of acceptance do not determine its place: when Redis loses it, only a number on disk does}
+--         when times of acceptance do not determine its place, or its log is not known (log-renew.lua): when Redis
+--         loses it, only a file and a number on disk do}
 -- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision. A
 -- Redis that is not ready (lanes.lua) runs nothing until every inbox has been scanned (open.lua). Turns accepted
 -- meanwhile are `late`: behind all that are found. Found turns stand in order of acceptance.
@@ -19,8 +21,8 @@ local depth = tostring(given.depth)
 local member = account .. '/' .. session
 local turn, events, lane = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id, prefix .. ':lane:' .. member
 
-local known = redis.call('HMGET', turn, 'state', 'requestHash', 'session')
-if known[1] then return { 'exists', known[1], known[2], known[3] } end
+local known = redis.call('HMGET', turn, 'state', 'requestHash', 'session', 'log', 'unclear')
+if known[1] then return { 'exists', known[1], known[2], known[3], known[4] or '', known[5] or '0' } end
 
 -- Turns that collect are answered together and have a limit of their own.
 local function those_alone()
@@ -66,14 +68,16 @@ local late = (found == 'accepted' and not open) and '1' or '0'
 local accepted_at = given.acceptedAtMs
 local latest = waiting > 0 and tonumber(redis.call('HGET', held, 'latest') or '0') or 0
 -- Another process with another clock accepted an earlier turn that still waits.
-local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at)) and '1' or '0'
+local is_unknown = given.log ~= '' and not redis.call('ZSCORE', prefix .. ':logs', given.log)
+local unclear = (found == 'accepted' and (late == '1' or latest >= accepted_at or is_unknown)) and '1' or '0'
 -- 1: its stream is gone. 2: it has no lane for an unknown reason; the journal beside its file shows whether it had
 -- begun.
 local restored = '0'
 if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.3f', accepted_at),
   'requestHash', given.requestHash, 'restored', restored, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
-  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run)
+  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run, 'log', given.log, 'unclear', unclear)
+if given.log ~= '' then redis.call('HSET', prefix .. ':logged:' .. account, turn_id, given.body) end
 redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.3f', math.max(latest, accepted_at)))
 redis.call('PERSIST', held)
 

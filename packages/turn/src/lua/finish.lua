@@ -28,6 +28,7 @@ redis.call('HSET', turn, 'state', given.state, 'endedAt', wall_ms(), 'endedBy', 
 redis.call('EXPIRE', turn, given.recordTtlSeconds)
 redis.call('EXPIRE', events, given.streamTtlSeconds)
 
+redis.call('HDEL', prefix .. ':logged:' .. account, turn_id)
 redis.call('LPOP', lane)
 redis.call('SREM', prefix .. ':unproven:' .. (redis.call('HGET', held, 'worker') or ''), member)
 redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'woken')

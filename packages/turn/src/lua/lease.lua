@@ -8,7 +8,7 @@
 --         when the turn would run alone
 --       | {'leased', turn id, epoch, starts without a finished step, attempts, restored (see accept.lua), cancelled,
 --         started at, ms since then, epoch of the first lease after Redis was started again, or '', '1' when this is
---         its last start whatever steps it finishes}
+--         its last start whatever steps it finishes, the turn, or '' when it has an inbox file}
 -- Atomic because two workers may answer two wake-ups of one lane. The epoch is a counter that open.lua sets above all
 -- epochs ever drawn, so it also rises when Redis comes back empty or without its last second.
 #include "lanes.lua"
@@ -78,4 +78,4 @@ redis.call('HSETNX', turn, 'began', now)
 local attempts = redis.call('HINCRBY', turn, 'attempts', 1)
 local facts = redis.call('HMGET', turn, 'restored', 'cancelled', 'startedAt', 'began', 'cut')
 return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '',
-  is_last and '1' or '0' }
+  is_last and '1' or '0', redis.call('HGET', prefix .. ':logged:' .. account, head) or '' }

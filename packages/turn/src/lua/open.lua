@@ -12,6 +12,8 @@ if given.runId ~= run then return {} end
 local epoch = redis.call('GET', prefix .. ':epoch')
 if not epoch or tonumber(epoch) < tonumber(given.epoch) then redis.call('SET', prefix .. ':epoch', given.epoch) end
 redis.call('SET', prefix .. ':ready', run)
+-- What this Redis still knows of logs may be older than what it has lost: each process begins another one.
+redis.call('DEL', prefix .. ':logs')
 -- Wake-ups that were not answered meanwhile.
 for _, member in ipairs(redis.call('ZRANGE', prefix .. ':due', 0, -1)) do
   if tonumber(redis.call('HGET', prefix .. ':lease:' .. member, 'until') or '0') <= now then redis.call('ZADD', prefix .. ':due', now, member) end

@@ -1,7 +1,7 @@
 import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
 import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
-import { RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
+import { parseTurn, RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { replayEnded, replaySaved, replaySteps } from '../streams/replay-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
@@ -68,8 +68,9 @@ export class TurnAttempt {
       }
       // Checked after the lease: a turn that was acknowledged before this one was accepted is on disk by now, and in
       // the lane or numbered.
-      const { sessionId, turnId } = this.#lease;
-      const [turn, isNumbered] = await Promise.all([scope.inbox.read(turnId), scope.laneOrder.isUsed(sessionId)]);
+      const { sessionId, turnId, logged } = this.#lease;
+      const reading = logged === undefined ? scope.inbox.read(turnId) : parseTurn(logged);
+      const [turn, isNumbered] = await Promise.all([reading, scope.laneOrder.isUsed(sessionId)]);
       if (isNumbered && (await new LaneRepair(this.#options).repair(scope, this.#lease, this.#lease))) {
         this.#options.log.info({ turnId, tenantId: this.#lease.tenantId }, 'an earlier turn of its session goes first');
         return;

@@ -169,9 +169,9 @@ export class TurnStreams {
     for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill({ asksDisk: true });
   }
 
-  /** Replays a turn that is not in the inbox any more: it has ended, whatever state Redis has. */
+  /** Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has. */
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
-    if (await scope.inbox.has(turnId)) return null;
+    if (await scope.inbox.hasFile(turnId)) return null;
     return await replayTurn(scope, turnId, after);
   }
 

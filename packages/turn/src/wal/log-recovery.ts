@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import { removeLog } from '@concierge/files';
+import { failpoint, RedisScript, type Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import { queuePrefix } from '../keys.ts';
+import { listLogs, readUnsettled } from './log-records.ts';
+import { fileUnanswered } from './unanswered.ts';
+
+const sealLog = new RedisScript(new URL('../lua/log-seal.lua', import.meta.url));
+/** A process that has not renewed its log for this long is dead, or will find that it was taken for dead. */
+const GONE_MS = 10_000;
+
+export interface LogRecoveryOptions {
+  readonly redis: Redis;
+  readonly tenants: Tenants;
+  readonly log: Log;
+}
+
+/** Recovers the write-ahead logs of other processes: what is unanswered in them gets its inbox file. */
+export class LogRecovery {
+  readonly #options: LogRecoveryOptions;
+
+  constructor(options: LogRecoveryOptions) {
+    this.#options = options;
+  }
+
+  /** Of every process, dead or alive: for a Redis that may have lost what is in no file. Removes no log. */
+  async fileAll(afterEach: () => Promise<unknown>): Promise<void> {
+    for (const logId of await listLogs(this.#options.tenants.logsFolder)) {
+      await this.#file(logId);
+      await afterEach();
+    }
+  }
+
+  /**
+   * Of dead processes, whose logs are sealed first: what is acknowledged is in the log when it is read. The log goes
+   * when all of it is in files; a recovery that was cut off is repeated.
+   */
+  async recoverDead(): Promise<void> {
+    const { tenants, log } = this.#options;
+    for (const logId of await listLogs(tenants.logsFolder)) {
+      if (!(await this.#seal(logId))) continue;
+      await failpoint('log.after-seal');
+      const filed = await this.#file(logId);
+      await failpoint('log.before-remove');
+      await removeLog(join(tenants.logsFolder, logId));
+      log.info({ log: logId, turns: filed }, 'recovered the write-ahead log of a process that died');
+    }
+  }
+
+  /** @returns how many turns were looked at */
+  async #file(logId: string): Promise<number> {
+    const { redis, tenants } = this.#options;
+    const turns = await readUnsettled(tenants.logsFolder, logId);
+    for (const [tenantId, own] of Map.groupBy(turns, (one) => one.tenantId)) {
+      const scope = await tenants.find(tenantId);
+      if (scope !== undefined) await fileUnanswered(redis, scope, own);
+    }
+    return turns.length;
+  }
+
+  async #seal(log: string): Promise<boolean> {
+    return (await sealLog.run(this.#options.redis, [queuePrefix], [JSON.stringify({ log, goneMs: GONE_MS })])) === 1;
+  }
+}

@@ -1,0 +1,220 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { armFailpoints } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, gate, silentLog } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
+import { newReconciler, type Core } from '@concierge/testing/core';
+import { LogRecovery } from '../src/wal/log-recovery.ts';
+import { keyOf } from '../src/keys.ts';
+import { removeTenant } from '../src/index.ts';
+import { input, parse, TestTurns } from './test-turns.ts';
+
+let rig: TestTurns;
+let scope: TenantScope;
+let gateway: Core;
+
+setUpEach(async (stack) => {
+  rig = stack.use(await TestTurns.start());
+  scope = await rig.scope();
+  gateway = await rig.another();
+});
+
+const files = async (): Promise<string[]> =>
+  (await readdir(join(rig.dataDir, 'tenants', 'acme', 'inbox'))).filter((name) => name.endsWith('.json'));
+const logs = async (): Promise<string[]> => readdir(join(rig.dataDir, 'tenants', '.wal'));
+const send = async (text: string, facts: Parameters<typeof input>[1] = {}): Promise<string> =>
+  (await gateway.turns.accept(await gateway.tenants.open('acme'), input(text, facts))).turnId;
+/** As the process of this log was found dead: it is not renewed any more. */
+const die = async (): Promise<void> => void (await gateway.redis.del(keyOf.logs));
+const recover = async ({ redis, tenants }: Core): Promise<void> => new LogRecovery({ redis, tenants, log: silentLog }).recoverDead();
+const texts = async (sessionId: string): Promise<string[]> =>
+  ((await scope.sessions.view(sessionId))?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
+
+describe('a turn that is accepted in the log', () => {
+  it('has no file, and every process sees it at once', async () => {
+    const turnId = await send('hello', { sender: 'ann' });
+    expect(await files()).toEqual([]);
+    expect(await scope.inbox.turnIds()).toEqual([turnId]);
+    expect(await scope.inbox.read(turnId)).toMatchObject({ turnId, text: 'hello', tenantId: 'acme' });
+    expect(await rig.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'waiting' });
+    const { items } = await rig.turns.list(scope, { limit: 10 });
+    expect(items.map(({ id }) => id)).toEqual([turnId]);
+    await rig.turns.cancel(scope, turnId);
+    await rig.worker();
+    expect(parse(await rig.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
+  });
+
+  it('is answered without ever having a file', async () => {
+    await rig.worker();
+    const turnId = await send('hello');
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0);
+    expect(await files()).toEqual([]);
+    await gateway.accepted.stop();
+    expect(await files()).toEqual([]);
+  });
+
+  it('gets its file when it is not answered after some seconds, and its place in Redis is freed', async () => {
+    const turnId = await send('hello');
+    await eventually(async () => (await files()).length > 0, { timeoutMs: 20_000 });
+    expect(await files()).toEqual([`${turnId}.json`]);
+    await eventually(async () => (await gateway.redis.hkeys(keyOf.logged('acme'))).length === 0);
+    await rig.worker();
+    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await eventually(async () => (await files()).length === 0);
+  });
+
+  it('gets its file when its process ends, and the log goes', async () => {
+    const turnId = await send('hello');
+    const before = await logs();
+    await gateway.accepted.stop();
+    expect(await files()).toEqual([`${turnId}.json`]);
+    expect(await logs()).toHaveLength(before.length - 1);
+    expect(await gateway.redis.zcard(keyOf.logs)).toBe(before.length - 1);
+  });
+
+  it('that was refused is not accepted by a recovery', async () => {
+    const begun = gate();
+    rig.play = async ({ signal }) => {
+      begun.open();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      throw signal.reason;
+    };
+    const worker = await rig.worker();
+    await send('first');
+    await begun.opened;
+    await expect(send('second', { busy: 'reject' })).rejects.toMatchObject({ code: 'session_busy' });
+    await worker.stop(0);
+    await die();
+    await rig.reconciler.reconcile();
+    expect(await Promise.all((await scope.inbox.turnIds()).map(async (id) => (await scope.inbox.read(id))?.text))).toEqual(['first']);
+  });
+});
+
+describe('the log of a process that died', () => {
+  it('is recovered: what its callers were told of is answered, in order, and so is what was about to be', async () => {
+    const first = await send('first');
+    armFailpoints('accept.after-inbox:throw');
+    await expect(send('second')).rejects.toThrow('fail point');
+    await die();
+    rig.reconciler.start();
+    await rig.worker();
+    const { sessionId } = (await scope.inbox.read(first)) ?? { sessionId: '' };
+    await eventually(async () => (await texts(sessionId)).length === 2, { timeoutMs: 30_000 });
+    expect(await texts(sessionId)).toEqual(['first', 'second']);
+    expect((await logs()).length).toBeLessThan(2);
+  });
+
+  it('is recovered by two processes at once, and each turn is answered once', async () => {
+    await Promise.all(Array.from({ length: 50 }, async (_, index) => send(`turn ${String(index)}`, { sender: `s${String(index)}` })));
+    await rig.server.flush();
+    await Promise.all([rig.reconciler.reconcile(), newReconciler(await rig.another()).reconcile()]);
+    await rig.worker({ concurrency: 16 });
+    rig.reconciler.start();
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 40_000 });
+    expect(rig.started.length).toBe(50);
+    expect(new Set(rig.started).size).toBe(50);
+  });
+
+  it.each(['log.after-seal', 'log.before-remove'])('is recovered by the next process when the first one fails at %s', async (point) => {
+    const turnId = await send('hello');
+    await die();
+    armFailpoints(`${point}:throw`);
+    await expect(recover(gateway)).rejects.toThrow('fail point');
+    await recover(await rig.another());
+    expect(await files()).toEqual([`${turnId}.json`]);
+    await rig.worker();
+    await rig.read(scope, turnId);
+    expect(rig.started).toEqual([turnId]);
+  });
+
+  it('whose process wakes up again acknowledges nothing by its log alone', async () => {
+    const early = await send('early', { sender: 'ann' });
+    await die();
+    const late = await send('late', { sender: 'bob' });
+    expect(await files()).toContain(`${late}.json`);
+    // It finds that it was taken for dead, files what it has, and begins another log.
+    await eventually(async () => (await files()).includes(`${early}.json`), { timeoutMs: 20_000 });
+    await eventually(async () => {
+      await gateway.accepted.open();
+      return (await files()).includes(`${await send('again', { sender: 'cyd' })}.json`) === false;
+    });
+  });
+});
+
+describe('when Redis has lost everything', () => {
+  it('turns that are in logs alone are answered in the order of their acceptance, by whichever gateway', async () => {
+    const other = await rig.another();
+    const ids: string[] = [];
+    for (let index = 0; index < 10; index += 1) {
+      const { turns, tenants } = index % 2 === 0 ? gateway : other;
+      ids.push((await turns.accept(await tenants.open('acme'), input(`turn ${String(index)}`))).turnId);
+    }
+    expect(await files()).toEqual([]);
+    await rig.server.flush();
+    // Nothing is lost from sight meanwhile.
+    expect((await scope.inbox.turnIds()).toSorted()).toEqual(ids.toSorted());
+    expect(await scope.inbox.read(ids[3] ?? '')).toMatchObject({ text: 'turn 3' });
+    await rig.reconciler.reconcile();
+    await rig.worker();
+    await rig.read(scope, ids.at(-1) ?? '');
+    expect(rig.started).toEqual(ids);
+  });
+
+  it('a turn that was answered a moment ago is not answered again', async () => {
+    await rig.worker();
+    const turnId = await send('hello');
+    await rig.read(scope, turnId);
+    await rig.server.flush();
+    await rig.reconciler.reconcile();
+    expect(await files()).toEqual([]);
+    const next = await send('next');
+    await rig.read(scope, next);
+    expect(rig.started).toEqual([turnId, next]);
+  });
+
+  it('a conversation that was removed a moment ago stays removed', async () => {
+    const worker = await rig.worker();
+    const turnId = await send('a secret');
+    await rig.read(scope, turnId);
+    const { sessionId } = (await rig.index.forTenant('acme').findTurn(turnId)) ?? { sessionId: '' };
+    expect(await scope.removeSession(sessionId)).toBe(true);
+    await worker.stop(0);
+    await rig.server.flush();
+    await rig.reconciler.reconcile();
+    expect(await scope.inbox.turnIds()).toEqual([]);
+    await gateway.accepted.stop();
+    expect(await files()).toEqual([]);
+  });
+
+  it('a tenant that was deleted stays deleted, also when another has its name', async () => {
+    await send('a secret');
+    await removeTenant({ tenants: rig.tenants, turns: rig.turns, redis: gateway.redis }, 'acme');
+    const heir = await rig.tenants.create('acme');
+    await rig.server.flush();
+    await rig.reconciler.reconcile();
+    await gateway.accepted.stop();
+    expect(await heir.inbox.filedTurnIds()).toEqual([]);
+  });
+});
+
+describe('the same message in two logs', () => {
+  it('is one turn, and keeps its place when it is brought again while Redis is gone', async () => {
+    const message = input('first', { dedupeId: 'message-1' });
+    const other = await rig.another();
+    const [one, two] = [await gateway.tenants.open('acme'), await other.tenants.open('acme')];
+    const first = await gateway.turns.accept(one, message);
+    expect(await other.turns.accept(two, message)).toEqual({ ...first, replayed: true });
+    await expect(other.turns.accept(two, { ...message, requestHash: 'other' })).rejects.toMatchObject({ code: 'idempotency_conflict' });
+    const second = await gateway.turns.accept(one, input('second'));
+    await rig.server.fill();
+    await other.turns.accept(two, message);
+    await rig.server.hasRoom();
+    await rig.worker();
+    rig.reconciler.start();
+    await rig.read(scope, second.turnId);
+    expect(rig.started).toEqual([first.turnId, second.turnId]);
+  });
+});
