@@ -52,8 +52,8 @@ export function whenNpmIsGone(listener) {
 }
 
 /** Runs this same command under Node 24 and ends with its exit code; signals are handed on. */
-function runUnderBundledNode(script) {
-  const child = spawn(bundledNode, [script, ...process.argv.slice(2)], {
+function runUnderBundledNode(script, flags) {
+  const child = spawn(bundledNode, [...flags, script, ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { ...process.env, PATH: pathWithTools() },
   });
@@ -78,14 +78,14 @@ export function pathWithTools() {
 
 /**
  * Installs what is missing, then makes sure that Node 24 runs: calls `main` in this process, or runs the same script
- * again under the Node that was installed.
+ * again under the Node that was installed, with `flags`.
  */
-export async function bootstrap(scriptUrl, main) {
+export async function bootstrap(scriptUrl, main, { flags = [] } = {}) {
   const major = readMajor(process.versions.node);
   if (major < OLDEST_MAJOR) fail(`Concierge needs Node ${OLDEST_MAJOR} or newer to start; this is ${process.versions.node}.`);
   await ensureInstalled();
   if (major < NEEDED_MAJOR) {
-    if (existsSync(bundledNode)) return runUnderBundledNode(fileURLToPath(scriptUrl));
+    if (existsSync(bundledNode)) return runUnderBundledNode(fileURLToPath(scriptUrl), flags);
     fail(
       `Concierge runs on Node ${NEEDED_MAJOR}, and no npm package carries it for ${process.platform}-${process.arch}: install Node ${NEEDED_MAJOR} (https://nodejs.org), then try again.`,
     );

@@ -1,11 +1,21 @@
 #!/usr/bin/env node
 // The operators' command line (`npx concierge …`), from source under Node 24.
+import module from 'node:module';
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
+import { runTypeScript, sourceFlag } from './run-typescript.mjs';
 
-await bootstrap(import.meta.url, async () => {
-  const { runTypeScript } = await import('./run-typescript.mjs');
-  // The same folder that `npm start` uses, from wherever this is called.
-  process.env.DATA_DIR ||= join(root, 'data');
-  await runTypeScript('packages/cli/src/main.ts');
-});
+const script = 'packages/cli/src/main.ts';
+
+await bootstrap(
+  import.meta.url,
+  async () => {
+    // The same folder that `npm start` uses, from wherever this is called.
+    process.env.DATA_DIR ||= join(root, 'data');
+    if (!process.execArgv.includes(sourceFlag)) return runTypeScript(script);
+    // Started with the flag from an older Node: no third process is needed.
+    module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? join(root, '.cache', 'compile'));
+    await import(join(root, script));
+  },
+  { flags: [sourceFlag] },
+);

@@ -7,8 +7,7 @@
 //   any → stopped        stop()
 //   stopped → running    restart(), which stops it first
 import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { bold, complain, showLine } from './terminal.mjs';
+import { bold, complain, showLines } from './terminal.mjs';
 
 const MAX_RESTARTS = 5;
 const FIRST_PAUSE_MS = 500;
@@ -65,11 +64,11 @@ export class SupervisedProcess {
     // A group of its own: Ctrl-C in the terminal reaches only the start script, which stops everything in order.
     const child = spawn(command, args, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => this.#hear(line));
+    for (const stream of [child.stdout, child.stderr]) hearLines(stream, (lines) => this.#hear(lines));
     child.on('message', (message) => {
       if (message?.ready === true) this.#becameReady(child);
     });
-    child.on('error', (error) => this.#hear(error.message));
+    child.on('error', (error) => this.#hear([error.message]));
     child.on('close', (code, signal) => this.#ended(signal ?? `code ${code}`));
   }
 
@@ -124,16 +123,16 @@ export class SupervisedProcess {
     }
   }
 
-  #hear(line) {
-    this.#lastLines = [...this.#lastLines, line].slice(-KEPT_LINES);
-    if (!this.#muted) showLine(this.name, line);
+  #hear(lines) {
+    this.#lastLines = [...this.#lastLines, ...lines.slice(-KEPT_LINES)].slice(-KEPT_LINES);
+    if (!this.#muted) showLines(this.name, lines);
   }
 
   #ended(how) {
     if (this.state === 'stopped') return;
     if (Date.now() - this.#startedAt > HEALTHY_AFTER_MS) this.#failures = 0;
     this.#failures += 1;
-    if (this.#muted) for (const line of this.#lastLines) showLine(this.name, line);
+    if (this.#muted) showLines(this.name, this.#lastLines);
     if (this.#failures > MAX_RESTARTS) {
       this.state = 'failed';
       complain(
@@ -146,4 +145,18 @@ export class SupervisedProcess {
     complain(`${bold(this.name)} ended (${how}); starting it again in ${pauseMs / 1000} s (${this.#failures} of ${MAX_RESTARTS}).`);
     this.#timer = setTimeout(() => this.start(), pauseMs);
   }
+}
+
+/** Whole lines, all that came at once together: a service under load writes hundreds in one piece. */
+function hearLines(stream, hear) {
+  let rest = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (text) => {
+    const lines = `${rest}${text}`.split('\n');
+    rest = lines.pop();
+    if (lines.length > 0) hear(lines);
+  });
+  stream.on('end', () => {
+    if (rest !== '') hear([rest]);
+  });
 }

@@ -6,7 +6,9 @@ const NAME_WIDTH = 7;
 /** Fields that a reader of a terminal does not need. */
 const hidden = new Set(['level', 'time', 'hostname', 'service', 'msg', 'err']);
 
-const wantsColour = process.env.NO_COLOR === undefined && (process.stdout.isTTY || process.env.FORCE_COLOR !== undefined);
+/** A file or another program gets the services' lines as they are. */
+const isRead = process.stdout.isTTY || process.env.FORCE_COLOR !== undefined;
+const wantsColour = process.env.NO_COLOR === undefined && isRead;
 
 /** `text` in an ANSI colour, where the terminal shows colours. */
 export function paint(code, text) {
@@ -41,6 +43,19 @@ function parseLine(line) {
   }
 }
 
+let lastSecond;
+let lastClock;
+
+/** Local time. Most lines come in the second of the line before. */
+function toClock(time) {
+  const second = typeof time === 'string' ? time.slice(0, 'YYYY-MM-DDThh:mm:ss'.length) : time;
+  if (second !== lastSecond) {
+    lastSecond = second;
+    lastClock = new Date(time).toTimeString().slice(0, 8);
+  }
+  return lastClock;
+}
+
 function showField([name, value]) {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return `${name}=${text}`;
@@ -51,7 +66,7 @@ export function readable(line) {
   const entry = parseLine(line);
   if (entry === null) return line;
   const [level, colour] = levels[entry.level] ?? [String(entry.level), 0];
-  const clock = new Date(entry.time).toTimeString().slice(0, 8);
+  const clock = toClock(entry.time);
   const fields = Object.entries(entry).filter(([name]) => !hidden.has(name));
   const stack = entry.err?.stack ?? entry.err?.message;
   return [
@@ -61,8 +76,14 @@ export function readable(line) {
   ].join('');
 }
 
-/** Writes the output of a service, each line behind the service's name. */
-export function showLine(service, line) {
+/** Lines of a service as they are shown, each behind the service's name; readable on a terminal. */
+export function renderLines(service, lines, { isReadable = isRead } = {}) {
   const prefix = paint(colours[service] ?? 37, `${service.padEnd(NAME_WIDTH)} |`);
-  for (const part of readable(line).split('\n')) process.stdout.write(`${prefix} ${part}\n`);
+  const parts = isReadable ? lines.flatMap((line) => readable(line).split('\n')) : lines;
+  return parts.map((part) => `${prefix} ${part}\n`).join('');
+}
+
+/** Writes the output of a service, in one call. */
+export function showLines(service, lines) {
+  process.stdout.write(renderLines(service, lines));
 }

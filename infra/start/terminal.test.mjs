@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readable } from './terminal.mjs';
+import { readable, renderLines } from './terminal.mjs';
 
 const entry = (fields) => JSON.stringify({ level: 30, time: new Date(2026, 10, 20, 12, 31, 2).getTime(), service: 'worker', ...fields });
 
@@ -18,5 +18,17 @@ describe('a log line in the terminal', () => {
     expect(readable('plain words')).toBe('plain words');
     expect(readable('{"half": ')).toBe('{"half": ');
     expect(readable('{"level":"x"}')).toBe('{"level":"x"}');
+  });
+
+  it('stands behind the name of its service, line by line', () => {
+    const lines = [entry({ level: 50, msg: 'failed', err: { stack: 'Error: no\n    at x' } }), 'plain words'];
+    expect(renderLines('ui', lines, { isReadable: true })).toBe(
+      'ui      | 12:31:02 error failed\nui      | Error: no\nui      |     at x\nui      | plain words\n',
+    );
+  });
+
+  it('stays as it is where a file or a program takes it', () => {
+    const line = entry({ msg: 'turn ended' });
+    expect(renderLines('worker', [line], { isReadable: false })).toBe(`worker  | ${line}\n`);
   });
 });

@@ -5,6 +5,7 @@ import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { IndexBackend } from './database/backend.ts';
 import { rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
+import { PendingPuts } from './lists/pending-puts.ts';
 import { TenantIndex } from './tenant-index.ts';
 import type { IndexSource, DriftReport } from './types.ts';
 
@@ -65,6 +66,7 @@ async function openPostgresBackend(url: string, log: Log): Promise<IndexBackend>
 /** An index over a backend that the caller has set up. */
 export function storeOver(backend: IndexBackend): IndexStore {
   const rebuilds = new KeyedMutex();
+  const pending = new PendingPuts(backend);
   const isFresh = async (tenantId: string): Promise<boolean> =>
     (await backend.readBuilt(tenantId, async () => Promise.resolve())) === undefined;
   const build = async (tenantId: string, source: IndexSource): Promise<void> => {
@@ -74,12 +76,18 @@ export function storeOver(backend: IndexBackend): IndexStore {
   };
   return {
     forTenant: (tenantId, source) =>
-      new TenantIndex({ tenantId: named(tenantId), backend, build: source && (async () => build(tenantId, source)) }),
+      new TenantIndex({ tenantId: named(tenantId), backend, pending, build: source && (async () => build(tenantId, source)) }),
     isFresh: async (tenantId) => isFresh(named(tenantId)),
     rebuild: async (tenantId, source) => rebuilds.run(named(tenantId), async () => rebuildIndex(backend, tenantId, source)),
-    drop: async (tenantId) => backend.drop(named(tenantId)),
+    drop: async (tenantId) => {
+      pending.forget(tenantId);
+      await backend.drop(named(tenantId));
+    },
     check: async () => backend.check(),
-    close: async () => backend.close(),
+    close: async () => {
+      await pending.stop();
+      await backend.close();
+    },
   };
 }
 

@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError, type RemovedSession, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import type { IndexBackend, Work } from './database/backend.ts';
 import { PassageIndex } from './passages/passage-index.ts';
-import { SessionUpserts, removeSession } from './lists/write-sessions.ts';
+import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
+import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
 import type { Page } from './cursor.ts';
@@ -11,6 +12,7 @@ import type { IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } f
 export interface TenantIndexOptions {
   readonly tenantId: string;
   readonly backend: IndexBackend;
+  readonly pending: PendingPuts;
   /**
    * Fills the index from the files unless that has been done; without it, an index that was never built is what was put
    * into it.
@@ -29,6 +31,7 @@ const BUILDS_MAX = 5;
 export class TenantIndex {
   readonly tenantId: string;
   readonly #backend: IndexBackend;
+  readonly #pending: PendingPuts;
   readonly #build: (() => Promise<void>) | undefined;
   readonly #puts: BatchedUpserts;
   /** What memory is searched through. */
@@ -37,15 +40,16 @@ export class TenantIndex {
   constructor(options: TenantIndexOptions) {
     this.tenantId = options.tenantId;
     this.#backend = options.backend;
+    this.#pending = options.pending;
     this.#build = options.build;
     this.passages = new PassageIndex({ tenantId: this.tenantId, backend: this.#backend, read: async (work) => this.#read(work) });
-    this.#puts = new BatchedUpserts(async (puts) => this.putSessions(puts));
+    this.#puts = new BatchedUpserts(async (puts) => this.#pending.put(this.tenantId, puts));
   }
 
   /**
    * Writes the session's row, the turns named by `turnIds` (otherwise all that the file still holds) and their usage.
    * Call it after the session was published: a rebuild relies on finding the file of whatever was put before it began.
-   * Calls that come together share a transaction.
+   * Calls that come together share a transaction. Any process that reads after it has resolved finds it.
    */
   async putSession(session: SessionPut['session'], options: Pick<SessionPut, 'turnIds'> = {}): Promise<void> {
     await this.#puts.put({ session, turnIds: options.turnIds });
@@ -54,7 +58,8 @@ export class TenantIndex {
   /** Several in one transaction. */
   async putSessions(puts: readonly SessionPut[]): Promise<void> {
     if (puts.length === 0) return;
-    await this.#backend.write(this.tenantId, async (db) => new SessionUpserts(db, this.#backend.queries, this.tenantId).put(puts));
+    const rows = puts.map((put) => toSessionRows(this.tenantId, put));
+    await this.#backend.write(this.tenantId, async (db) => new SessionUpserts(db, this.#backend.queries, this.tenantId).put(rows));
   }
 
   /** Call it after the session's files are gone and `removed` (`toRemovedSession`) is on disk. */
@@ -79,7 +84,13 @@ export class TenantIndex {
   }
 
   async findTurn(turnId: string): Promise<IndexedTurn | undefined> {
-    return this.#read(async (db) => selectTurn(db, this.#backend.queries, { tenantId: this.tenantId, turnId }));
+    const select = async (db: Parameters<Work<unknown>>[0]): ReturnType<typeof selectTurn> =>
+      selectTurn(db, this.#backend.queries, { tenantId: this.tenantId, turnId });
+    const found = await this.#readBuilt(select);
+    if (found !== 'pending') return found;
+    await this.#pending.tryFold(this.tenantId);
+    const folded = await this.#readBuilt(select);
+    return folded === 'pending' ? undefined : folded;
   }
 
   async replaceSkills(skills: readonly Skill[]): Promise<void> {
@@ -96,7 +107,18 @@ export class TenantIndex {
     return this.#read(async (db) => selectUsage(db, this.tenantId, query));
   }
 
+  /** With what is pending: what this process or another one has put. */
   async #read<Result>(work: Work<Result>): Promise<Result> {
+    const { queries } = this.#backend;
+    const answer = await this.#readBuilt(async (db) =>
+      (await hasPending(db, queries, this.tenantId)) ? undefined : { result: await work(db) },
+    );
+    if (answer !== undefined) return answer.result;
+    await this.#pending.tryFold(this.tenantId);
+    return this.#readBuilt(work);
+  }
+
+  async #readBuilt<Result>(work: Work<Result>): Promise<Result> {
     if (this.#build === undefined) return this.#backend.read(this.tenantId, work);
     for (let builds = 0; builds <= BUILDS_MAX; builds += 1) {
       const built = await this.#backend.readBuilt(this.tenantId, work);

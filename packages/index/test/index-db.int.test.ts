@@ -235,6 +235,40 @@ for (const backend of indexBackends) {
       expect(() => store.forTenant('../acme')).toThrow(TypeError);
     });
 
+    it('shows each turn that was put, however quickly they come, to every process at once', async () => {
+      const other = (await database.open()).forTenant('acme');
+      const seen = [
+        async () => other.listSessions({ limit: 9 }).then(({ items }) => items.length),
+        async () => other.listTurns({ limit: 9 }).then(({ items }) => items.length),
+        async () => other.usage({}).then(([row]) => row?.turns),
+      ];
+      for (const number of [0, 1, 2, 3, 4, 5]) {
+        await index.putSession(session(number, { turns: [turn(`t_${String(number)}`)] }));
+        expect(await seen[number % seen.length]?.()).toBe(number + 1);
+      }
+      await index.putSession(session(6, { turns: [turn('t_6')] }));
+      expect((await other.findTurn('t_6'))?.sessionId).toBe(sessionId(6));
+      expect(await other.findTurn('t_30')).toBeUndefined();
+    });
+
+    it('has what a process put that ended right after', async () => {
+      const brief = await database.open();
+      const puts = [1, 2, 3, 4, 5].map((number) => session(number, { turns: [turn(`t${String(number)}`)] }));
+      for (const put of puts) await brief.forTenant('acme').putSession(put);
+      await brief.close();
+      expect((await index.listTurns({ limit: 9 })).items.length).toBe(5);
+      expect((await index.usage({}))[0]?.turns).toBe(5);
+    });
+
+    it('takes a session that was put for removed, also before it is in the lists', async () => {
+      const gone = session(1, { turns: [turn('t1')] });
+      for (const put of [session(2), gone, session(3)]) await index.putSession(put);
+      await index.removeSession(toRemovedSession(gone, gone.turns, new Date()));
+      expect((await index.listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(3), sessionId(2)]);
+      expect(await index.findTurn('t1')).toBeUndefined();
+      expect((await index.usage({}))[0]?.turns).toBe(1);
+    });
+
     it('loses nothing when several processes write to one tenant at once', async () => {
       const others = [index, (await database.open()).forTenant('acme'), (await database.open()).forTenant('acme')];
       const groups = others.flatMap((each, writer) =>

@@ -195,6 +195,40 @@ describe('the SQLite files of the index', () => {
     expect((await ids(store)).length).toBe(2);
   });
 
+  it('has the turns of a busy tenant in its lists a second later, though nobody reads', async () => {
+    const store = openStore();
+    for (const number of [1, 2, 3, 4]) await store.forTenant('acme').putSession(session(number));
+    const file = openSqlite(buildFilePath('acme'));
+    const count = (table: string) => Number(file.database.prepare(`select count(*) as count from ${table}`).get()?.['count']);
+    expect(count('sessions') + count('pending')).toBe(4);
+    await eventually(() => count('pending') === 0);
+    expect(count('sessions')).toBe(4);
+    file.close();
+  });
+
+  it('shows an older list rather than none while a rebuild keeps a busy tenant locked', async () => {
+    const store = openStore();
+    for (const number of [1, 2]) await store.forTenant('acme').putSession(session(number));
+    const other = openSqlite(buildFilePath('acme'));
+    other.database.exec('begin immediate');
+    expect(await ids(store)).toContain(sessionId(1));
+    other.database.exec('commit');
+    other.close();
+    expect((await ids(store)).length).toBe(2);
+  });
+
+  it('makes no file for a busy tenant that another process has deleted', async () => {
+    const [store, other] = [openStore(), openStore()];
+    for (const tenant of ['acme', 'other']) {
+      for (const number of [1, 2]) await store.forTenant(tenant).putSession(session(number));
+    }
+    await other.drop('acme');
+    const file = openSqlite(buildFilePath('other'));
+    await eventually(() => file.database.prepare('select count(*) as count from pending').get()?.['count'] === 0);
+    file.close();
+    expect(existsSync(buildFilePath('acme'))).toBe(false);
+  });
+
   it('finds a page of sessions through an index, without sorting', async () => {
     const store = openStore();
     await store.forTenant('acme').putSessions(Array.from({ length: 50 }, (_, number) => ({ session: session(number) })));

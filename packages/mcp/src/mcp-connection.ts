@@ -1,12 +1,5 @@
-import {
-  Client,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-  type jsonSchemaValidator,
-} from '@modelcontextprotocol/client';
+import type * as Library from '@modelcontextprotocol/client';
+import type { Client, jsonSchemaValidator } from '@modelcontextprotocol/client';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList, offeredTools, resultText } from './mcp-tools.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
@@ -27,6 +20,11 @@ const RESULT_MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const NO_ANSWER = 'the server did not answer in time';
 const timedOut = new Error(NO_ANSWER);
+
+/** On demand: most tenants attach no server, and it is 0.9 MB of source. */
+async function loadLibrary(): Promise<typeof Library> {
+  return import('@modelcontextprotocol/client');
+}
 
 /**
  * Results are read as text, whatever schema their server declares for them. A schema is the server's, and so are its
@@ -98,8 +96,9 @@ export class McpConnection {
         if (signal.aborted && signal.reason !== timedOut) throw signal.reason;
         if (!isAnswer(error)) this.#leave(session);
         if (signal.aborted) throw new McpServerError(NO_ANSWER, { cause: error });
-        const isForgotten = !isFirstUse && error instanceof SdkHttpError && error.status === 404;
-        if (!isForgotten || attempt > 1) throw this.#explained(error);
+        const library = await loadLibrary();
+        const isForgotten = !isFirstUse && error instanceof library.SdkHttpError && error.status === 404;
+        if (!isForgotten || attempt > 1) throw this.#explained(error, library);
       }
     }
   }
@@ -110,21 +109,22 @@ export class McpConnection {
     void session.retire();
   }
 
-  #explained(error: unknown): McpServerError {
+  #explained(error: unknown, library: typeof Library): McpServerError {
     for (let at: unknown = error; at instanceof Error; at = at.cause) {
       const said = this.#options.explain(at);
       if (said !== undefined) return new McpServerError(said, { cause: error });
     }
-    return new McpServerError(describeError(error), { cause: error });
+    return new McpServerError(describeError(error, library), { cause: error });
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client(
+    const library = await loadLibrary();
+    const client = new library.Client(
       { name: 'concierge', version: '0.1.0' },
       // No user is there to answer, and no model is offered: the library answers requests for either with an error.
       { capabilities: {}, jsonSchemaValidator: anyValue, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
     );
-    const transport = new StreamableHTTPClientTransport(new URL(this.#server.url), {
+    const transport = new library.StreamableHTTPClientTransport(new URL(this.#server.url), {
       fetch: this.#options.fetch,
       requestInit: { headers: { ...this.#server.headers } },
       onInsufficientScope: 'throw',
@@ -168,7 +168,7 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.name === 'ProtocolError';
 }
 
-function describeError(error: unknown): string {
+function describeError(error: unknown, { SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError }: typeof Library): string {
   if (error instanceof UnauthorizedError) return 'the server refuses the credentials (401)';
   if (error instanceof SdkHttpError) return `the server answered with HTTP status ${String(error.status ?? 'none')}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return NO_ANSWER;

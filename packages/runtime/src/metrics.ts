@@ -1,14 +1,20 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { Registry, collectDefaultMetrics } from 'prom-client';
+import { createRequire } from 'node:module';
+import type * as PromClient from 'prom-client';
+import type { Registry } from 'prom-client';
+
+const require = createRequire(import.meta.url);
 
 /**
  * Creates a separate registry for each service, with Node's process metrics. Never a tenant or session id as a label.
  */
 export function newMetrics(service: string): Registry {
-  const registry = new Registry();
+  // On demand: a command has no metrics.
+  const library: typeof PromClient = require('prom-client');
+  const registry = new library.Registry();
   registry.setDefaultLabels({ service });
-  collectDefaultMetrics({ register: registry });
+  library.collectDefaultMetrics({ register: registry });
   return registry;
 }
 

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Redis, type RedisOptions } from 'ioredis';
+import { createRequire } from 'node:module';
+import type * as Ioredis from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
 import type { Log } from './log.ts';
+
+const require = createRequire(import.meta.url);
 
 /**
  * `producer`: fails fast, for services whose clients wait. `worker`: waits as long as it takes, for blocking reads.
@@ -55,7 +59,9 @@ function chooseOptions(role: RedisRole): ClientOptions {
  */
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   const options = chooseOptions(role);
-  const redis = url.startsWith('unix:') ? new Redis({ ...options, path: url.slice('unix:'.length) }) : new Redis(url, options);
+  // On demand: most commands need no Redis.
+  const { Redis: Client }: typeof Ioredis = require('ioredis');
+  const redis = url.startsWith('unix:') ? new Client({ ...options, path: url.slice('unix:'.length) }) : new Client(url, options);
   interceptCommands(redis);
   let down = false;
   redis.on('error', (error: unknown) => {

@@ -2,7 +2,7 @@ import { allTools } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { openCore, type Core } from '@concierge/core';
 import { openOutside, type Outside } from '@concierge/core/outside';
-import { estimateTokens, type Providers } from '@concierge/model';
+import type { Providers } from '@concierge/model';
 import { Embeddings, Models, type FailedAttempt } from '@concierge/model/openai';
 import { newMetrics, openConnection, serveMetrics, startPart, stopPart, type ServiceParts } from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
@@ -57,8 +57,6 @@ const VERSION = '0.1.0';
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
   const { providers, demo } = await chooseProviders(config, log);
   stack.use(demo);
-  // Its tables are made at the first use, which takes too long to be part of a turn.
-  estimateTokens('warm');
   const workerId = TurnWorker.newId();
   const registry = newMetrics('worker');
   let worker: TurnWorker | undefined;

@@ -1,3 +1,4 @@
+import type { Log } from '@concierge/runtime';
 import type { Kysely } from 'kysely';
 import type { CompiledQueries } from './compiled-queries.ts';
 import type { IndexDialect, IndexTables } from './tables.ts';
@@ -23,6 +24,7 @@ export interface OwnConnection {
 export interface IndexBackend {
   readonly dialect: IndexDialect;
   readonly queries: CompiledQueries;
+  readonly log: Log;
   read<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /**
    * Reads only what a rebuild has filled (that may be a second ago); undefined, without running `work`, when none has.
@@ -32,10 +34,14 @@ export interface IndexBackend {
   readVectors<Result>(tenantId: string, work: (db: Kysely<IndexTables>, canCompare: boolean) => Promise<Result>): Promise<Result>;
   /** One transaction. */
   write<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
+  /** One statement, without the cost of a transaction around it where it can be done without. */
+  writeOne<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** One transaction; no other write of the tenant runs meanwhile. */
   writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result>;
   /** The connection is closed when `work` is done. */
   withOwnConnection<Result>(tenantId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
+  /** False: nothing was ever written of the tenant, or it was dropped. */
+  isThere(tenantId: string): boolean;
   drop(tenantId: string): Promise<void>;
   check(): Promise<void>;
   close(): Promise<void>;

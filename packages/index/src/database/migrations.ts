@@ -98,7 +98,7 @@ export class NewerIndexError extends Error {
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 
 /** Append only; the number of steps that have run is the database's version. */
-export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin];
+export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin, createPending];
 
 // eslint-disable-next-line max-lines-per-function -- a table of tables
 async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
@@ -216,4 +216,21 @@ async function addSessionOrigin(db: Kysely<IndexTables>, dialect: IndexDialect):
   if (dialect === 'postgres') await sql`alter table meta no force row level security`.execute(db);
   await db.deleteFrom('meta').where('key', '=', 'built').execute();
   if (dialect === 'postgres') await sql`alter table meta force row level security`.execute(db);
+}
+
+/** Rows stay for a second. A file is one tenant's and needs no index; elsewhere it spares the dead rows of all. */
+async function createPending(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
+  const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
+  // A database whose version was set back has one already.
+  await db.schema.dropTable('pending').ifExists().execute();
+  await db.schema
+    .createTable('pending')
+    .addColumn('seq', dialect === 'sqlite' ? 'integer' : 'bigserial', (seq) => seq.primaryKey())
+    .addColumn('account_id', text, (column) => column.notNull())
+    .addColumn('turn_ids', text, (column) => column.notNull())
+    .addColumn('rows', text, (column) => column.notNull())
+    .execute();
+  if (dialect === 'sqlite') return;
+  await db.schema.createIndex('pending_by_tenant').on('pending').columns(['account_id', 'seq']).execute();
+  await isolateTenants(db, 'pending');
 }

@@ -36,6 +36,7 @@ const ATTEMPTS_MAX = 3;
 export class PostgresBackend implements IndexBackend {
   readonly dialect = 'postgres';
   readonly queries = new CompiledQueries();
+  readonly log: Log;
   readonly #options: PostgresBackendOptions;
   readonly #connection: PostgresConnection;
   readonly #db: Kysely<IndexTables>;
@@ -43,6 +44,7 @@ export class PostgresBackend implements IndexBackend {
 
   constructor(options: PostgresBackendOptions) {
     this.#options = options;
+    this.log = options.log;
     this.#connection = openPostgres(options);
     this.#db = new Kysely({ dialect: this.#connection.dialect });
   }
@@ -67,6 +69,11 @@ export class PostgresBackend implements IndexBackend {
     return this.#bound({ tenantId, access: 'shared' }, work);
   }
 
+  /** The policies ask for a transaction that names the tenant. */
+  async writeOne<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.write(tenantId, work);
+  }
+
   async writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
     return this.#bound({ tenantId, access: 'alone' }, work);
   }
@@ -87,6 +94,10 @@ export class PostgresBackend implements IndexBackend {
         await connection.close();
       }
     });
+  }
+
+  isThere(): boolean {
+    return true;
   }
 
   async drop(tenantId: string): Promise<void> {

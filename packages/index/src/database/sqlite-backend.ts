@@ -9,7 +9,7 @@ import type { Kysely } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
-import { SqliteFile, openIndexFile, prepareIndexFile, quarantine } from './sqlite-file.ts';
+import { SqliteFile, fileIdentity, openIndexFile, prepareIndexFile, quarantine } from './sqlite-file.ts';
 import type { IndexTables } from './tables.ts';
 
 export interface SqliteBackendOptions {
@@ -41,6 +41,7 @@ const REPAIRS_MAX = 2;
 export class SqliteBackend implements IndexBackend {
   readonly dialect = 'sqlite';
   readonly queries = new CompiledQueries();
+  readonly log: Log;
   readonly #options: SqliteBackendOptions;
   readonly #lock: SqliteLock;
   readonly #open: LRUCache<string, SqliteFile>;
@@ -49,6 +50,7 @@ export class SqliteBackend implements IndexBackend {
 
   constructor(options: SqliteBackendOptions) {
     this.#options = options;
+    this.log = options.log;
     this.#lock = new SqliteLock(join(options.folder, '.lock.db'));
     this.#open = new LRUCache({ max: options.openMax ?? OPEN_MAX, dispose: (file: SqliteFile) => file.retire() });
   }
@@ -78,6 +80,10 @@ export class SqliteBackend implements IndexBackend {
     return this.#writers.run(tenantId, async () => this.#use(tenantId, async (file) => file.db.transaction().execute(work)));
   }
 
+  async writeOne<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
+    return this.#writers.run(tenantId, async () => this.#use(tenantId, async (file) => work(file.db)));
+  }
+
   /** SQLite has one writer at a time anyway. */
   async writeAlone<Result>(tenantId: string, work: Work<Result>): Promise<Result> {
     return this.write(tenantId, work);
@@ -96,6 +102,10 @@ export class SqliteBackend implements IndexBackend {
         file.retire();
       }
     });
+  }
+
+  isThere(tenantId: string): boolean {
+    return fileIdentity(this.#toPath(tenantId)) !== undefined;
   }
 
   async drop(tenantId: string): Promise<void> {
@@ -159,15 +169,14 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async #openFile(tenantId: string): Promise<SqliteFile> {
-    const path = join(this.#toFolder(tenantId), 'data.db');
-    const options = { tenantId, path, bootId: this.#options.bootId, log: this.#options.log };
+    const options = { tenantId, path: this.#toPath(tenantId), bootId: this.#options.bootId, log: this.#options.log };
     const file = (await openIndexFile(options)) ?? (await this.#locked(async () => prepareIndexFile(options)));
     this.#open.set(tenantId, file);
     return file;
   }
 
-  #toFolder(tenantId: string): string {
-    return join(this.#options.folder, tenantId);
+  #toPath(tenantId: string): string {
+    return join(this.#options.folder, tenantId, 'data.db');
   }
 }
 

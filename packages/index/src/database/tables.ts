@@ -20,6 +20,7 @@ export interface IndexTables {
   passage_sources: PassageSourcesTable;
   passages: PassagesTable;
   passage_vectors: PassageVectorsTable;
+  pending: PendingTable;
 }
 
 interface TenantRow {
@@ -148,6 +149,16 @@ export interface PassageVectorsTable {
   vector: Uint8Array;
 }
 
+/** What was put of a busy tenant and is not in the lists yet, in no order. */
+export interface PendingTable {
+  seq: Generated<number>;
+  account_id: string;
+  /** The turns in it, between spaces. */
+  turn_ids: string;
+  /** The rows to put, as JSON. */
+  rows: string;
+}
+
 /** The tables of the first step of the schema. */
 export const firstTableNames = [
   'sessions',
@@ -161,4 +172,4 @@ export const firstTableNames = [
 
 export const passageTableNames = ['passage_sources', 'passages', 'passage_vectors'] as const satisfies readonly (keyof IndexTables)[];
 
-export const indexTableNames = [...firstTableNames, ...passageTableNames] as const;
+export const indexTableNames = [...firstTableNames, ...passageTableNames, 'pending'] as const;

@@ -1,4 +1,4 @@
-import { TurnRecord, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
+import { TurnRecord, type ChannelName, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
@@ -74,22 +74,37 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   };
 }
 
-/** Asked for every message that has a channel's id. */
+/** Asked for every message that has a channel's id: one query. `pending`: what was put of it is to be folded first. */
 export async function selectTurn(
   db: Db,
   queries: CompiledQueries,
   key: { readonly tenantId: string; readonly turnId: string },
-): Promise<IndexedTurn | undefined> {
+): Promise<IndexedTurn | 'pending' | undefined> {
   const [tenantId, turnId] = [key.tenantId, storable(key.turnId)];
-  const query = queries.query('turn', [tenantId, turnId], () =>
+  const query = queries.query('turn', [tenantId, turnId, tenantId, `% ${turnId} %`], () =>
     db
       .selectFrom('turns')
-      .select(['session_id', 'agent', 'channel', 'record'])
+      .select(['session_id', 'agent', 'channel', 'record', sql<number>`0`.as('pending')])
       .where('account_id', '=', tenantId)
       .where('id', '=', turnId)
+      .unionAll(
+        db
+          .selectFrom('pending')
+          .select([
+            'turn_ids as session_id',
+            'turn_ids as agent',
+            sql<ChannelName>`turn_ids`.as('channel'),
+            'rows as record',
+            sql<number>`1`.as('pending'),
+          ])
+          .where('account_id', '=', tenantId)
+          .where('turn_ids', 'like', `% ${turnId} %`),
+      )
       .compile(),
   );
-  const [row] = (await db.executeQuery(query)).rows;
+  const { rows } = await db.executeQuery(query);
+  if (rows.some((row) => row.pending === 1)) return 'pending';
+  const [row] = rows;
   return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) };
 }
 

@@ -1,7 +1,7 @@
 import type { TurnRecord, RemovedSession } from '@concierge/contract';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import { pieces, type CompiledQueries } from '../database/compiled-queries.ts';
-import { sessionRow, turnRow, usageRows, type RowContext, removalRow, removedUsageRows } from './rows.ts';
+import { sessionRow, turnRow, usageRows, removalRow, removedUsageRows } from './rows.ts';
 import type { IndexTables, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
 import { dropUnusedVectors } from '../passages/upsert-passages.ts';
@@ -11,10 +11,26 @@ type SessionRow = Insertable<SessionsTable>;
 type TurnRow = Insertable<TurnsTable>;
 type UsageRow = Insertable<UsageTable>;
 
+/** The rows of one session that is put, and of the turns to write. */
+export interface SessionRows {
+  readonly session: SessionRow;
+  readonly turns: readonly { readonly turn: TurnRow; readonly usage: readonly UsageRow[] }[];
+}
+
 interface Rows {
   readonly sessions: SessionRow[];
   readonly turns: TurnRow[];
-  readonly usageByTurn: ReadonlyMap<string, UsageRow[]>;
+  readonly usageByTurn: ReadonlyMap<string, readonly UsageRow[]>;
+}
+
+/** Of no generation yet: that of the transaction in which they are written. */
+export function toSessionRows(tenantId: string, { session, turnIds }: SessionPut): SessionRows {
+  const context = { tenantId, generation: 0 };
+  const turns = turnsNamed(session.turns, turnIds);
+  return {
+    session: sessionRow(context, session),
+    turns: turns.map((turn) => ({ turn: turnRow(context, session, turn), usage: usageRows(context, session, turn) })),
+  };
 }
 
 /**
@@ -33,9 +49,9 @@ export class SessionUpserts {
     this.#tenantId = tenantId;
   }
 
-  async put(puts: readonly SessionPut[]): Promise<void> {
-    const context = { tenantId: this.#tenantId, generation: await this.#generation() };
-    const { sessions, turns, usageByTurn } = buildRows(context, await this.#withoutRemoved(puts));
+  async put(puts: readonly SessionRows[]): Promise<void> {
+    const generation = await this.#generation();
+    const { sessions, turns, usageByTurn } = mergeRows(generation, await this.#withoutRemoved(puts));
     await this.#insert('put sessions', sessions, (rows) => upsertSessions(this.#db, rows));
     const inserted = new Set((await this.#insert('put turns', turns, (rows) => insertTurns(this.#db, rows))).map((row) => row.id));
     const known = turns.filter((turn) => !inserted.has(turn.id));
@@ -52,7 +68,7 @@ export class SessionUpserts {
     return Number(rows[0]?.value ?? 0);
   }
 
-  async #withoutRemoved(puts: readonly SessionPut[]): Promise<readonly SessionPut[]> {
+  async #withoutRemoved(puts: readonly SessionRows[]): Promise<readonly SessionRows[]> {
     const removedUntil = new Map<string, number>();
     for (const ids of pieces(puts.map(({ session }) => session.id))) {
       const query = this.#queries.query(`removals ${String(ids.length)}`, [this.#tenantId, ...ids], () =>
@@ -66,7 +82,7 @@ export class SessionUpserts {
       for (const row of (await this.#db.executeQuery(query)).rows) removedUntil.set(row.session_id, row.session_created_at);
     }
     if (removedUntil.size === 0) return puts;
-    return puts.filter(({ session }) => Date.parse(session.createdAt) > (removedUntil.get(session.id) ?? -Infinity));
+    return puts.filter(({ session }) => session.created_at > (removedUntil.get(session.id) ?? -Infinity));
   }
 
   async #insert<Row extends object, Returned>(
@@ -98,24 +114,26 @@ export class SessionUpserts {
  * One row per key, as one statement may touch it once; in the order of their keys, so that two groups never wait for
  * each other.
  */
-function buildRows(context: RowContext, puts: readonly SessionPut[]): Rows {
+function mergeRows(generation: number, puts: readonly SessionRows[]): Rows {
   const sessions = new Map<string, SessionRow>();
   const turns = new Map<string, TurnRow>();
-  const usageByTurn = new Map<string, UsageRow[]>();
+  const usageByTurn = new Map<string, readonly UsageRow[]>();
   const inTime = puts.length < 2 ? puts : puts.toSorted(olderFirst);
-  for (const { session, turnIds } of inTime) {
-    sessions.set(session.id, sessionRow(context, session));
-    for (const turn of turnsNamed(session.turns, turnIds)) {
-      const row = turnRow(context, session, turn);
-      turns.set(row.id, row);
-      usageByTurn.set(row.id, usageRows(context, session, turn));
+  for (const put of inTime) {
+    sessions.set(put.session.id, { ...put.session, generation });
+    for (const { turn, usage } of put.turns) {
+      turns.set(turn.id, { ...turn, generation });
+      usageByTurn.set(
+        turn.id,
+        usage.map((row) => ({ ...row, generation })),
+      );
     }
   }
   return { sessions: inOrder(sessions), turns: inOrder(turns), usageByTurn };
 }
 
-function olderFirst({ session: one }: SessionPut, { session: other }: SessionPut): number {
-  return Date.parse(one.createdAt) - Date.parse(other.createdAt) || one.revision - other.revision;
+function olderFirst({ session: one }: SessionRows, { session: other }: SessionRows): number {
+  return one.created_at - other.created_at || one.revision - other.revision;
 }
 
 function inOrder<Row>(rows: ReadonlyMap<string, Row>): Row[] {

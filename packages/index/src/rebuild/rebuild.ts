@@ -3,6 +3,7 @@ import type { Skill } from '@concierge/contract';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { IndexBackend } from '../database/backend.ts';
 import { nextGeneration, writeMeta } from '../database/meta.ts';
+import { foldPending } from '../lists/pending-puts.ts';
 import type { RowContext } from '../lists/rows.ts';
 import { replaceSkills } from '../lists/skills.ts';
 import { readSource, stagedNames, stageSource, listColumns, type StagedName } from './staging.ts';
@@ -18,7 +19,11 @@ type Db = Kysely<IndexTables>;
 export async function rebuildIndex(backend: IndexBackend, tenantId: string, source: IndexSource): Promise<DriftReport> {
   return backend.withOwnConnection(tenantId, async (own) => {
     // Committed before the first file is read: a writer under the generation before had published its file by then.
-    const generation = await own.alone(async (db) => nextGeneration(db, tenantId));
+    const generation = await own.alone(async (db) => {
+      // What is pending was put before, too.
+      await foldPending(db, backend.queries, { tenantId });
+      return nextGeneration(db, tenantId);
+    });
     const context = { tenantId, generation };
     await stageSource({ db: own.db, queries: backend.queries }, context, source);
     if (backend.dialect === 'postgres') await analyzeStaged(own.db);

@@ -1,6 +1,6 @@
-import { APIError } from 'openai';
 import { z } from 'zod';
 import type { ModelErrorKind } from '../model.ts';
+import { isRefusal } from './transport.ts';
 
 /**
  * What may help: the same model again, another model and the same one only where there is no other, only another model,
@@ -93,7 +93,7 @@ export function runawayReply(message: string): CallFailure {
 /** Turns whatever an attempt threw into a failure; never throws. */
 export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof CallFailure) return error;
-  if (error instanceof APIError) {
+  if (isRefusal(error)) {
     const retryAfterMs = error.headers === undefined ? undefined : readRetryAfter(error.headers);
     return fromProvider({ status: error.status, code: error.code ?? error.type, message: error.message, retryAfterMs });
   }

@@ -1,7 +1,7 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { urlToHttpOptions } from 'node:url';
-import { APIError } from 'openai';
+import type { APIError } from 'openai';
 
 /** An error page longer than this is cut. */
 const ERROR_BODY_MAX_CHARACTERS = 64 * 1024;
@@ -46,7 +46,7 @@ export class HttpTransport {
     const status = message.statusCode ?? 500;
     const body = new StreamedBody(message);
     if (status >= 200 && status < 300) return body;
-    throw toRefusal(status, await body.readAll(ERROR_BODY_MAX_CHARACTERS), toHeaders(message));
+    throw await toRefusal(status, await body.readAll(ERROR_BODY_MAX_CHARACTERS), toHeaders(message));
   }
 
   /** Ends every connection, idle or not. */
@@ -97,11 +97,24 @@ function toAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException('The request was aborted', 'AbortError');
 }
 
-/** As the library reads a refusal: `error` of the body, the body itself, or what is no JSON as the message. */
-function toRefusal(status: number, text: string, headers: Headers): APIError {
+const refusals = new WeakSet<Error>();
+
+/** Whether an error is a provider's answer, as the library reads it. */
+export function isRefusal(error: unknown): error is APIError {
+  return error instanceof Error && refusals.has(error);
+}
+
+/**
+ * As the library reads a refusal: `error` of the body, the body itself, or what is no JSON as the message. The library
+ * is loaded with the first one: it is 230 files.
+ */
+async function toRefusal(status: number, text: string, headers: Headers): Promise<APIError> {
+  const { APIError: Refusal } = await import('openai');
   const json = parseObject(text);
-  if (json === undefined) return APIError.generate(status, undefined, text, headers);
-  return APIError.generate(status, 'error' in json && json.error != null ? json : { error: json }, undefined, headers);
+  const body = json === undefined || ('error' in json && json.error != null) ? json : { error: json };
+  const refusal = Refusal.generate(status, body, json === undefined ? text : undefined, headers);
+  refusals.add(refusal);
+  return refusal;
 }
 
 function parseObject(text: string): object | undefined {

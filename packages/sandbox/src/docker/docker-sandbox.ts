@@ -14,25 +14,31 @@ import { prepareWorkspace } from '../workspace.ts';
 import { labels, type EngineSettings } from './template.ts';
 import { TurnContainer, remove } from './turn-container.ts';
 import { randomBytes } from 'node:crypto';
-import Docker from 'dockerode';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type Docker from 'dockerode';
 import { engineError } from './engine-error.ts';
 
 const containersMax = 3;
+
+/** @throws SandboxUnavailable */
+type Connect = () => Promise<Docker>;
 
 /**
  * The sandbox of one turn: a container made with the first command; each further command is an exec in it. When a
  * command could not be ended alone, or a covered file has been replaced, the next command gets a new container.
  */
 export class DockerSandbox implements Sandbox {
-  readonly #docker: Docker;
+  readonly #connect: Connect;
   readonly #engine: EngineSettings;
   readonly #request: SandboxRequest;
   readonly #commands = new RunningCommands();
   readonly #containers = new Set<Promise<TurnContainer>>();
   #current: Promise<TurnContainer> | undefined;
 
-  constructor(docker: Docker, engine: EngineSettings, request: SandboxRequest) {
-    this.#docker = docker;
+  constructor(connect: Connect, engine: EngineSettings, request: SandboxRequest) {
+    this.#connect = connect;
     this.#engine = engine;
     this.#request = request;
   }
@@ -76,7 +82,7 @@ export class DockerSandbox implements Sandbox {
 
   async #make(): Promise<TurnContainer> {
     const workspace = await prepareWorkspace(this.#request);
-    return TurnContainer.start(this.#docker, { engine: this.#engine, request: this.#request, workspace });
+    return TurnContainer.start(await this.#connect(), { engine: this.#engine, request: this.#request, workspace });
   }
 }
 
@@ -101,7 +107,7 @@ export interface DockerSandboxesOptions {
 /** Containers of the engine that DOCKER_HOST names, or of this machine's. */
 export class DockerSandboxes implements Sandboxes {
   readonly kind = 'docker';
-  readonly #docker = new Docker();
+  #docker: Docker | undefined;
   readonly #engine: EngineSettings;
   readonly #owners = new Set<string>();
 
@@ -112,13 +118,14 @@ export class DockerSandboxes implements Sandboxes {
 
   open(request: SandboxRequest): Sandbox {
     this.#owners.add(request.ownerId);
-    return new DockerSandbox(this.#docker, this.#engine, request);
+    return new DockerSandbox(async () => this.#connect(), this.#engine, request);
   }
 
   /** Several workers may do it at once: a container that another worker removes meanwhile counts as removed. */
   async reap(isAlive: (ownerId: string) => Promise<boolean>): Promise<number> {
     const label = [`${labels.deployment}=${this.#engine.deployment}`];
-    const found = await this.#docker
+    const docker = await this.#connect();
+    const found = await docker
       .listContainers({ all: true, filters: { label }, limit: reapedMax, abortSignal: AbortSignal.timeout(checkTimeoutMs) })
       .catch((error: unknown) => {
         throw engineError(error, this.#engine.image);
@@ -131,7 +138,7 @@ export class DockerSandboxes implements Sandboxes {
       const lives = alive.get(owner) ?? this.#lives(owner, isAlive);
       alive.set(owner, lives);
       if (await lives) continue;
-      await remove(this.#docker.getContainer(id));
+      await remove(docker.getContainer(id));
       removed += 1;
     }
     return removed;
@@ -139,8 +146,9 @@ export class DockerSandboxes implements Sandboxes {
 
   async check(): Promise<void> {
     try {
-      await this.#docker.listContainers({ limit: 1, abortSignal: AbortSignal.timeout(checkTimeoutMs) });
-      await this.#docker.getImage(this.#engine.image).inspect();
+      const docker = await this.#connect();
+      await docker.listContainers({ limit: 1, abortSignal: AbortSignal.timeout(checkTimeoutMs) });
+      await docker.getImage(this.#engine.image).inspect();
     } catch (error) {
       throw engineError(error, this.#engine.image);
     }
@@ -151,8 +159,25 @@ export class DockerSandboxes implements Sandboxes {
     await Promise.resolve();
   }
 
+  /** The client is 1.6 MB of source: not loaded where there is nothing that it could connect to. */
+  async #connect(): Promise<Docker> {
+    if (this.#docker !== undefined) return this.#docker;
+    if (!mayHaveEngine()) throw new SandboxUnavailable('The container engine does not answer.');
+    const { default: Client } = await import('dockerode');
+    this.#docker ??= new Client();
+    return this.#docker;
+  }
+
   /** An owner of ours in another instance is an earlier life of this process. */
   async #lives(owner: string, isAlive: (ownerId: string) => Promise<boolean>): Promise<boolean> {
     return !this.#owners.has(owner) && isAlive(owner);
   }
+}
+
+/** Where the client looks unless DOCKER_HOST names a place. */
+function mayHaveEngine(): boolean {
+  // eslint-disable-next-line node/no-process-env -- the client reads it from there
+  const named = process.env['DOCKER_HOST'] ?? '';
+  const sockets = ['/var/run/docker.sock', join(homedir(), '.docker', 'run', 'docker.sock')];
+  return named !== '' || sockets.some((path) => existsSync(path));
 }

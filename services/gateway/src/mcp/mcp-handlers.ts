@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Response as HttpResponse } from 'express';
 import { AppError, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
-import { createMcpHandler, McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { streamed, type Handlers, type Caller } from '../http/call.ts';
@@ -18,6 +18,11 @@ export interface McpOptions {
   readonly log: Log;
 }
 
+/** On demand: most deployments serve no MCP client, and it is 0.8 MB of source. */
+async function loadLibrary() {
+  return import('@modelcontextprotocol/server');
+}
+
 /**
  * The tenant's agents as an MCP server. The library supports both revisions of the protocol; nothing is kept between
  * requests.
@@ -28,6 +33,7 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
       const excess = findExcess(body);
       if (excess !== undefined) return { kind: 'answer', status: 400, json: { jsonrpc: '2.0', id: null, error: excess } };
       const signal = AbortSignal.any([goneSignal(response), drain.ended]);
+      const { createMcpHandler } = await loadLibrary();
       const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
         onerror: (error) => log.debug({ err: error, tenantId: caller.scope.tenantId }, 'MCP request'),
       });
@@ -100,7 +106,8 @@ export class AgentTools {
    * longer waits for answers.
    */
   async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
-    const server = new McpServer({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
+    const { McpServer: Server } = await loadLibrary();
+    const server = new Server({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
     for (const agent of await callableAgents(caller)) {
       const config = { description: agent.description, outputSchema: Outcome };
       const ask = async (input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> =>
