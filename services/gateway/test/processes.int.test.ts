@@ -39,10 +39,10 @@ async function bothReady(killed?: number): Promise<void> {
 
 /** Those that the primary has started. */
 function listProcesses(): number[] {
-  return childrenOf(gateway.pid ?? 0);
+  return listChildren(gateway.pid ?? 0);
 }
 
-function childrenOf(parent: number): number[] {
+function listChildren(parent: number): number[] {
   return readdirSync('/proc')
     .map(Number)
     .filter((pid) => pid > 0 && readParent(pid) === parent);
