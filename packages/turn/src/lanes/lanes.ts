@@ -22,9 +22,12 @@ const scripts = {
 
 /** How long a wake-up may stay unanswered before the reconciler sends another. */
 const FIRST_WAIT_MS = 2000;
-/** A worker that has not renewed its leases for this long has lost them. */
-export const LEASE_MS = 8000;
-export const RENEW_EVERY_MS = 2000;
+/**
+ * A worker that has not renewed its leases for this long has lost them: two renewals in a row may fail or hang, and the
+ * third still comes in time.
+ */
+export const LEASE_MS = 4000;
+export const RENEW_EVERY_MS = 1000;
 const WORKER_GONE_MS = 10_000;
 const DUE_AT_ONCE = 500;
 

@@ -1,11 +1,11 @@
--- Renews the leases of one worker, and finds cancels that pub/sub lost.
+-- Renews the leases of one worker, and finds cancels that pub/sub lost. Notes the time.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 as JSON: leaseMs; leases: of member (account/session), epoch, turnId
 -- Returns {members whose lease is lost, turn ids that are cancelled}
 -- Atomic because a lease must not be prolonged after it has passed to another.
 #include "clock.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
-local until_ms = now_ms(prefix) + given.leaseMs
+local until_ms = note_time(prefix) + given.leaseMs
 local lost, cancelled = {}, {}
 for _, one in ipairs(given.leases) do
   local held = prefix .. ':lease:' .. one.member

@@ -16,6 +16,7 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
  */
 const ALONE_MS = 10_000;
 const ALONE_MAX_MS = 64 * ALONE_MS;
+const BEAT_EVERY_MS = 2000;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
@@ -67,6 +68,7 @@ export class TurnWorker {
   readonly #wakeups: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
+  #renewal: NodeJS.Timeout | undefined;
   #draining = false;
   #graceOver = false;
 
@@ -97,10 +99,9 @@ export class TurnWorker {
   async start(): Promise<void> {
     await this.#options.subscriber.subscribe(keyOf.cancel);
     await this.#beat();
-    this.#pulse = setInterval(() => {
-      background(this.#beat(), this.#options.log);
-      background(this.#renew(), this.#options.log);
-    }, RENEW_EVERY_MS);
+    // A renewal waits for no other: one that fails or hangs delays none.
+    this.#renewal = setInterval(() => background(this.#renew(), this.#options.log), RENEW_EVERY_MS);
+    this.#pulse = setInterval(() => background(this.#beat(), this.#options.log), BEAT_EVERY_MS);
     for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
 
@@ -116,6 +117,7 @@ export class TurnWorker {
     await closed;
     clearTimeout(timer);
     clearInterval(this.#pulse);
+    clearInterval(this.#renewal);
     await this.#streamBytes.flush();
     await this.#beat({ leaving: true }).catch(() => undefined);
     await this.#options.subscriber.quit().catch(() => undefined);
@@ -208,7 +210,11 @@ export class TurnWorker {
 
   async #renew(): Promise<void> {
     const { lost, cancelled } = await this.#options.queue.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
-    for (const { turnId } of lost) this.#running.get(turnId)?.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    for (const lease of lost) {
+      const running = this.#running.get(lease.turnId);
+      // A late answer is about the lease that it names: the turn may have a newer one.
+      if (running?.lease === lease) running.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    }
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
   }
 
