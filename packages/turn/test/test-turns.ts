@@ -99,6 +99,11 @@ export class TestTurns implements AsyncDisposable {
     return turns;
   }
 
+  /** A connection that may wait for jobs. The caller closes it. */
+  blocking(): Redis {
+    return connectRedis({ url: this.server.url, role: 'worker', log });
+  }
+
   async scope(id?: string): Promise<TenantScope> {
     return this.#opened.scope(id);
   }

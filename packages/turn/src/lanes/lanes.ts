@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { RedisScript, type ScriptReply } from '@concierge/runtime';
 import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
+import type { StreamWrite } from '../streams/stream-entry.ts';
+import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
 
 const scripts = {
   accept: new RedisScript(new URL('../lua/accept.lua', import.meta.url)),
@@ -30,19 +32,6 @@ export const LEASE_MS = 4000;
 export const RENEW_EVERY_MS = 1000;
 const WORKER_GONE_MS = 10_000;
 const DUE_AT_ONCE = 500;
-
-/** A lane that may run now: the caller must send a wake-up for it. */
-export interface Wakeup extends Lane {
-  /** The head of the lane, for the dashboards. */
-  readonly turnId: string;
-  /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
-  readonly backlog: number;
-  readonly at: number;
-  /**
-   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see lanes.lua).
-   */
-  readonly depth: number;
-}
 
 export type EnqueueOutcome =
   | { readonly kind: 'exists'; readonly state: TurnStatus; readonly requestHash: string; readonly sessionId: string }
@@ -81,6 +70,8 @@ export interface Lease extends Lane {
   readonly cutEpoch: string | null;
   /** The turn has crashed so often that this is its last start, whatever steps it finishes. */
   readonly isLastStart: boolean;
+  /** Completed together with the turn. */
+  readonly wakeup?: TakenWakeup | undefined;
 }
 
 export type LeaseAnswer =
@@ -119,19 +110,6 @@ export interface TurnEnding {
 export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
 
 export type Finished = { readonly kind: 'finished'; readonly wakeups: readonly Wakeup[] } | { readonly kind: 'lost' | 'cut' };
-
-/** The entries of one write, and how many there must be before them; null when that is not known. */
-export interface StreamWrite {
-  readonly entries: readonly EntryToWrite[];
-  readonly before: number | null;
-}
-
-/** One stream entry: its number within the epoch, its type, its data as JSON. */
-export interface EntryToWrite {
-  readonly seq: number;
-  readonly type: string;
-  readonly json: string;
-}
 
 const WakeupReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
 /** Tried one after the other: first what most turns get. */
@@ -217,9 +195,12 @@ export interface EnqueueOptions {
  */
 export class Lanes {
   readonly #redis: Redis;
+  readonly #sends: { readonly sends?: typeof sentByScripts };
 
-  constructor(redis: Redis) {
+  /** `sendsWakeups`: wake-ups of acceptances and ends of turns are sent in the same call; else they are returned. */
+  constructor(redis: Redis, { sendsWakeups = true } = {}) {
     this.#redis = redis;
+    this.#sends = sendsWakeups ? { sends: sentByScripts } : {};
   }
 
   async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0 }: EnqueueOptions): Promise<EnqueueOutcome> {
@@ -241,6 +222,7 @@ export class Lanes {
       maxWaiting: mayWait(busy),
       maxLine: limits.tenantMaxWaiting,
       debounceMs: busy === 'collect' ? debounceMs : 0,
+      ...this.#sends,
     };
     const reply = EnqueuedReply.parse(await this.#run('accept', given));
     switch (reply[0]) {
@@ -260,8 +242,12 @@ export class Lanes {
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
-  async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
-    const { tenantId, sessionId, depth } = lane;
+  async lease(
+    lane: Lane & { readonly depth: number; readonly wakeup?: TakenWakeup },
+    workerId: string,
+    { alone = false } = {},
+  ): Promise<LeaseAnswer> {
+    const { tenantId, sessionId, depth, wakeup } = lane;
     const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
     const given = { tenantId, sessionId, workerId, depth, alone, ...rules };
     const reply = LeaseReply.parse(await this.#run('lease', given));
@@ -282,7 +268,7 @@ export class Lanes {
       cutEpoch: cutEpoch === '' ? null : cutEpoch,
       isLastStart: last === '1',
     };
-    return { kind: 'leased', lease: { tenantId, sessionId, ...facts } };
+    return { kind: 'leased', lease: { tenantId, sessionId, ...facts, wakeup } };
   }
 
   async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
@@ -294,12 +280,14 @@ export class Lanes {
   }
 
   async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
-    const { tenantId, sessionId, turnId, epoch } = lease;
+    const { tenantId, sessionId, turnId, epoch, wakeup } = lease;
     const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
     const written = { before: write.before ?? -1, entries: write.entries };
     const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
-    const reply = FinishReply.parse(await this.#run('finish', given));
-    return reply[0] === 'finished' ? { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) } : { kind: reply[0] };
+    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup, keptWakeups, ...this.#sends }));
+    if (reply[0] !== 'finished') return { kind: reply[0] };
+    if (wakeup !== undefined) wakeup.isCompleted = true;
+    return { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) };
   }
 
   /**

@@ -13,16 +13,17 @@ end
 -- the last note before a step or a pause may be that much younger than the last renewal.
 local clock_gap_ms = 2500
 
+-- Returns the time for people, too.
 local function now_ms(prefix)
-  local now = wall_ms()
+  local wall = wall_ms()
   local noted = redis.call('HMGET', prefix .. ':clock', 'last', 'shift')
-  if not noted[1] then return now end
+  if not noted[1] then return wall, wall end
   local last = tonumber(noted[1])
-  return math.min(math.max(now + tonumber(noted[2]), last), last + clock_gap_ms)
+  return math.min(math.max(wall + tonumber(noted[2]), last), last + clock_gap_ms), wall
 end
 
 local function note_time(prefix)
-  local now = now_ms(prefix)
-  redis.call('HSET', prefix .. ':clock', 'last', now, 'shift', now - wall_ms())
+  local now, wall = now_ms(prefix)
+  redis.call('HSET', prefix .. ':clock', 'last', now, 'shift', now - wall)
   return now
 end

@@ -3,9 +3,9 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { backoffMs, limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
-import { takeWakeups, depths, type WakeupQueue } from '../lanes/wakeup-queue.ts';
+import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
-import { RENEW_EVERY_MS, type Lanes, type Lease, type Wakeup } from '../lanes/lanes.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
@@ -45,7 +45,7 @@ export interface WorkerCapacity {
   readonly tenantShare: number;
 }
 
-type DepthLane = Lane & { readonly depth: number };
+type DepthLane = Lane & { readonly depth: number; readonly wakeup: TakenWakeup };
 
 interface RunningTurn {
   readonly lease: Lease;
@@ -80,7 +80,7 @@ export class TurnWorker {
     this.#attempts = { ...queue, redis, tenants, handlers, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
-      takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
+      takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),
     );
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
