@@ -43,10 +43,9 @@ export class TestTurns implements AsyncDisposable {
     this.tenants = core.tenants;
     this.turns = core.turns;
     this.reconciler = newReconciler(core);
-    this.streams = new TurnStreams({ redis: core.redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
-    stack.defer(async () => this.streams.stop());
     this.#opened = opened;
     this.#stack = stack;
+    this.streams = this.reader(core.queue.lanes);
   }
 
   static async start(): Promise<TestTurns> {
@@ -99,6 +98,14 @@ export class TestTurns implements AsyncDisposable {
     return turns;
   }
 
+  /** The readers of a process: of the one that accepts turns by these lanes, or of another. */
+  reader(lanes: Pick<Lanes, 'reader'> = { reader: undefined }): TurnStreams {
+    const { redis } = this.#opened.core;
+    const streams = new TurnStreams({ redis, subscriber: connectRedis({ url: this.server.url, role: 'subscriber', log }), lanes, log });
+    this.#stack.defer(async () => streams.stop());
+    return streams;
+  }
+
   /** A connection that may wait for jobs. The caller closes it. */
   blocking(): Redis {
     return connectRedis({ url: this.server.url, role: 'worker', log });
@@ -110,11 +117,7 @@ export class TestTurns implements AsyncDisposable {
 
   /** Follows a turn to its end. @returns the SSE text */
   async read(scope: TenantScope, turnId: string, after: string | null = null): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let sse = '';
-    this.streams.follow(scope, turnId, { after, write: (text) => void (sse += text), end: resolve });
-    await promise;
-    return sse;
+    return readToEnd(this.streams, { scope, turnId, after });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -135,6 +138,20 @@ export class TestTurns implements AsyncDisposable {
       return { event: { type: 'done', data: { inputTokens: 0, outputTokens: 0, finishReason: 'stop' } }, isRepeated: true };
     return await save(run, { text: await this.play(run), error: null });
   }
+}
+
+interface Reading {
+  readonly scope: TenantScope;
+  readonly turnId: string;
+  readonly after: string | null;
+}
+
+export async function readToEnd(streams: TurnStreams, { scope, turnId, after }: Reading): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let sse = '';
+  streams.follow(scope, turnId, { after, write: (text) => void (sse += text), end: resolve });
+  await promise;
+  return sse;
 }
 
 class WatchedLanes extends Lanes {

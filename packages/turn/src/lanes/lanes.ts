@@ -4,6 +4,7 @@ import { RedisScript, type ScriptReply } from '@concierge/runtime';
 import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
 import type { StreamWrite } from '../streams/stream-entry.ts';
+import type { AcceptanceReader } from '../streams/turn-follower.ts';
 import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
 
 const scripts = {
@@ -195,6 +196,8 @@ export interface EnqueueOptions {
  */
 export class Lanes {
   readonly #redis: Redis;
+  /** Set once, by the reader. */
+  reader: AcceptanceReader | undefined;
   readonly #sends: { readonly sends?: typeof sentByScripts };
 
   /** `sendsWakeups`: wake-ups of acceptances and ends of turns are sent in the same call; else they are returned. */
@@ -203,7 +206,22 @@ export class Lanes {
     this.#sends = sendsWakeups ? { sends: sentByScripts } : {};
   }
 
-  async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0 }: EnqueueOptions): Promise<EnqueueOutcome> {
+  async enqueue(turn: AcceptedTurn, options: EnqueueOptions): Promise<EnqueueOutcome> {
+    const sessionEvent = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
+    const reader = options.found === 'accepted' ? this.reader : undefined;
+    let outcome: EnqueueOutcome | undefined;
+    try {
+      outcome = await this.#enqueue(turn, { ...options, sessionEvent, reader: reader?.expect(turn, sessionEvent) ?? '' });
+      return outcome;
+    } finally {
+      if (outcome?.kind !== 'enqueued') reader?.forget(turn.turnId);
+    }
+  }
+
+  async #enqueue(
+    turn: AcceptedTurn,
+    { busy, found, cancelled = false, debounceMs = 0, sessionEvent, reader }: EnqueueOptions & Record<'sessionEvent' | 'reader', string>,
+  ): Promise<EnqueueOutcome> {
     const { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
     const given = {
       turnId,
@@ -216,7 +234,8 @@ export class Lanes {
       depth: readDepth(turn),
       collects: turn.collects === true,
       cancelled,
-      sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
+      sessionEvent,
+      reader,
       busy,
       found,
       maxWaiting: mayWait(busy),

@@ -4,7 +4,8 @@
 --       cancelled; sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted,
 --       orphan or emptied; maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in
 --       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler;
---       sends: how wake-ups are sent from here (wakeups.lua); without it the caller sends them
+--       reader: who follows the turn from now on (publish.lua), or ''; sends: how wake-ups are sent from here
+--       (wakeups.lua); without it the caller sends them
 -- Returns {'exists', state, request hash, session id} | {'busy'} | {'full'}
 --       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
 --         when times of acceptance do not determine its place: when Redis loses it, only a number on disk does}
@@ -75,7 +76,7 @@ local restored = '0'
 if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.3f', accepted_at),
   'requestHash', given.requestHash, 'restored', restored, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
-  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run)
+  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run, 'reader', given.reader)
 local runs = open and waiting == 0 and given.debounceMs == 0
 local added = redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.3f', math.max(latest, accepted_at)),
   unpack(runs and { 'depth', depth, 'woken', 1 } or {}))

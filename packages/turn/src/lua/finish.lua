@@ -8,6 +8,7 @@
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "lanes.lua"
 #include "add-entry.lua"
+#include "publish.lua"
 #include "wakeups.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session, turn_id, epoch = given.tenantId, given.sessionId, given.turnId, given.epoch
@@ -15,7 +16,7 @@ local member = account .. '/' .. session
 local lane, held = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member
 local turn, events = prefix .. ':turn:' .. turn_id, prefix .. ':events:' .. turn_id
 
-local lease = redis.call('HMGET', held, 'epoch', 'worker', 'depth', 'starts', 'last')
+local lease = redis.call('HMGET', held, 'epoch', 'worker', 'depth', 'starts', 'last', 'reader')
 local first = redis.call('LRANGE', lane, 0, 1)
 if lease[1] ~= epoch or first[1] ~= turn_id then
   -- The same call, sent again by a reconnected client.
@@ -28,7 +29,7 @@ for _, entry in ipairs(given.entries) do
   local failure = add_entry(events, epoch .. '-' .. entry.seq, entry.type, entry.json)
   if failure then return failure end
 end
-redis.call('PUBLISH', prefix .. ':live:' .. turn_id, given.payload)
+publish(prefix, turn_id, lease[6], given.payload)
 local wall = wall_ms()
 redis.call('HSET', turn, 'state', given.state, 'endedAt', wall, 'endedBy', epoch)
 redis.call('EXPIRE', turn, given.recordTtlSeconds)
@@ -38,7 +39,7 @@ if given.wakeup then complete_wakeup(prefix, given.wakeup, wall, given.keptWakeu
 redis.call('LPOP', lane)
 -- A turn that has finished a step is no longer among them (append.lua).
 if lease[4] ~= '0' or lease[5] == '1' then redis.call('SREM', prefix .. ':unproven:' .. (lease[2] or ''), member) end
-redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'woken')
+redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'woken', 'reader')
 local pool, head = pool_at(account, lease[3] or '0'), first[2]
 local function was_answered(id)
   for _, answered in ipairs(given.answered) do

@@ -40,7 +40,7 @@ if lease[1] and tonumber(lease[1]) > now then return { 'held' } end
 
 local turn = prefix .. ':turn:' .. head
 local starts, most, voids = 1, given.maxStarts, tonumber(lease[5] or '0')
-local known = redis.call('HMGET', turn, 'crashes', 'run', 'cut', 'startedAt', 'began', 'attempts', 'restored', 'cancelled')
+local known = redis.call('HMGET', turn, 'crashes', 'run', 'cut', 'startedAt', 'began', 'attempts', 'restored', 'cancelled', 'reader')
 -- Counts over the whole turn: a finished step does not reset it.
 local crashes, most_crashes = tonumber(known[1] or '0'), given.maxCrashes
 if lease[2] == head then
@@ -67,7 +67,7 @@ if starts == most and not given.alone then return { 'alone', head, voids } end
 
 local epoch = string.format('%.0f', redis.call('INCR', prefix .. ':epoch'))
 redis.call('HSET', held, 'epoch', epoch, 'until', now + given.leaseMs, 'worker', given.workerId, 'turn', head, 'starts', starts, 'woken', 0, 'voids', voids,
-  'last', is_last and '1' or '0')
+  'last', is_last and '1' or '0', 'reader', known[9] or '')
 -- It expires when the worker is gone (heartbeat.lua).
 redis.call('SADD', prefix .. ':unproven:' .. given.workerId, member)
 redis.call('ZADD', due, now + given.leaseMs, member)
