@@ -94,6 +94,8 @@ export interface DueLanes {
 export interface Renewed {
   readonly lost: readonly Lease[];
   readonly cancelled: readonly Lease[];
+  /** A lane waits for another wake-up (`sweep`): that of a dead worker, perhaps. */
+  readonly isLaneDue: boolean;
 }
 
 export interface TurnEnding {
@@ -140,7 +142,7 @@ const LeaseReply = z.union([
 ]);
 const AppendReply = z.number();
 const ReleaseReply = z.array(WakeupReply);
-const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
+const RenewReply = z.tuple([z.array(z.string()), z.array(z.string()), z.number()]);
 const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
 const DueReply = z.tuple([FoundReply, z.number()]);
 const FinishReply = z.union([
@@ -320,12 +322,13 @@ export class Lanes {
   }
 
   async renew(leases: readonly Lease[]): Promise<Renewed> {
-    if (leases.length === 0) return { lost: [], cancelled: [] };
+    if (leases.length === 0) return { lost: [], cancelled: [], isLaneDue: false };
     const given = leases.map((lease) => ({ member: laneMember(lease), epoch: lease.epoch, turnId: lease.turnId }));
-    const [lost, cancelled] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
+    const [lost, cancelled, due] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
     return {
       lost: leases.filter((lease) => lost.includes(laneMember(lease))),
       cancelled: leases.filter((lease) => cancelled.includes(lease.turnId)),
+      isLaneDue: due > 0,
     };
   }
 

@@ -17,6 +17,7 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 const ALONE_MS = 10_000;
 const ALONE_MAX_MS = 64 * ALONE_MS;
 const BEAT_EVERY_MS = 2000;
+const LANES_PER_SWEEP = 100;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
@@ -209,13 +210,16 @@ export class TurnWorker {
   }
 
   async #renew(): Promise<void> {
-    const { lost, cancelled } = await this.#options.queue.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    const { lanes, wakeupQueue } = this.#options.queue;
+    const { lost, cancelled, isLaneDue } = await lanes.renew([...this.#running.values()].map(({ lease }) => lease));
     for (const lease of lost) {
       const running = this.#running.get(lease.turnId);
       // A late answer is about the lease that it names: the turn may have a newer one.
       if (running?.lease === lease) running.stop.abort(new LeaseLost('the lease was not renewed in time'));
     }
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+    // Before a reconciler comes to it: readers of a dead worker's turns wait.
+    if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
   }
 
   async #beat({ leaving = false } = {}): Promise<void> {
