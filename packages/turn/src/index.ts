@@ -1,5 +1,5 @@
 export type { TurnReceipt } from './lanes/duplicates.ts';
-export { WakeupQueue } from './lanes/wakeup-queue.ts';
+export { WakeupQueue, type Wakeup } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';
 export { Reconciler, unhurried } from './due/reconciler.ts';
@@ -33,7 +33,7 @@ export {
 } from './handoffs/handoff-notifications.ts';
 export { HandoffRequests, type HandoffRequestsOptions, type StaffMessage } from './handoffs/handoff-requests.ts';
 export { HistoryCursors, type HistoryCursor } from './streams/history-cursors.ts';
-export { Lanes, type Lease, type Wakeup } from './lanes/lanes.ts';
+export { Lanes, type Lease } from './lanes/lanes.ts';
 export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { eventually, silentLog as log } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
+import { RENEW_EVERY_MS } from '../src/lanes/lanes.ts';
 import { takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
@@ -87,6 +88,16 @@ describe('when the clock of Redis is set', () => {
     await stage.place(enqueuedTurn('s1'));
     const lease = await stage.take('s1');
     await setBack(-HOUR_MS);
+    expect(await lanes.sweep(10)).toEqual([]);
+    expect(await lanes.lease({ ...lane, depth: 0 }, 'other')).toEqual({ kind: 'held' });
+    expect((await lanes.renew([lease])).lost).toEqual([]);
+  });
+
+  it('forward, or when it hung, a worker keeps the lease that it was about to renew', async () => {
+    await stage.place(enqueuedTurn('s1'));
+    const lease = await stage.take('s1');
+    await redis.hincrby(keyOf.lease(lane), 'until', -RENEW_EVERY_MS);
+    await setBack(-10_000);
     expect(await lanes.sweep(10)).toEqual([]);
     expect(await lanes.lease({ ...lane, depth: 0 }, 'other')).toEqual({ kind: 'held' });
     expect((await lanes.renew([lease])).lost).toEqual([]);

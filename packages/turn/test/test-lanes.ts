@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { TestRedis } from '@concierge/testing';
 import { Lanes, type Lease, type Wakeup } from '../src/index.ts';
-import type { Appended, EntryToWrite, TurnEnding } from '../src/lanes/lanes.ts';
+import type { Appended, TurnEnding } from '../src/lanes/lanes.ts';
+import type { EntryToWrite } from '../src/streams/stream-entry.ts';
 
 let clock = 1_000_000;
 
@@ -39,7 +40,7 @@ export class TestLanes implements AsyncDisposable {
   private constructor(server: TestRedis) {
     this.server = server;
     this.redis = server.client();
-    this.lanes = new Lanes(this.redis);
+    this.lanes = new Lanes(this.redis, { sendsWakeups: false });
   }
 
   static async start(): Promise<TestLanes> {

@@ -6,10 +6,12 @@ import type { Tenants, TenantScope } from '@concierge/tenant';
 import { silentLog as log, type TestRedis } from '@concierge/testing';
 import { newReconciler, TestCore, type Core } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
-import type { LeaseAnswer, EnqueueOutcome } from '../src/lanes/lanes.ts';
+import type { EnqueueOutcome, Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
 
 /** What a test's turns do; the session is published and the end announced by the fixture. */
 export type Play = (run: TurnRun) => Promise<string>;
+
+export type BrokenRenewal = 'fails' | 'hangs';
 
 /** The turn path over a real Redis and real files, with a stand-in for the agent. */
 export class TestTurns implements AsyncDisposable {
@@ -23,6 +25,8 @@ export class TestTurns implements AsyncDisposable {
   readonly started: string[] = [];
   /** The answers to workers that asked for a lease. */
   readonly answers: { readonly sessionId: string; readonly kind: LeaseAnswer['kind'] }[] = [];
+  /** Renewals of leases that succeeded, of all workers. */
+  renewed = 0;
   play: Play = async (run) => {
     run.writer.emit({ type: 'text_delta', data: { delta: run.turn.text } });
     await run.writer.flush();
@@ -39,10 +43,9 @@ export class TestTurns implements AsyncDisposable {
     this.tenants = core.tenants;
     this.turns = core.turns;
     this.reconciler = newReconciler(core);
-    this.streams = new TurnStreams({ redis: core.redis, subscriber: connectRedis({ url: server.url, role: 'subscriber', log }), log });
-    stack.defer(async () => this.streams.stop());
     this.#opened = opened;
     this.#stack = stack;
+    this.streams = this.reader(core.queue.lanes);
   }
 
   static async start(): Promise<TestTurns> {
@@ -51,7 +54,12 @@ export class TestTurns implements AsyncDisposable {
     return new TestTurns(core, opened.move());
   }
 
-  async worker({ concurrency = 4, tenantShare }: { concurrency?: number; tenantShare?: number } = {}): Promise<TurnWorker> {
+  /** `renewals`: what becomes of the first renewals of its leases; the others succeed. */
+  async worker({
+    concurrency = 4,
+    tenantShare,
+    renewals = [],
+  }: { concurrency?: number; tenantShare?: number; renewals?: readonly BrokenRenewal[] } = {}): Promise<TurnWorker> {
     const redis = connectRedis({ url: this.server.url, role: 'worker', log });
     this.#stack.defer(() => redis.disconnect());
     const subscriber = connectRedis({ url: this.server.url, role: 'subscriber', log });
@@ -59,7 +67,7 @@ export class TestTurns implements AsyncDisposable {
     const worker = new TurnWorker({
       redis,
       subscriber,
-      queue: { ...queue, lanes: new WatchedLanes(redis, this.answers) },
+      queue: { ...queue, lanes: new WatchedLanes(redis, this, renewals) },
       tenants,
       log,
       capacity: { concurrency, tenantShare: tenantShare ?? concurrency },
@@ -95,17 +103,26 @@ export class TestTurns implements AsyncDisposable {
     return this.#opened.another('producer');
   }
 
+  /** The readers of a process: of the one that accepts turns by these lanes, or of another. */
+  reader(lanes: Pick<Lanes, 'reader'> = { reader: undefined }): TurnStreams {
+    const { redis } = this.#opened.core;
+    const streams = new TurnStreams({ redis, subscriber: connectRedis({ url: this.server.url, role: 'subscriber', log }), lanes, log });
+    this.#stack.defer(async () => streams.stop());
+    return streams;
+  }
+
+  /** A connection that may wait for jobs. The caller closes it. */
+  blocking(): Redis {
+    return connectRedis({ url: this.server.url, role: 'worker', log });
+  }
+
   async scope(id?: string): Promise<TenantScope> {
     return this.#opened.scope(id);
   }
 
   /** Follows a turn to its end. @returns the SSE text */
   async read(scope: TenantScope, turnId: string, after: string | null = null): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let sse = '';
-    this.streams.follow(scope, turnId, { after, write: (text) => void (sse += text), end: resolve });
-    await promise;
-    return sse;
+    return readToEnd(this.streams, { scope, turnId, after });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -128,18 +145,44 @@ export class TestTurns implements AsyncDisposable {
   }
 }
 
-class WatchedLanes extends Lanes {
-  readonly #answers: TestTurns['answers'];
+interface Reading {
+  readonly scope: TenantScope;
+  readonly turnId: string;
+  readonly after: string | null;
+}
 
-  constructor(redis: Redis, answers: TestTurns['answers']) {
+export async function readToEnd(streams: TurnStreams, { scope, turnId, after }: Reading): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let sse = '';
+  streams.follow(scope, turnId, { after, write: (text) => void (sse += text), end: resolve });
+  await promise;
+  return sse;
+}
+
+class WatchedLanes extends Lanes {
+  readonly #rig: Pick<TestTurns, 'answers' | 'renewed'>;
+  readonly #broken: BrokenRenewal[];
+
+  constructor(redis: Redis, rig: Pick<TestTurns, 'answers' | 'renewed'>, broken: readonly BrokenRenewal[]) {
     super(redis);
-    this.#answers = answers;
+    this.#rig = rig;
+    this.#broken = [...broken];
   }
 
   override async lease(...given: Parameters<Lanes['lease']>): Promise<LeaseAnswer> {
     const answer = await super.lease(...given);
-    this.#answers.push({ sessionId: given[0].sessionId, kind: answer.kind });
+    this.#rig.answers.push({ sessionId: given[0].sessionId, kind: answer.kind });
     return answer;
+  }
+
+  override async renew(leases: readonly Lease[]): Promise<Renewed> {
+    if (leases.length === 0) return await super.renew(leases);
+    const broken = this.#broken.shift();
+    if (broken === 'hangs') return await new Promise<never>(() => undefined);
+    if (broken === 'fails') throw new Error('Command timed out');
+    const renewed = await super.renew(leases);
+    this.#rig.renewed += 1;
+    return renewed;
   }
 }
 

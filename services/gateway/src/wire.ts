@@ -29,7 +29,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const core = await openCore(config, stack, { role: 'producer', log });
   const { redis, index, tenants, queue, turns, deliveries, events } = core;
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
-  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, log }), stopPart);
+  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const outside = openOutside(config, stack);
   const metrics = new GatewayMetrics();
   const siblings = await Siblings.open(config.processes, metrics.registry);

@@ -66,7 +66,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const building: Building = { config, core, registry, stack, log };
   const { redis, tenants, queue, turns, events, handoffs } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
-  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), log }), stopPart);
+  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
   const { create, reaper } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);

@@ -52,7 +52,7 @@ export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
  * A lease that is not renewed runs out this long after its worker died, at the earliest: a worker that was killed later
  * cannot have held the turn that is taken over.
  */
-const SOONEST_MS = 5900;
+const SOONEST_MS = 2900;
 
 /**
  * Milliseconds from the kill -9 of a worker until another one took up a turn that it interrupted: as the model server
@@ -87,7 +87,7 @@ function recoveryAt(start: LedgerLine, next: LedgerLine | undefined, { kills, en
   return [next.atMs - last.atMs];
 }
 
-/** A lease takes 8 s and the reconciler looks every 2 s; the rest is far more than a busy machine adds. */
+/** A lease takes 4 s and the reconciler looks every 2 s; the rest is far more than a busy machine adds. */
 const SLOWEST_RECOVERY_MS = 25_000;
 
 /** I21: while clocks are stepped, the turns of a dead worker are taken over as soon as ever. */

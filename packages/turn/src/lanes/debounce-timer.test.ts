@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLog } from '@concierge/runtime';
 import { eventually } from '@concierge/testing';
-import type { Wakeup, DueLanes } from './lanes.ts';
+import type { DueLanes } from './lanes.ts';
+import type { Wakeup } from './wakeup-queue.ts';
 import { DebounceTimer } from './debounce-timer.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });

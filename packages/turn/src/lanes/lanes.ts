@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { RedisScript, type ScriptReply } from '@concierge/runtime';
 import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
+import type { StreamWrite } from '../streams/stream-entry.ts';
+import type { AcceptanceReader } from '../streams/turn-follower.ts';
+import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
 
 const scripts = {
   accept: new RedisScript(new URL('../lua/accept.lua', import.meta.url)),
@@ -22,24 +25,14 @@ const scripts = {
 
 /** How long a wake-up may stay unanswered before the reconciler sends another. */
 const FIRST_WAIT_MS = 2000;
-/** A worker that has not renewed its leases for this long has lost them. */
-export const LEASE_MS = 8000;
-export const RENEW_EVERY_MS = 2000;
+/**
+ * A worker that has not renewed its leases for this long has lost them: two renewals in a row may fail or hang, and the
+ * third still comes in time.
+ */
+export const LEASE_MS = 4000;
+export const RENEW_EVERY_MS = 1000;
 const WORKER_GONE_MS = 10_000;
 const DUE_AT_ONCE = 500;
-
-/** A lane that may run now: the caller must send a wake-up for it. */
-export interface Wakeup extends Lane {
-  /** The head of the lane, for the dashboards. */
-  readonly turnId: string;
-  /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
-  readonly backlog: number;
-  readonly at: number;
-  /**
-   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see lanes.lua).
-   */
-  readonly depth: number;
-}
 
 export type EnqueueOutcome =
   | {
@@ -87,6 +80,8 @@ export interface Lease extends Lane {
   readonly isLastStart: boolean;
   /** The turn as its inbox file would have it; undefined when it has one. */
   readonly logged: string | undefined;
+  /** Completed together with the turn. */
+  readonly wakeup?: TakenWakeup | undefined;
 }
 
 export type LeaseAnswer =
@@ -108,6 +103,8 @@ export interface DueLanes {
 export interface Renewed {
   readonly lost: readonly Lease[];
   readonly cancelled: readonly Lease[];
+  /** A lane waits for another wake-up (`sweep`): that of a dead worker, perhaps. */
+  readonly isLaneDue: boolean;
 }
 
 export interface TurnEnding {
@@ -125,19 +122,6 @@ export interface TurnEnding {
 export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
 
 export type Finished = { readonly kind: 'finished'; readonly wakeups: readonly Wakeup[] } | { readonly kind: 'lost' | 'cut' };
-
-/** The entries of one write, and how many there must be before them; null when that is not known. */
-export interface StreamWrite {
-  readonly entries: readonly EntryToWrite[];
-  readonly before: number | null;
-}
-
-/** One stream entry: its number within the epoch, its type, its data as JSON. */
-export interface EntryToWrite {
-  readonly seq: number;
-  readonly type: string;
-  readonly json: string;
-}
 
 const WakeupReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
 /** Tried one after the other: first what most turns get. */
@@ -168,7 +152,7 @@ const LeaseReply = z.union([
 ]);
 const AppendReply = z.number();
 const ReleaseReply = z.array(WakeupReply);
-const RenewReply = z.tuple([z.array(z.string()), z.array(z.string())]);
+const RenewReply = z.tuple([z.array(z.string()), z.array(z.string()), z.number()]);
 const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
 const DueReply = z.tuple([FoundReply, z.number()]);
 const FinishReply = z.union([
@@ -245,12 +229,40 @@ export interface EnqueueOptions {
  */
 export class Lanes {
   readonly #redis: Redis;
+  /** Set once, by the reader. */
+  reader: AcceptanceReader | undefined;
+  readonly #sends: { readonly sends?: typeof sentByScripts };
 
-  constructor(redis: Redis) {
+  /** `sendsWakeups`: wake-ups of acceptances and ends of turns are sent in the same call; else they are returned. */
+  constructor(redis: Redis, { sendsWakeups = true } = {}) {
     this.#redis = redis;
+    this.#sends = sendsWakeups ? { sends: sentByScripts } : {};
   }
 
-  async enqueue(turn: AcceptedTurn, { busy, found, cancelled = false, debounceMs = 0, logged }: EnqueueOptions): Promise<EnqueueOutcome> {
+  async enqueue(turn: AcceptedTurn, options: EnqueueOptions): Promise<EnqueueOutcome> {
+    const sessionEvent = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
+    const reader = options.found === 'accepted' ? this.reader : undefined;
+    let outcome: EnqueueOutcome | undefined;
+    try {
+      outcome = await this.#enqueue(turn, { ...options, sessionEvent, reader: reader?.expect(turn, sessionEvent) ?? '' });
+      return outcome;
+    } finally {
+      if (outcome?.kind !== 'enqueued') reader?.forget(turn.turnId);
+    }
+  }
+
+  async #enqueue(
+    turn: AcceptedTurn,
+    {
+      busy,
+      found,
+      cancelled = false,
+      debounceMs = 0,
+      logged,
+      sessionEvent,
+      reader,
+    }: EnqueueOptions & Record<'sessionEvent' | 'reader', string>,
+  ): Promise<EnqueueOutcome> {
     const { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
     const given = {
       turnId,
@@ -263,7 +275,8 @@ export class Lanes {
       depth: readDepth(turn),
       collects: turn.collects === true,
       cancelled,
-      sessionEvent: JSON.stringify({ contact_id: sessionId, turnId }),
+      sessionEvent,
+      reader,
       busy,
       found,
       maxWaiting: mayWait(busy),
@@ -271,13 +284,18 @@ export class Lanes {
       debounceMs: busy === 'collect' ? debounceMs : 0,
       log: logged?.logId ?? '',
       body: logged?.content ?? '',
+      ...this.#sends,
     };
     return toEnqueueOutcome(tenantId, EnqueuedReply.parse(await this.#run('accept', given)));
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
-  async lease(lane: Lane & { readonly depth: number }, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
-    const { tenantId, sessionId, depth } = lane;
+  async lease(
+    lane: Lane & { readonly depth: number; readonly wakeup?: TakenWakeup },
+    workerId: string,
+    { alone = false } = {},
+  ): Promise<LeaseAnswer> {
+    const { tenantId, sessionId, depth, wakeup } = lane;
     const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
     const given = { tenantId, sessionId, workerId, depth, alone, ...rules };
     const reply = LeaseReply.parse(await this.#run('lease', given));
@@ -299,7 +317,7 @@ export class Lanes {
       isLastStart: last === '1',
       logged: logged === '' ? undefined : logged,
     };
-    return { kind: 'leased', lease: { tenantId, sessionId, ...facts } };
+    return { kind: 'leased', lease: { tenantId, sessionId, ...facts, wakeup } };
   }
 
   async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
@@ -311,12 +329,14 @@ export class Lanes {
   }
 
   async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
-    const { tenantId, sessionId, turnId, epoch } = lease;
+    const { tenantId, sessionId, turnId, epoch, wakeup } = lease;
     const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
     const written = { before: write.before ?? -1, entries: write.entries };
     const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
-    const reply = FinishReply.parse(await this.#run('finish', given));
-    return reply[0] === 'finished' ? { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) } : { kind: reply[0] };
+    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup, keptWakeups, ...this.#sends }));
+    if (reply[0] !== 'finished') return { kind: reply[0] };
+    if (wakeup !== undefined) wakeup.isCompleted = true;
+    return { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) };
   }
 
   /**
@@ -330,12 +350,13 @@ export class Lanes {
   }
 
   async renew(leases: readonly Lease[]): Promise<Renewed> {
-    if (leases.length === 0) return { lost: [], cancelled: [] };
+    if (leases.length === 0) return { lost: [], cancelled: [], isLaneDue: false };
     const given = leases.map((lease) => ({ member: laneMember(lease), epoch: lease.epoch, turnId: lease.turnId }));
-    const [lost, cancelled] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
+    const [lost, cancelled, due] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
     return {
       lost: leases.filter((lease) => lost.includes(laneMember(lease))),
       cancelled: leases.filter((lease) => cancelled.includes(lease.turnId)),
+      isLaneDue: due > 0,
     };
   }
 

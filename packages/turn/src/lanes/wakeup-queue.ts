@@ -1,14 +1,27 @@
-import { Queue, Worker, type JobsOptions } from 'bullmq';
+import { Queue, Worker, type Job as TakenJob, type JobsOptions, type Span } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { limits } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
 import { wakeupQueueName, type Lane, queuePrefix } from '../keys.ts';
-import type { Wakeup } from './lanes.ts';
 
-/** What BullMQ keeps of answered wake-ups: enough for the dashboards. */
+/** A lane that may run now: the caller must send a wake-up for it. */
+export interface Wakeup extends Lane {
+  /** The head of the lane, for the dashboards. */
+  readonly turnId: string;
+  /** Admitted lanes of the tenant at this depth: the more it has, the later it is served. */
+  readonly backlog: number;
+  readonly at: number;
+  /**
+   * How many turns stand above the head: the worker that answers the wake-up has slots for each depth (see lanes.lua).
+   */
+  readonly depth: number;
+}
+
+/** How many answered wake-ups are kept in a queue: enough for the dashboards. */
+export const keptWakeups = 1000;
 const kept = {
-  removeOnComplete: { age: 3600, count: 1000 },
+  removeOnComplete: { age: 3600, count: keptWakeups },
   removeOnFail: { age: 24 * 3600, count: 1000 },
 } as const;
 
@@ -22,6 +35,9 @@ const MAX_PRIORITY = 1000;
 export function toPriority(backlog: number): number {
   return Math.min(Math.max(backlog, 1), MAX_PRIORITY);
 }
+
+/** The same for scripts that send wake-ups (lua/wakeups.lua). */
+export const sentByScripts = { options: jobOptions, maxPriority: MAX_PRIORITY } as const;
 
 /** A wake-up to be added to its queue. */
 interface Job<Payload> {
@@ -61,8 +77,27 @@ interface WakeupWorkerOptions<Payload> extends WakeupQueueOptions {
   readonly concurrency: number;
   /** The payload of a wake-up. */
   readonly schema: z.ZodType<Payload>;
-  /** The signal aborts when the job's own lock is lost; the handler's lease decides. */
-  readonly answer: (take: Payload, signal: AbortSignal | undefined) => Promise<void>;
+  readonly answer: (take: Payload, wakeup: TakenWakeup) => Promise<void>;
+}
+
+/** The job of a wake-up while it is answered. */
+export interface TakenWakeup {
+  readonly queue: string;
+  readonly id: string;
+  readonly token: string;
+  /** Set when a script has completed the job (lua/wakeups.lua). */
+  isCompleted: boolean;
+}
+
+/** Leaves jobs alone that are completed when their answer is there. */
+class WakeupWorker extends Worker {
+  protected override async handleCompleted(
+    ...[isCompleted, ...given]: [unknown, TakenJob, string, (() => boolean)?, Span?]
+  ): Promise<TakenJob> {
+    if (isCompleted !== true) return await super.handleCompleted(undefined, ...given);
+    // As after a completion that has found no next job.
+    return await this.nextJobFromJobData();
+  }
 }
 
 /**
@@ -71,11 +106,12 @@ interface WakeupWorkerOptions<Payload> extends WakeupQueueOptions {
  */
 export function openWakeupWorker<Payload>(name: string, options: WakeupWorkerOptions<Payload>): Worker {
   const { redis, log, concurrency, schema, answer } = options;
-  const worker = new Worker(
+  const worker = new WakeupWorker(
     name,
-    // Exactly three parameters: BullMQ passes the signal only to such a function.
-    async (job, _token, signal) => {
-      await duringActivity({ queue: name, job: job.id ?? '' }, async () => answer(schema.parse(job.data), signal));
+    async (job, token) => {
+      const wakeup = { queue: name, id: job.id ?? '', token: token ?? '', isCompleted: false };
+      await duringActivity({ queue: name, job: wakeup.id }, async () => answer(schema.parse(job.data), wakeup));
+      return wakeup.isCompleted;
     },
     {
       connection: redis,
@@ -137,8 +173,8 @@ export interface AnswerOptions {
   readonly concurrency: number;
   readonly log: Log;
   readonly depth: number;
-  /** The signal aborts when the job's own lock is lost; the lane's lease decides all the same. */
-  readonly answer: (lane: Lane, signal: AbortSignal | undefined) => Promise<void>;
+  /** A job whose own lock is lost is answered all the same: the lane's lease decides. */
+  readonly answer: (lane: Lane, wakeup: TakenWakeup) => Promise<void>;
 }
 
 /** Answers wake-ups of one depth, `concurrency` at once. */

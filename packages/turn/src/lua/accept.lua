@@ -4,7 +4,9 @@
 --       cancelled; sessionEvent: data of the session event; busy: queue, reject, interrupt or collect; found: accepted,
 --       orphan or emptied; maxWaiting: turns that may wait in the lane; maxLine: lanes of the tenant that may stand in
 --       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler;
---       log: id of the write-ahead log that has the turn, or '' for one with an inbox file; body: the turn, with a log
+--       log: id of the write-ahead log that has the turn, or '' for one with an inbox file; body: the turn, with a log;
+--       reader: who follows the turn from now on (publish.lua), or ''; sends: how wake-ups are sent from here
+--       (wakeups.lua); without it the caller sends them
 -- Returns {'exists', state, request hash, session id, its log, '1' when it was unclear} | {'busy'} | {'full'}
 --       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
 --         when times of acceptance do not determine its place, or its log is not known (log-renew.lua): when Redis
@@ -14,6 +16,7 @@
 -- meanwhile are `late`: behind all that are found. Found turns stand in order of acceptance.
 #include "lanes.lua"
 #include "add-entry.lua"
+#include "wakeups.lua"
 local prefix = KEYS[1]
 local given = cjson.decode(ARGV[1])
 local turn_id, account, session, found = given.turnId, given.tenantId, given.sessionId, given.found
@@ -34,10 +37,10 @@ local function those_alone()
 end
 
 local waiting = redis.call('LLEN', lane)
+local in_line = waiting == 0 and redis.call('LLEN', prefix .. ':line:' .. pool_at(account, depth)) or 0
 if found == 'accepted' then
   if given.busy == 'reject' and waiting > 0 then return { 'busy' } end
-  local line = prefix .. ':line:' .. pool_at(account, depth)
-  if waiting == 0 and redis.call('LLEN', line) >= given.maxLine then return { 'full' } end
+  if waiting == 0 and in_line >= given.maxLine then return { 'full' } end
   if waiting > given.maxWaiting and (given.busy == 'collect' or those_alone() > given.maxWaiting) then return { 'full' } end
 end
 
@@ -76,23 +79,29 @@ local restored = '0'
 if found ~= 'accepted' then restored = (found == 'emptied' or not open) and '1' or '2' end
 redis.call('HSET', turn, 'state', 'waiting', 'account', account, 'session', session, 'acceptedAt', string.format('%.3f', accepted_at),
   'requestHash', given.requestHash, 'restored', restored, 'key', given.keyId, 'attempts', '0', 'cancelled', given.cancelled and '1' or '0',
-  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run, 'log', given.log, 'unclear', unclear)
+  'depth', depth, 'collects', given.collects and '1' or '0', 'late', late, 'run', run, 'reader', given.reader, 'log', given.log, 'unclear', unclear)
 if given.log ~= '' then redis.call('HSET', prefix .. ':logged:' .. account, turn_id, given.body) end
-redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.3f', math.max(latest, accepted_at)))
-redis.call('PERSIST', held)
+local runs = open and waiting == 0 and given.debounceMs == 0
+local added = redis.call('HSET', held, 'agent', given.agent, 'latest', string.format('%.3f', math.max(latest, accepted_at)),
+  unpack(runs and { 'depth', depth, 'woken', 1 } or {}))
+-- The key of an earlier turn expires.
+if added < 2 then redis.call('PERSIST', held) end
 
-local debounced = is_debounced(prefix, member)
+local debounced = waiting > 0 and is_debounced(prefix, member)
 if open then
   redis.call('RPUSH', lane, turn_id)
   local wakeups, due_in = {}, -1
   if waiting == 0 or debounced then
     if given.debounceMs > 0 then
       due_in = debounce(prefix, member, now, given.debounceMs, waiting == 0)
-    else
+    elseif debounced then
       wakeups = admit(prefix, end_debounce(prefix, account, session), now, given.firstWaitMs)
+    else
+      wakeups = let_run(prefix, account, session, { turn = turn_id, depth = depth }, in_line, now, given.firstWaitMs)
     end
   end
-  return { 'enqueued', redis.call('LINDEX', lane, 0), waiting, wakeups, due_in, unclear }
+  return { 'enqueued', waiting == 0 and turn_id or redis.call('LINDEX', lane, 0), waiting,
+    send_wakeups(prefix, account, wakeups, given.sends), due_in, unclear }
 end
 
 if late == '1' then redis.call('RPUSH', lane, turn_id) else place_in_order(accepted_at) end

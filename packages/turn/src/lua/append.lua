@@ -11,9 +11,10 @@
 -- of these entries are there already, this is the same call, sent again by a reconnected client. Entries go missing
 -- when Redis is killed before its last second is on disk.
 #include "add-entry.lua"
+#include "publish.lua"
 local prefix, epoch, known = KEYS[1], ARGV[3], tonumber(ARGV[6])
 local held, events = prefix .. ':lease:' .. ARGV[1], prefix .. ':events:' .. ARGV[2]
-local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker', 'last')
+local lease = redis.call('HMGET', held, 'epoch', 'turn', 'worker', 'last', 'starts', 'voids', 'reader')
 if lease[1] ~= epoch or lease[2] ~= ARGV[2] then return 0 end
 local first = 7
 local length, count = redis.call('XLEN', events), (#ARGV - first + 1) / 3
@@ -27,10 +28,10 @@ for index = first, #ARGV, 3 do
 end
 -- Progress: the count of fruitless starts begins anew, and this turn is not blamed when its worker dies; unless it has
 -- crashed so often that a step proves nothing.
-if ARGV[5] == '1' and lease[4] ~= '1' then
+if ARGV[5] == '1' and lease[4] ~= '1' and not (lease[5] == '0' and lease[6] == '0') then
   redis.call('HSET', held, 'starts', 0, 'voids', 0)
   redis.call('SREM', prefix .. ':unproven:' .. (lease[3] or ''), ARGV[1])
 end
-if ARGV[4] ~= '' then redis.call('PUBLISH', prefix .. ':live:' .. ARGV[2], ARGV[4]) end
+if ARGV[4] ~= '' then publish(prefix, ARGV[2], lease[7], ARGV[4]) end
 -- Some entries may have been there when the writer did not know the count.
 return known >= 0 and length + count or redis.call('XLEN', events)

@@ -1,26 +1,29 @@
 -- Included by the scripts that compare times. Service time, in ms: Redis' clock, but it never goes back and never jumps
--- ahead, whatever is done to that clock. The reconcilers and heartbeats note it every two seconds (`clock`); what
--- Redis' clock does beyond that between two notes is left out. A lease of a dead worker therefore ends after its
--- length, and one of a living worker does not end because a clock was set. For people there is `wall_ms`.
+-- ahead, whatever is done to that clock. Reconcilers and heartbeats note it every two seconds, workers that renew
+-- leases every second (`clock`); what Redis' clock does beyond that between two notes is left out. A lease of a dead
+-- worker therefore ends after its length, and one of a living worker does not end because a clock was set, or because
+-- Redis hung or a machine slept. For people there is `wall_ms`.
 
 local function wall_ms()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- Longer than the time between two notes, shorter than a lease.
-local clock_gap_ms = 5000
+-- Longer than the time between two notes. Shorter than a lease (4 s) less the time between two of its renewals (1 s):
+-- the last note before a step or a pause may be that much younger than the last renewal.
+local clock_gap_ms = 2500
 
+-- Returns the time for people, too.
 local function now_ms(prefix)
-  local now = wall_ms()
+  local wall = wall_ms()
   local noted = redis.call('HMGET', prefix .. ':clock', 'last', 'shift')
-  if not noted[1] then return now end
+  if not noted[1] then return wall, wall end
   local last = tonumber(noted[1])
-  return math.min(math.max(now + tonumber(noted[2]), last), last + clock_gap_ms)
+  return math.min(math.max(wall + tonumber(noted[2]), last), last + clock_gap_ms), wall
 end
 
 local function note_time(prefix)
-  local now = now_ms(prefix)
-  redis.call('HSET', prefix .. ':clock', 'last', now, 'shift', now - wall_ms())
+  local now, wall = now_ms(prefix)
+  redis.call('HSET', prefix .. ':clock', 'last', now, 'shift', now - wall)
   return now
 end

@@ -21,6 +21,8 @@ for _, range in ipairs({ { '-inf', now - given.goneMs }, { now + given.goneMs, '
   for _, gone in ipairs(redis.call('ZRANGEBYSCORE', workers, range[1], range[2])) do
     redis.call('ZREM', workers, gone)
     redis.call('HDEL', about, gone)
+    -- Asked for while its turns are started again (lease.lua).
+    redis.call('EXPIRE', KEYS[1] .. ':unproven:' .. gone, 3600)
   end
 end
 local count = redis.call('ZCARD', workers)

@@ -48,11 +48,17 @@ local function wake(prefix, pool, session, now, first_wait)
   return { session, head or '', redis.call('SCARD', prefix .. ':admitted:' .. pool), now, tonumber(depth_of(pool)) }
 end
 
--- Fills the share from its line, oldest first. Returns a list of wake-ups.
+local function share_of(prefix)
+  return tonumber(redis.call('GET', prefix .. ':share') or '16')
+end
+
+-- Fills the share from its line, oldest first. Returns a list of wake-ups. `now` may be nil: seldom needed.
 local function admit(prefix, pool, now, first_wait)
   local admitted, line = prefix .. ':admitted:' .. pool, prefix .. ':line:' .. pool
-  local share = tonumber(redis.call('GET', prefix .. ':share') or '16')
   local wakeups = {}
+  if redis.call('LLEN', line) == 0 then return wakeups end
+  now = now or now_ms(prefix)
+  local share = share_of(prefix)
   while redis.call('SCARD', admitted) < share do
     local session = redis.call('LPOP', line)
     if not session then break end
@@ -61,6 +67,22 @@ local function admit(prefix, pool, now, first_wait)
     end
   end
   return wakeups
+end
+
+-- Admits a lane that was empty, or puts it into its line: `line_up` and `admit` for a head that the caller knows and
+-- has noted as woken. `in_line`: how many lanes stand there. Returns a list of wake-ups.
+local function let_run(prefix, account, session, head, in_line, now, first_wait)
+  local pool, member = pool_at(account, head.depth), account .. '/' .. session
+  local held, admitted = prefix .. ':lease:' .. member, prefix .. ':admitted:' .. pool
+  local count = in_line == 0 and redis.call('SCARD', admitted)
+  if not count or count >= share_of(prefix) then
+    redis.call('HSET', held, 'woken', 0)
+    redis.call('RPUSH', prefix .. ':line:' .. pool, session)
+    return in_line > 0 and admit(prefix, pool, now, first_wait) or {}
+  end
+  if redis.call('SADD', admitted, session) == 0 then return {} end
+  redis.call('ZADD', prefix .. ':due', now + first_wait, member)
+  return { { session, head.turn, count + 1, now, tonumber(head.depth) } }
 end
 
 -- A debounced lane: one whose turns collect may wait for more of them before its first one runs. It has turns and

@@ -15,9 +15,11 @@
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
-local pool = pool_of(prefix, account, session)
-local lane, held, admitted, due = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member, prefix .. ':admitted:' .. pool, prefix .. ':due'
-local now = now_ms(prefix)
+local lane, held, due = prefix .. ':lane:' .. member, prefix .. ':lease:' .. member, prefix .. ':due'
+local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids', 'depth')
+local pool = pool_at(account, lease[6] or '0')
+local admitted = prefix .. ':admitted:' .. pool
+local now, wall = now_ms(prefix)
 
 -- The reconciler sends another wake-up when Redis is ready.
 local run = run_id()
@@ -34,13 +36,13 @@ if redis.call('SISMEMBER', admitted, session) == 0 then return { 'idle', {} } en
 -- of its own.
 if depth_of(pool) ~= tostring(given.depth) then return { 'idle', {} } end
 
-local lease = redis.call('HMGET', held, 'until', 'turn', 'starts', 'worker', 'voids')
 if lease[1] and tonumber(lease[1]) > now then return { 'held' } end
 
 local turn = prefix .. ':turn:' .. head
 local starts, most, voids = 1, given.maxStarts, tonumber(lease[5] or '0')
+local known = redis.call('HMGET', turn, 'crashes', 'run', 'cut', 'startedAt', 'began', 'attempts', 'restored', 'cancelled', 'reader')
 -- Counts over the whole turn: a finished step does not reset it.
-local crashes, most_crashes = tonumber(redis.call('HGET', turn, 'crashes') or '0'), given.maxCrashes
+local crashes, most_crashes = tonumber(known[1] or '0'), given.maxCrashes
 if lease[2] == head then
   starts = tonumber(lease[3] or '0') + 1
   -- The lease was not released: its process died or froze.
@@ -65,17 +67,14 @@ if starts == most and not given.alone then return { 'alone', head, voids } end
 
 local epoch = string.format('%.0f', redis.call('INCR', prefix .. ':epoch'))
 redis.call('HSET', held, 'epoch', epoch, 'until', now + given.leaseMs, 'worker', given.workerId, 'turn', head, 'starts', starts, 'woken', 0, 'voids', voids,
-  'last', is_last and '1' or '0')
-local unproven = prefix .. ':unproven:' .. given.workerId
-redis.call('SADD', unproven, member)
-redis.call('EXPIRE', unproven, 3600)
+  'last', is_last and '1' or '0', 'reader', known[9] or '')
+-- It expires when the worker is gone (heartbeat.lua).
+redis.call('SADD', prefix .. ':unproven:' .. given.workerId, member)
 redis.call('ZADD', due, now + given.leaseMs, member)
 -- The turn was here when Redis was started again: its stream entries and the record of its lease may be lost.
-if redis.call('HGET', turn, 'run') ~= run then redis.call('HSET', turn, 'cut', epoch) end
-redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes)
-redis.call('HSETNX', turn, 'startedAt', wall_ms())
-redis.call('HSETNX', turn, 'began', now)
-local attempts = redis.call('HINCRBY', turn, 'attempts', 1)
-local facts = redis.call('HMGET', turn, 'restored', 'cancelled', 'startedAt', 'began', 'cut')
-return { 'leased', head, epoch, starts, attempts, facts[1] or '0', facts[2] or '0', facts[3] or '0', now - tonumber(facts[4]), facts[5] or '',
-  is_last and '1' or '0', redis.call('HGET', prefix .. ':logged:' .. account, head) or '' }
+local cut = known[2] ~= run and epoch or known[3] or ''
+local started_at, began, attempts = known[4] or string.format('%.0f', wall), tonumber(known[5] or now), tonumber(known[6] or '0') + 1
+redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes, 'cut', cut, 'startedAt', started_at, 'began', began,
+  'attempts', attempts)
+return { 'leased', head, epoch, starts, attempts, known[7] or '0', known[8] or '0', started_at, now - began, cut, is_last and '1' or '0',
+  redis.call('HGET', prefix .. ':logged:' .. account, head) or '' }

@@ -1,11 +1,12 @@
--- Renews the leases of one worker, and finds cancels that pub/sub lost.
+-- Renews the leases of one worker, and finds cancels that pub/sub lost. Notes the time.
 -- KEYS  1 prefix with the hash tag
 -- ARGV  1 as JSON: leaseMs; leases: of member (account/session), epoch, turnId
--- Returns {members whose lease is lost, turn ids that are cancelled}
+-- Returns {members whose lease is lost, turn ids that are cancelled, 1 when a lane is due (sweep.lua) else 0}
 -- Atomic because a lease must not be prolonged after it has passed to another.
 #include "clock.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
-local until_ms = now_ms(prefix) + given.leaseMs
+local now = note_time(prefix)
+local until_ms = now + given.leaseMs
 local lost, cancelled = {}, {}
 for _, one in ipairs(given.leases) do
   local held = prefix .. ':lease:' .. one.member
@@ -18,4 +19,4 @@ for _, one in ipairs(given.leases) do
     lost[#lost + 1] = one.member
   end
 end
-return { lost, cancelled }
+return { lost, cancelled, #redis.call('ZRANGEBYSCORE', prefix .. ':due', '-inf', now, 'LIMIT', 0, 1) }

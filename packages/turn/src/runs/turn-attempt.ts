@@ -140,7 +140,8 @@ export class TurnAttempt {
     const { inbox } = scope;
     const seldom = attempt > 1 || restored || orphan || cutEpoch !== null;
     if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    if (!seldom) return { journal: [], folded: nothingYet, entries: null, isLost: false };
+    // Its stream has the entry of its acceptance (accept.lua) and nothing else.
+    if (!seldom) return { journal: [], folded: nothingYet, entries: 1, isLost: false };
     const journal = withoutRepeats(await inbox.readJournal(turnId));
     const entries = attempt > 1 || cutEpoch !== null ? await readEntries(this.#options.redis, turnId, null) : [];
     const folded = foldStream(entries);

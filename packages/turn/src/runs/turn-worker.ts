@@ -3,9 +3,9 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { backoffMs, limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
-import { takeWakeups, depths, type WakeupQueue } from '../lanes/wakeup-queue.ts';
+import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
-import { RENEW_EVERY_MS, type Lanes, type Lease, type Wakeup } from '../lanes/lanes.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
@@ -16,6 +16,8 @@ import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
  */
 const ALONE_MS = 10_000;
 const ALONE_MAX_MS = 64 * ALONE_MS;
+const BEAT_EVERY_MS = 2000;
+const LANES_PER_SWEEP = 100;
 
 export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
@@ -44,7 +46,7 @@ export interface WorkerCapacity {
   readonly tenantShare: number;
 }
 
-type DepthLane = Lane & { readonly depth: number };
+type DepthLane = Lane & { readonly depth: number; readonly wakeup: TakenWakeup };
 
 interface RunningTurn {
   readonly lease: Lease;
@@ -67,6 +69,7 @@ export class TurnWorker {
   readonly #wakeups: readonly Worker[];
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
+  #renewal: NodeJS.Timeout | undefined;
   #draining = false;
   #graceOver = false;
 
@@ -78,7 +81,7 @@ export class TurnWorker {
     this.#attempts = { ...queue, redis, tenants, handlers, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
-      takeWakeups({ redis, depth, concurrency, log, answer: async (lane) => await this.#answer({ ...lane, depth }) }),
+      takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),
     );
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
@@ -97,10 +100,9 @@ export class TurnWorker {
   async start(): Promise<void> {
     await this.#options.subscriber.subscribe(keyOf.cancel);
     await this.#beat();
-    this.#pulse = setInterval(() => {
-      background(this.#beat(), this.#options.log);
-      background(this.#renew(), this.#options.log);
-    }, RENEW_EVERY_MS);
+    // A renewal waits for no other: one that fails or hangs delays none.
+    this.#renewal = setInterval(() => background(this.#renew(), this.#options.log), RENEW_EVERY_MS);
+    this.#pulse = setInterval(() => background(this.#beat(), this.#options.log), BEAT_EVERY_MS);
     for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
 
@@ -116,6 +118,7 @@ export class TurnWorker {
     await closed;
     clearTimeout(timer);
     clearInterval(this.#pulse);
+    clearInterval(this.#renewal);
     await this.#streamBytes.flush();
     await this.#beat({ leaving: true }).catch(() => undefined);
     await this.#options.subscriber.quit().catch(() => undefined);
@@ -207,9 +210,16 @@ export class TurnWorker {
   }
 
   async #renew(): Promise<void> {
-    const { lost, cancelled } = await this.#options.queue.lanes.renew([...this.#running.values()].map(({ lease }) => lease));
-    for (const { turnId } of lost) this.#running.get(turnId)?.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    const { lanes, wakeupQueue } = this.#options.queue;
+    const { lost, cancelled, isLaneDue } = await lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    for (const lease of lost) {
+      const running = this.#running.get(lease.turnId);
+      // A late answer is about the lease that it names: the turn may have a newer one.
+      if (running?.lease === lease) running.stop.abort(new LeaseLost('the lease was not renewed in time'));
+    }
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+    // Before a reconciler comes to it: readers of a dead worker's turns wait.
+    if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
   }
 
   async #beat({ leaving = false } = {}): Promise<void> {

@@ -19,6 +19,19 @@ export interface StreamEntry {
   readonly json: string;
 }
 
+/** The entries of one write, and how many there must be before them; null when that is not known. */
+export interface StreamWrite {
+  readonly entries: readonly EntryToWrite[];
+  readonly before: number | null;
+}
+
+/** One stream entry: its number within the epoch, its type, its data as JSON. */
+export interface EntryToWrite {
+  readonly seq: number;
+  readonly type: string;
+  readonly json: string;
+}
+
 export const STEP = 'step';
 export const firstEntryId = '0-1';
 

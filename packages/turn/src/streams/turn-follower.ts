@@ -1,6 +1,14 @@
 import type { Redis } from 'ioredis';
+import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
 import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
+
+/** Follows turns from before they are enqueued (TurnStreams). */
+export interface AcceptanceReader {
+  /** @returns the name of the channel that it listens on; '' when it does not */
+  expect(turn: AcceptedTurn, sessionEvent: string): string;
+  forget(turnId: string): void;
+}
 
 /** Where a reader's entries go. */
 export interface FollowSink {
@@ -22,6 +30,8 @@ export interface FollowerOptions {
   readonly turnId: string;
   readonly sink: FollowSink;
   readonly log: Log;
+  /** Listens to the turn's live messages. @returns whether that is complete, and needs no other call */
+  readonly join: () => Promise<boolean>;
   /**
    * For a stream that is gone or has lost its end: the events of the ended turn that the reader lacks, from its session
    * file; null while the turn has not ended.
@@ -35,7 +45,8 @@ const SLICE = 64;
 
 /**
  * One reader of one turn, at its position in the stream. filling (reading the stream; live messages wait) → live
- * (messages are passed on as they come) → filling again on a gap → ended.
+ * (messages are passed on as they come) → filling again on a gap → ended. It joins before it first fills; a reader that
+ * follows the turn since its acceptance begins live, and joins when it misses something.
  */
 export class TurnFollower {
   readonly #options: FollowerOptions;
@@ -44,6 +55,7 @@ export class TurnFollower {
   #more: string | null = null;
   #state: 'filling' | 'live' | 'ended' = 'filling';
   #reading = false;
+  #isJoined = false;
   #readAgain = false;
   /** The session file is read even when the stream continues: its end may be lost. */
   #asksDisk = false;
@@ -54,6 +66,13 @@ export class TurnFollower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#last = options.sink.after;
+  }
+
+  /** The turn was just accepted, and what was published since is here. */
+  begin(first: StreamEntry, published: readonly string[]): void {
+    this.#state = 'live';
+    this.#pass(renderEntries([first]), first.id, false);
+    for (const payload of published) this.receive(payload);
   }
 
   /**
@@ -119,6 +138,7 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
+    if (!this.#isJoined) this.#isJoined = await this.#options.join();
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();

@@ -1,52 +1,85 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { Log } from '@concierge/runtime';
+import type { AcceptedTurn, TurnInput } from '@concierge/contract';
+import { RedisScript, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { TurnFollower, type FollowSink } from './turn-follower.ts';
-import { compareIds, isTerminal, newestEntry, readEntries, toEvent } from './stream-entry.ts';
+import type { Lanes } from '../lanes/lanes.ts';
+import { TurnFollower, type AcceptanceReader, type FollowSink } from './turn-follower.ts';
+import { compareIds, firstEntryId, isTerminal, newestEntry, readEntries, toEvent, type StreamEntry } from './stream-entry.ts';
+
+const join = new RedisScript(new URL('./join.lua', import.meta.url));
 
 const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
 const PING_EVERY_MS = 5000;
 /** Many turns end at once: one command unsubscribes from all that ended within this time. */
 const LEAVE_TOGETHER_MS = 50;
+/** Turns whose acceptance is answered with their events. Any other turn has readers seldom. */
+const followedAtOnce: ReadonlySet<TurnInput['origin']> = new Set(['api', 'subagent']);
+/** Messages that are kept for a reader that is about to follow; who comes later reads the stream. */
+const KEPT_MESSAGES = 64;
+const KEPT_FOR_MS = 10_000;
+
+/** A turn that is being accepted, and what was published of it before its reader follows. */
+interface Expected {
+  readonly first: StreamEntry;
+  readonly published: string[];
+  readonly sinceMs: number;
+}
 
 export interface TurnStreamsOptions {
   /** The connection that reads streams. */
   readonly redis: Redis;
   /** A separate connection: it only subscribes. */
   readonly subscriber: Redis;
+  /** Of the same process: the turns that it accepts are followed from before they are enqueued. */
+  readonly lanes: Pick<Lanes, 'reader'>;
   readonly log: Log;
 }
 
 /**
  * Readers of turns: any number on one subscriber connection. The stream is the log, pub/sub carries the same entries
- * live; a reader that sees a gap, reconnects or joins late fills from the stream.
+ * live; a reader that sees a gap, reconnects or joins late fills from the stream. What is published of turns that this
+ * process has accepted comes on one channel of the process; a reader that joins listens to the turn's own channel.
  */
-export class TurnStreams {
+export class TurnStreams implements AcceptanceReader {
   readonly #redis: Redis;
   readonly #subscriber: Redis;
   readonly #log: Log;
   readonly #followers = new Map<string, Set<TurnFollower>>();
+  readonly #own = `@${randomUUID()}`;
+  /** Whether the channel of this process is subscribed to. */
+  #isListening = false;
+  readonly #expected = new Map<string, Expected>();
+  /** Turns whose own channels are subscribed to. */
+  readonly #joined = new Set<string>();
   readonly #ping: NodeJS.Timeout;
   /** Turns that are no longer followed and still subscribed to. */
   readonly #left = new Set<string>();
   #leaving: NodeJS.Timeout | undefined;
 
-  constructor({ redis, subscriber, log }: TurnStreamsOptions) {
+  constructor({ redis, subscriber, lanes, log }: TurnStreamsOptions) {
     this.#redis = redis;
     this.#subscriber = subscriber;
     this.#log = log;
     subscriber.on('message', (channel: string, payload: string) => {
       this.#deliver(channel, payload);
     });
+    subscriber.on('close', () => {
+      this.#miss();
+    });
     subscriber.on('ready', () => {
+      void this.#listen();
       this.#refill();
     });
+    if (subscriber.status === 'ready') void this.#listen();
+    lanes.reader = this;
     this.#ping = setInterval(() => {
       void this.#checkSubscriber();
+      this.#forgetOld();
       for (const followers of this.#followers.values()) for (const follower of followers) follower.checkSilence();
     }, PING_EVERY_MS);
     this.#ping.unref();
@@ -56,6 +89,19 @@ export class TurnStreams {
     let open = 0;
     for (const followers of this.#followers.values()) open += followers.size;
     return open;
+  }
+
+  expect({ turnId, origin }: Pick<AcceptedTurn, 'turnId' | 'origin'>, sessionEvent: string): string {
+    if (!this.#isListening || !followedAtOnce.has(origin)) return '';
+    // The same request twice at once: neither knows what was published for the other.
+    if (this.#expected.delete(turnId)) return '';
+    const first = { id: firstEntryId, type: 'session', json: sessionEvent };
+    this.#expected.set(turnId, { first, published: [], sinceMs: performance.now() });
+    return this.#own;
+  }
+
+  forget(turnId: string): void {
+    this.#expected.delete(turnId);
   }
 
   /**
@@ -68,6 +114,7 @@ export class TurnStreams {
       turnId,
       sink,
       log: this.#log,
+      join: async () => await this.#join(turnId),
       replay: async (after) => await this.#replay(scope, turnId, after),
     });
     const leave = (): void => {
@@ -75,7 +122,13 @@ export class TurnStreams {
       this.#leave(turnId, follower);
     };
     follower.onEnd = leave;
-    void this.#join(turnId, follower);
+    const known = this.#followers.get(turnId);
+    if (known === undefined) this.#followers.set(turnId, new Set([follower]));
+    else known.add(follower);
+    const expected = sink.after === null ? this.#expected.get(turnId) : undefined;
+    this.#expected.delete(turnId);
+    if (expected === undefined) void follower.fill({ asksDisk: true });
+    else follower.begin(expected.first, expected.published);
     return leave;
   }
 
@@ -125,24 +178,47 @@ export class TurnStreams {
     clearTimeout(this.#leaving);
     for (const followers of this.#followers.values()) for (const follower of followers) follower.close();
     this.#followers.clear();
+    this.#expected.clear();
     await this.#subscriber.quit().catch(() => undefined);
   }
 
-  async #join(turnId: string, follower: TurnFollower): Promise<void> {
-    const known = this.#followers.get(turnId);
-    if (known === undefined) this.#followers.set(turnId, new Set([follower]));
-    else known.add(follower);
-    // Subscribe, wait for the acknowledgement, then read the stream, then go live: in that order nothing is missed.
+  /**
+   * Subscribe, wait for the acknowledgement, have messages sent there; then the stream is read, then live: in that
+   * order nothing is missed.
+   */
+  async #join(turnId: string): Promise<boolean> {
+    this.#joined.add(turnId);
     await this.#subscriber.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
       this.#log.warn({ err: error, turnId }, 'cannot subscribe yet');
     });
-    await follower.fill({ asksDisk: true });
+    return (await join.run(this.#redis, [queuePrefix], [turnId])) === 1;
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      await this.#subscriber.subscribe(keyOf.live(this.#own));
+      this.#isListening = this.#subscriber.status === 'ready';
+    } catch (error) {
+      this.#log.debug({ err: error }, 'cannot listen to accepted turns yet');
+    }
+  }
+
+  /** What is published now does not arrive: readers that come read the stream. */
+  #miss(): void {
+    this.#isListening = false;
+    this.#expected.clear();
+  }
+
+  #forgetOld(): void {
+    const oldest = performance.now() - KEPT_FOR_MS;
+    for (const [turnId, { sinceMs }] of this.#expected) if (sinceMs < oldest) this.#expected.delete(turnId);
   }
 
   #leave(turnId: string, follower: TurnFollower): void {
     const followers = this.#followers.get(turnId);
     if (followers === undefined || !followers.delete(follower) || followers.size > 0) return;
     this.#followers.delete(turnId);
+    if (!this.#joined.has(turnId)) return;
     this.#left.add(turnId);
     this.#leaving ??= setTimeout(() => {
       this.#unsubscribe();
@@ -156,13 +232,27 @@ export class TurnStreams {
     this.#leaving = undefined;
     const gone = [...this.#left].filter((turnId) => !this.#followers.has(turnId));
     this.#left.clear();
+    for (const turnId of gone) this.#joined.delete(turnId);
     if (gone.length > 0) this.#subscriber.unsubscribe(...gone.map(keyOf.live)).catch(() => undefined);
   }
 
   #deliver(channel: string, payload: string): void {
-    const followers = this.#followers.get(channel.slice(LIVE_PREFIX.length));
-    if (followers === undefined) return;
-    for (const follower of followers) follower.receive(payload);
+    const name = channel.slice(LIVE_PREFIX.length);
+    if (name !== this.#own) {
+      this.#pass(name, payload);
+      return;
+    }
+    const space = payload.indexOf(' ');
+    this.#pass(payload.slice(0, space), payload.slice(space + 1));
+  }
+
+  #pass(turnId: string, payload: string): void {
+    const followers = this.#followers.get(turnId);
+    if (followers !== undefined) for (const follower of followers) follower.receive(payload);
+    const expected = this.#expected.get(turnId);
+    if (expected === undefined) return;
+    expected.published.push(payload);
+    if (expected.published.length > KEPT_MESSAGES) this.#expected.delete(turnId);
   }
 
   #refill(): void {

@@ -3,11 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
-import type { Appended, Finished, Lanes, Lease, Wakeup, StreamWrite, TurnEnding } from '../lanes/lanes.ts';
+import type { Appended, Finished, Lanes, Lease, TurnEnding } from '../lanes/lanes.ts';
+import type { Wakeup } from '../lanes/wakeup-queue.ts';
 import { replaySteps } from './replay-turn.ts';
 import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
 import type { StreamBytes } from './stream-bytes.ts';
-import { encodeLive, STEP, type StreamEntry } from './stream-entry.ts';
+import { encodeLive, STEP, type StreamEntry, type StreamWrite } from './stream-entry.ts';
 
 /** Deltas that arrive within this time of the last write go out together; the first one goes out at once. */
 const COALESCE_MIN_MS = 12;
