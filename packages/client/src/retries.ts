@@ -34,6 +34,7 @@ export async function waitToRetry(attempt: number, error: ConciergeError, option
   if (attempt > maxRetries) throw error;
   const delayMs = Math.max(retryDelayMs(attempt), Math.min(error.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS));
   onRetry?.({ attempt, delayMs, error });
+  signal.throwIfAborted();
   await wait(delayMs, signal);
   signal.throwIfAborted();
 }

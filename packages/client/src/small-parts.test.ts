@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { errorCodeNames, errorCodes, limits } from '@concierge/contract';
 import { ConciergeError, readRetryAfter } from './concierge-error.ts';
 import { readTurnEvent, readVisitorEvent } from './read-event.ts';
-import { retryDelayMs } from './retries.ts';
+import { retryDelayMs, waitToRetry } from './retries.ts';
 import { SILENCE_MS } from './stream-events.ts';
 
 describe('ConciergeError.fromResponse', () => {
@@ -54,6 +54,15 @@ describe('readRetryAfter', () => {
     ['soon', undefined],
   ])('reads %s as %s ms', (header, ms) => {
     expect(readRetryAfter(header, now)).toBe(ms);
+  });
+});
+
+describe('waitToRetry', () => {
+  it('does not wait when it is aborted as soon as it reports the retry', async () => {
+    const stopped = new AbortController();
+    const error = new ConciergeError('', { status: 503, code: 'overloaded', retryAfterMs: 3_600_000 });
+    const onRetry = (): void => stopped.abort(new Error('given up'));
+    await expect(waitToRetry(1, error, { signal: stopped.signal, onRetry })).rejects.toThrow('given up');
   });
 });
 

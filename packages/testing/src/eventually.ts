@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Only a condition that never comes true takes this long: a busy machine is no failure. */
@@ -29,4 +30,9 @@ export async function eventually<Value>(
 export function gate<Value = void>(): { readonly opened: Promise<Value>; open(value: Value): void } {
   const { promise, resolve } = Promise.withResolvers<Value>();
   return { opened: promise, open: resolve };
+}
+
+/** Resolves when the signal is aborted, or at once when it was before: a turn may be stopped before its script runs. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

@@ -1,4 +1,4 @@
-export { eventually, gate } from './eventually.ts';
+export { eventually, gate, untilAborted } from './eventually.ts';
 export { freePort } from './free-port.ts';
 export { canRunRipgrep, runRipgrep } from './ripgrep.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { readRendered, type TurnRun } from '../src/index.ts';
 import { compareIds } from '../src/streams/stream-entry.ts';
@@ -123,7 +123,7 @@ describe('every reader ends with the content of the session file', () => {
       say(run, 0, 10);
       await run.writer.flush();
       begun.open();
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      await untilAborted(run.signal);
       throw run.signal.reason;
     };
     const { turnId, sessionId } = await rig.turns.accept(scope, input('count'));

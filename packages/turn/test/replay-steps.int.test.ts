@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
@@ -50,7 +50,7 @@ function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
     for (const step of buildSteps(run.turn.turnId)) run.writer.record(step);
     await run.writer.persist();
     begun.open();
-    await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+    await untilAborted(run.signal);
     throw run.signal.reason;
   };
   return { seen, begun };
@@ -68,7 +68,7 @@ describe('a turn whose stream is lost on the way', () => {
         // Writes as a worker that froze just before it would.
         await run.scope.inbox.appendJournal(run.turn.turnId, buildSteps(run.turn.turnId).slice(0, 3));
         begun.open();
-        await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+        await untilAborted(run.signal);
         throw run.signal.reason;
       }
       expect(run.steps.map(({ kind }) => kind)).toEqual(['prompt', 'assistant', 'intent', 'result']);

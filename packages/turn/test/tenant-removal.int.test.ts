@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { connectRedis } from '@concierge/runtime';
-import { eventually, gate, silentLog } from '@concierge/testing';
+import { eventually, gate, silentLog, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { forgetTenant, removeTenant } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
@@ -50,7 +50,7 @@ describe('removing a tenant whose agents are at work', () => {
       run.writer.emit(textDelta('the secret word'));
       await run.writer.flush();
       begun.open();
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      await untilAborted(run.signal);
       // What a sandbox would still have to clear away.
       seen.push(await tenantFolders());
       await mkdir(join(acme.root, 'made-while-stopping'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
 import { deriveTurnId } from '../src/turn-ids.ts';
@@ -165,7 +165,7 @@ describe('a session', () => {
   it('gives way to a turn that interrupts', async () => {
     const scope = await rig.scope();
     rig.play = async (run) => {
-      if (run.turn.text === 'long') await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      if (run.turn.text === 'long') await untilAborted(run.signal);
       return run.turn.text;
     };
     await rig.worker();
@@ -223,7 +223,7 @@ describe('what a crash leaves', () => {
       run.writer.emit(textDelta('half a sent'));
       await run.writer.step({ kind: 'intent', callId: 'c', name: 'read' });
       begun.open();
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      await untilAborted(run.signal);
       throw run.signal.reason;
     };
     const first = await rig.worker();
@@ -274,7 +274,7 @@ describe('what a crash leaves', () => {
       await run.writer.flush();
       if (isSecond) return 'kept';
       begun.open();
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      await untilAborted(run.signal);
       throw run.signal.reason;
     };
     await rig.worker();
@@ -314,7 +314,7 @@ describe('what a crash leaves', () => {
     rig.play = async (run) => {
       if (run.attempt > 1) return 'x';
       begun.open();
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      await untilAborted(run.signal);
       reasons.push(run.signal.reason);
       throw run.signal.reason;
     };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import type { TurnRun } from '../src/index.ts';
 import { input, TestTurns } from './test-turns.ts';
 
@@ -88,7 +88,7 @@ describe('a turn that waits for turns it has started', () => {
     const scope = await rig.scope();
     rig.play = async (run) => {
       if (readDepth(run) === 0) return (await askOthers(rig, run, 3)).join();
-      if (!run.signal.aborted) await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      await untilAborted(run.signal);
       return 'stopped';
     };
     await rig.worker({ concurrency: 2, tenantShare: 2 });

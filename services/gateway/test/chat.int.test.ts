@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatReply, Problem } from '@concierge/contract';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { parseEvents, joinText } from './sse.ts';
@@ -160,10 +160,7 @@ describe('a chat request', () => {
   it('obeys the busy policy of its query', async () => {
     const release = gate();
     gateway.script = async ({ signal, writer }) => {
-      const aborted = new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve());
-      });
-      await Promise.race([release.opened, aborted]);
+      await Promise.race([release.opened, untilAborted(signal)]);
       writer.emit({ type: 'text_delta', data: { delta: 'x' } });
     };
     const cs = async (query: string): Promise<Response> =>
@@ -209,10 +206,7 @@ describe('POST /api/cs', () => {
 
 describe('turns', () => {
   it('are listed, looked up and cancelled', async () => {
-    gateway.script = async ({ signal }) =>
-      new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve());
-      });
+    gateway.script = async ({ signal }) => untilAborted(signal);
     const response = await gateway.open(tenant.admin, '/api/admin', { ...post, body: { message: 'x' } });
     const listed = await eventually(async () => {
       const turns: { id: string; status: string }[] = JSON.parse(

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { Readiness, routes, type Route } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, untilAborted } from '@concierge/testing';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -16,10 +16,7 @@ setUpOnce(async (stack) => {
 });
 
 const chat = { method: 'POST', body: { message: 'x' } };
-const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
-  new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve());
-  });
+const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promise<void> => untilAborted(signal);
 
 describe('operations', () => {
   it('reports that it lives and that it is ready, by dependency', async () => {

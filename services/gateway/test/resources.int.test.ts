@@ -13,7 +13,7 @@ import {
   UploadRef,
   UsageReport,
 } from '@concierge/contract';
-import { nestedFlatePdf } from '@concierge/testing';
+import { nestedFlatePdf, untilAborted } from '@concierge/testing';
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
@@ -94,10 +94,7 @@ describe('sessions', () => {
 
   it('are not deleted while a turn of theirs is on its way', async () => {
     const { contact_id: id } = await chat('hello');
-    gateway.script = async ({ signal }) =>
-      new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve());
-      });
+    gateway.script = async ({ signal }) => untilAborted(signal);
     const running = await gateway.open(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'x', contact_id: id } });
     expect(await readCode(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' }))).toEqual([409, 'session_busy']);
     const turns: { id: string }[] = await z

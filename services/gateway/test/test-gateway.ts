@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { providerUrls } from '@concierge/channel';
 import { openIndex } from '@concierge/index';
 import { connectRedis, createLog, ServiceStack } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
-import { eventually, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { eventually, temporaryDirectory, TestRedis, untilAborted } from '@concierge/testing';
 import { LogsOnDisk, WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
@@ -108,7 +107,7 @@ export class TestGateway implements AsyncDisposable {
   /** From now on turns begin and do not end, so that what was accepted stays in the inbox. */
   holdTurns(): void {
     this.script = async ({ signal }) => {
-      await once(signal, 'abort');
+      await untilAborted(signal);
       signal.throwIfAborted();
     };
   }

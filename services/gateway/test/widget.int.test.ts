@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, WidgetView } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { deriveSessionId } from '@concierge/tenant';
-import { gate } from '@concierge/testing';
+import { gate, untilAborted } from '@concierge/testing';
 import { RateLimits } from '@concierge/turn';
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -163,10 +163,7 @@ describe('a visitor', () => {
   });
 
   it('stops its own answer', async () => {
-    gateway.script = async ({ signal }) =>
-      new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve());
-      });
+    gateway.script = async ({ signal }) => untilAborted(signal);
     const response = await visitor.say('x', { Accept: 'text/event-stream' });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     const { value = '' } = (await reader?.read()) ?? {};

@@ -38,12 +38,18 @@ const OK = 200;
 interface Person {
   readonly fault: RedisFault;
   readonly number: string;
+  /** The gateway that takes the contact's messages, and the other one. */
+  readonly gateways: readonly [number, number];
   readonly acknowledged: number[];
 }
 
 /**
  * Each contact writes before a fault and during it, through one gateway, and once more through another gateway as soon
  * as Redis is back. The message that was acknowledged first is answered first.
+ *
+ * A frozen Redis carries out what it was sent when it goes on, one connection after the other: there half of the
+ * contacts begin with each gateway, and write through both while it is frozen. Whichever connection comes first, it
+ * brings second messages before first ones.
  */
 export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder): Promise<AnswerOrderReport> {
   const random = new SeededRandom(seed);
@@ -51,12 +57,14 @@ export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder
   await fixture.tenantOn(TENANT, 'whatsapp');
   const everybody: Person[] = [];
   for (const [round, fault] of random.shuffled(faults).entries()) {
+    const chosen = random.between(0, 1);
     const persons = Array.from({ length: people }, (_, index): Person => {
       const number = `4917${String(round).padStart(3, '0')}${String(index).padStart(5, '0')}`;
-      return { fault, number, acknowledged: [] };
+      const first = fault === 'frozen' ? index % 2 : chosen;
+      return { fault, number, gateways: [first, 1 - first], acknowledged: [] };
     });
     everybody.push(...persons);
-    await sufferTogether(fixture, random.fork(), { fault, persons });
+    await sufferTogether(fixture, { fault, persons });
     // What stays without an answer is for the auditor to find.
     await eventually(() => persons.every((person) => hasHeardAll(fixture, person)), { timeoutMs: REST_TIMEOUT_MS, everyMs: 250 }).catch(
       () => undefined,
@@ -67,21 +75,24 @@ export async function runAnswerOrder({ seed, faults, people, tree }: AnswerOrder
 
 async function sufferTogether(
   fixture: TestChannels,
-  random: SeededRandom,
   { fault, persons }: { readonly fault: RedisFault; readonly persons: readonly Person[] },
 ): Promise<void> {
-  const [first, second] = random.shuffled([0, 1]);
-  const all = async (gateway = 0): Promise<void> => {
-    await Promise.all(persons.map(async (person) => write(fixture, person, gateway)));
-  };
+  const throughFirst = async (person: Person): Promise<void> => write(fixture, person, person.gateways[0]);
+  const throughOther = async (person: Person): Promise<void> => write(fixture, person, person.gateways[1]);
   const redis = new RedisFaults(fixture.system.redis, { fault: ignoreFault });
-  await all(first);
-  await redis.run(fault, async () => all(first));
-  // A gateway that does not see Redis yet would take it as the first one took the one before.
-  await eventually(async () => (await fetch(`${fixture.system.gatewayUrls[second ?? 1] ?? ''}/readyz`)).ok, {
-    timeoutMs: READY_TIMEOUT_MS,
+  await Promise.all(persons.map(throughFirst));
+  await redis.run(fault, async () => {
+    await Promise.all(
+      persons.map(async (person) => {
+        await throughFirst(person);
+        if (fault === 'frozen') await throughOther(person);
+      }),
+    );
   });
-  await all(second);
+  // A gateway that does not see Redis yet would take it as the first one took the one before.
+  const isReady = async (url: string): Promise<boolean> => (await fetch(`${url}/readyz`)).ok;
+  for (const url of fixture.system.gatewayUrls) await eventually(async () => isReady(url), { timeoutMs: READY_TIMEOUT_MS });
+  await Promise.all(persons.map(throughOther));
 }
 
 /** What happened is known from the round. */
