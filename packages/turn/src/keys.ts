@@ -23,6 +23,8 @@ export const keyOf = {
   logged: (tenantId: string): string => `${queuePrefix}:logged:${tenantId}`,
   /** Write-ahead logs whose records are acknowledged, by the service time at which their process was last heard of. */
   logs: `${queuePrefix}:logs`,
+  /** Names the scan of the inboxes that is under way; lost with what it has enqueued. */
+  restore: `${queuePrefix}:restore`,
   restoreLock: `${queuePrefix}:restore-lock`,
   scanLock: `${queuePrefix}:scan-lock`,
   /** Set by the first scan of an inbox that finds the turn without a lane. */

@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { HOUR_MS, AppError } from '@concierge/contract';
 import { armFailpoints } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
-import { eventually, gate } from '@concierge/testing';
+import { eventually, gate, silentLog } from '@concierge/testing';
+import type { Core } from '@concierge/testing/core';
 import { setUpEach } from '@concierge/testing/set-up';
-import { keyOf, type TurnReceipt, type Turns } from '../src/index.ts';
+import { keyOf, Lanes, TurnReconciler, type TurnReceipt, type Turns } from '../src/index.ts';
 import { takeTask } from '../src/due/reconciler.ts';
 import { input, TestTurns } from './test-turns.ts';
 
@@ -44,11 +45,36 @@ function toOrder(...receipts: readonly TurnReceipt[]): Order {
   return { started: turnIds, answered: turnIds };
 }
 
+/** Redis is emptied just before its lanes are opened. */
+class FlushedLanes extends Lanes {
+  readonly #flush: () => Promise<void>;
+
+  constructor(redis: Core['redis'], flush: () => Promise<void>) {
+    super(redis);
+    this.#flush = flush;
+  }
+
+  override async open(...given: Parameters<Lanes['open']>): ReturnType<Lanes['open']> {
+    await this.#flush();
+    return await super.open(...given);
+  }
+}
+
 describe('a turn that was acknowledged first is answered first', () => {
   it('when Redis had no memory for it, and had it again for the next one', async () => {
     await rig.server.fill();
     const first = await one.accept(scope, input('first'));
     await rig.server.hasRoom();
+    const second = await other.accept(scope, input('second'));
+    expect(await runAll()).toEqual(toOrder(first, second));
+  });
+
+  it('when Redis is emptied once more while its lanes are restored', async () => {
+    const first = await one.accept(scope, input('first'));
+    await rig.server.flush();
+    const { redis, queue, tenants } = await rig.another();
+    const lanes = new FlushedLanes(redis, async () => rig.server.flush());
+    await new TurnReconciler({ redis, ...queue, lanes, tenants, log: silentLog }).reconcile();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });

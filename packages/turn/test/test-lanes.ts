@@ -57,7 +57,8 @@ export class TestLanes implements AsyncDisposable {
   async open(): Promise<Wakeup[]> {
     const { runId } = await this.lanes.readiness();
     this.#generation += 1;
-    return await this.lanes.open({ runId, generation: this.#generation });
+    await this.lanes.beginRestore('test');
+    return (await this.lanes.open({ runId, restore: 'test', generation: this.#generation })) ?? [];
   }
 
   async place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Wakeup[]> {

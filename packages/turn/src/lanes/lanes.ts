@@ -94,6 +94,12 @@ export type LeaseAnswer =
   | { readonly kind: 'alone'; readonly turnId: string; readonly voids: number }
   | { readonly kind: 'leased'; readonly lease: Lease };
 
+export interface RestoreEnd {
+  readonly runId: string;
+  readonly restore: string;
+  readonly generation: number;
+}
+
 export interface DueLanes {
   readonly wakeups: readonly Wakeup[];
   /** Time until the next lane is due, which may be 0 when there were many; null: no lane is debounced. */
@@ -155,6 +161,7 @@ const ReleaseReply = z.array(WakeupReply);
 const RenewReply = z.tuple([z.array(z.string()), z.array(z.string()), z.number()]);
 const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
 const DueReply = z.tuple([FoundReply, z.number()]);
+const OpenReply = z.tuple([z.number(), FoundReply]);
 const FinishReply = z.union([
   z.tuple([z.literal('finished'), z.array(WakeupReply)]),
   z.tuple([z.literal('lost')]),
@@ -372,11 +379,21 @@ export class Lanes {
   }
 
   /**
-   * Every inbox has been scanned for this Redis: from now on turns run. `generation`: above all that were given before.
+   * Before every inbox is scanned for this Redis. `restore`: names this scan; lost with what it enqueues when Redis is
+   * emptied once more.
    */
-  async open({ runId, generation }: { readonly runId: string; readonly generation: number }): Promise<Wakeup[]> {
+  async beginRestore(restore: string): Promise<void> {
+    await this.#redis.set(keyOf.restore, restore);
+  }
+
+  /**
+   * Every inbox has been scanned for this Redis: from now on turns run. `generation`: above all that were given before.
+   * @returns the wake-ups to send; undefined when Redis lost what was enqueued, and the scan must begin anew
+   */
+  async open({ runId, restore, generation }: RestoreEnd): Promise<Wakeup[] | undefined> {
     const epoch = String((FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION);
-    return readWakeups(await this.#run('open', { runId, epoch }));
+    const [isReady, found] = OpenReply.parse(await this.#run('open', { runId, restore, epoch }));
+    return isReady === 1 ? found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])) : undefined;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
@@ -64,11 +65,16 @@ export class TurnReconciler extends Reconciler {
   async #restoreAll(runId: string): Promise<void> {
     const { redis, lanes, wakeupQueue, tenants, log } = this.#options;
     if (!(await takeTask(redis, keyOf.restoreLock, { forMs: RESTORE_LOCK_MS }))) return;
+    const restore = randomUUID();
+    await lanes.beginRestore(restore);
     // What Redis has lost may be in logs alone: of dead processes, and of those that live.
     await this.#logs.fileAll(async () => this.#keepRestoring());
     const enqueued = await this.#restoreLanes('emptied');
-    await wakeupQueue.wake(await lanes.open({ runId, generation: await tenants.nextGeneration() }));
+    const wakeups = await lanes.open({ runId, restore, generation: await tenants.nextGeneration() });
     await redis.del(keyOf.restoreLock);
+    // Emptied once more meanwhile: the next round begins anew.
+    if (wakeups === undefined) return;
+    await wakeupQueue.wake(wakeups);
     log.info({ enqueued }, 'Redis was emptied or started again: lanes enqueued from the inboxes');
   }
 
