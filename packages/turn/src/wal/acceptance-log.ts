@@ -10,7 +10,7 @@ import type { Lanes } from '../lanes/lanes.ts';
 import { LogsOnDisk, renderAccepted, renderSettled, type UnsettledTurn } from './log-records.ts';
 import { askInTime, fileUnanswered, findEndedIn } from './unanswered.ts';
 
-const renewLog = new RedisScript(new URL('../lua/log-renew.lua', import.meta.url));
+const renewLog = new RedisScript(new URL('./log-renew.lua', import.meta.url));
 const TICK_MS = 250;
 const RENEW_EVERY_MS = 1000;
 /** A turn that has ended by then leaves the log. */

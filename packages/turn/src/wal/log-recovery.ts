@@ -7,7 +7,7 @@ import { queuePrefix } from '../keys.ts';
 import { listLogs, readUnsettled } from './log-records.ts';
 import { fileUnanswered } from './unanswered.ts';
 
-const sealLog = new RedisScript(new URL('../lua/log-seal.lua', import.meta.url));
+const sealLog = new RedisScript(new URL('./log-seal.lua', import.meta.url));
 /** A process that has not renewed its log for this long is dead, or will find that it was taken for dead. */
 const GONE_MS = 10_000;
 

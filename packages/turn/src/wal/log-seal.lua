@@ -3,7 +3,7 @@
 -- ARGV  1 as JSON: log: its id; goneMs: without a sign of its process, until it is dead
 -- Returns 1 when it is sealed, 0 when its process is alive
 -- Atomic because its process may renew it between the look and the removal.
-#include "clock.lua"
+#include "../lua/clock.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local logs = prefix .. ':logs'
 local heard = redis.call('ZSCORE', logs, given.log)
