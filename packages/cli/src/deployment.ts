@@ -51,7 +51,7 @@ export class Deployment {
     const [index, tenant] = [await this.index(), await import('@concierge/tenant')];
     const disk = await this.#logsOnDisk();
     // Redis knows better which of them have ended; a command that does not need it does not wait for it.
-    const lately = (): LoggedTurns => this.#turnPath?.accepted ?? disk;
+    const lately = (): LoggedTurns => this.#turnPath?.logged ?? disk;
     const logged: LoggedTurns = {
       read: async (...asked) => lately().read(...asked),
       turnIds: async (ofTenant) => lately().turnIds(ofTenant),

@@ -15,6 +15,7 @@ import {
   AcceptanceLog,
   WakeupQueue,
   EventQueue,
+  SharedLogs,
   HandoffNotifications,
   HandoffRequests,
   handoffRequested,
@@ -48,6 +49,8 @@ export interface TurnPath {
   readonly turns: Turns;
   /** What this process has accepted lately. */
   readonly accepted: AcceptanceLog;
+  /** What all processes have accepted lately. */
+  readonly logged: SharedLogs;
   readonly deliveries: DueQueue;
   readonly events: { readonly outgoing: WebhookEvents; readonly queue: EventQueue };
   readonly handoffs: { readonly desk: HandoffRequests; readonly calls: HandoffNotifications };
@@ -73,7 +76,7 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, { dataDir, log });
   const wakeOutbox = wakeOutboxBy(path.deliveries);
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, logged: path.accepted, openMax, log });
+  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, logged: path.logged, openMax, log });
   return { ...path, redis, index, tenants };
 }
 
@@ -85,8 +88,9 @@ export function openTurnPath(
 ): TurnPath {
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
   const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };
-  const logs = { redis, lanes: queue.lanes, folder: toLogsFolder(dataDir), log };
-  const accepted = stack.adopt(new AcceptanceLog(logs), stopPart);
+  const folder = toLogsFolder(dataDir);
+  const accepted = stack.adopt(new AcceptanceLog({ redis, folder, log }), stopPart);
+  const logged = new SharedLogs({ redis, lanes: queue.lanes, folder });
   const turns = stack.adopt(new Turns({ redis, ...queue, accepted, log }), stopPart);
   const eventQueue = stack.adopt(new EventQueue(redis, log), stopPart);
   const events = { outgoing: new WebhookEvents({ queue: eventQueue, log }), queue: eventQueue };
@@ -95,5 +99,5 @@ export function openTurnPath(
     onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),
     log,
   });
-  return { queue, turns, accepted, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
+  return { queue, turns, accepted, logged, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
 }

@@ -58,4 +58,5 @@ export {
 } from './deliveries/delivery-worker.ts';
 export { AcceptanceLog } from './wal/acceptance-log.ts';
 export { LogsOnDisk } from './wal/log-records.ts';
+export { SharedLogs } from './wal/shared-logs.ts';
 export { fileUnanswered } from './wal/unanswered.ts';

@@ -1,7 +1,7 @@
 import { AppError, type TurnInput } from '@concierge/contract';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import type { LoggedTurn } from '../wal/acceptance-log.ts';
+import type { LoggedTurn } from '../wal/open-log.ts';
 import { TurnAcceptance, type Written } from './accept.ts';
 import { replay, type TurnReceipt } from './duplicates.ts';
 import type { EnqueueOutcome } from './lanes.ts';

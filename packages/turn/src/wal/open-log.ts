@@ -1,0 +1,176 @@
+import { isSystemError, recordMaxBytes, type LogRecord, type WriteAheadLog } from '@concierge/files';
+import { failpoint, type Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import { keyOf } from '../keys.ts';
+import { renderAccepted, renderSettled, type UnsettledTurn } from './log-records.ts';
+import { askInTime, fileUnanswered, findEndedIn } from './unanswered.ts';
+
+/** A turn that has ended by then leaves the log. */
+const ASK_AFTER_MS = 500;
+/** One that has not ended by then gets an inbox file: most turns never do. */
+const FILE_AFTER_MS = 5000;
+/** After a tenant's files could not be written. */
+const RETRY_AFTER_MS = 2000;
+const FILED_AT_ONCE = 500;
+const NOTED_AT_ONCE = 2000;
+
+/** A turn that is on disk in the log of this process. */
+export interface LoggedTurn {
+  readonly logId: string;
+  /** What its inbox file will contain. */
+  readonly content: string;
+  /** Its caller has the answer: from now on the log takes care of it. */
+  release(): void;
+  /** It is in a file, or was refused: the record is of no use any more. Noted in the log when it returns. */
+  settle(): Promise<void>;
+}
+
+export interface Entry extends UnsettledTurn {
+  readonly scope: TenantScope;
+  readonly appended: Promise<LogRecord>;
+  readonly appendedMs: number;
+  /** Its caller has the answer. */
+  isReleased: boolean;
+  /** Redis was asked once whether it has ended. */
+  isAsked: boolean;
+}
+
+export interface OpenLogOptions {
+  readonly id: string;
+  readonly wal: WriteAheadLog;
+  readonly redis: Redis;
+  readonly log: Log;
+}
+
+/** One write-ahead log of accepted turns, from its first record until all of them have ended or have files. */
+export class OpenLog {
+  readonly id: string;
+  readonly #wal: WriteAheadLog;
+  readonly #redis: Redis;
+  readonly #log: Log;
+  /** By turn id, in the order of their records. */
+  readonly #entries = new Map<string, Entry>();
+  /** Settled since the log was told. */
+  readonly #settled: string[] = [];
+  /** Of tenants whose files could not be written. */
+  readonly #nextFileMs = new Map<string, number>();
+  #usedMs = performance.now();
+
+  constructor({ id, wal, redis, log }: OpenLogOptions) {
+    this.id = id;
+    this.#wal = wal;
+    this.#redis = redis;
+    this.#log = log;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get idleMs(): number {
+    return this.size === 0 ? performance.now() - this.#usedMs : 0;
+  }
+
+  find(turnId: string): Entry | undefined {
+    return this.#entries.get(turnId);
+  }
+
+  /** undefined for a turn that is too long for a record. `appended` settles when it is on disk, or is not. */
+  add({ scope, ...turn }: Omit<UnsettledTurn, 'logId'> & Pick<Entry, 'scope'>): Entry | undefined {
+    const text = renderAccepted(turn.identity, turn.content);
+    if (Buffer.byteLength(text) > recordMaxBytes) return undefined;
+    const appended = this.#wal.append(text);
+    this.#usedMs = performance.now();
+    const entry: Entry = { ...turn, logId: this.id, scope, appended, appendedMs: this.#usedMs, isReleased: false, isAsked: false };
+    this.#entries.set(turn.turn.turnId, entry);
+    return entry;
+  }
+
+  /** Its record could not be written. */
+  drop({ turn }: Entry): void {
+    this.#entries.delete(turn.turnId);
+  }
+
+  toLoggedTurn(entry: Entry): LoggedTurn {
+    const settle = async (): Promise<void> => {
+      this.#settle([entry]);
+      await this.#noteSettled();
+    };
+    return { logId: this.id, content: entry.content, release: () => (entry.isReleased = true), settle };
+  }
+
+  /** Lets go of turns that have ended, and files those that have not ended for long; with `all`, whatever their age. */
+  async settleOld({ all = false } = {}): Promise<void> {
+    const nowMs = all ? Infinity : performance.now();
+    const released = this.#entries
+      .values()
+      .filter(({ isReleased }) => isReleased)
+      .toArray();
+    const fresh = released.filter((entry) => !entry.isAsked && entry.appendedMs <= nowMs - ASK_AFTER_MS);
+    for (const entry of fresh) entry.isAsked = true;
+    this.#settle(await findEndedIn(this.#redis, fresh));
+    const old = released.filter((entry) => entry.appendedMs <= nowMs - FILE_AFTER_MS && this.#entries.has(entry.turn.turnId));
+    for (const [scope, entries] of Map.groupBy(old, (entry) => entry.scope)) await this.#file(scope, entries.slice(0, FILED_AT_ONCE));
+    await this.#noteSettled();
+  }
+
+  /** For the end of the process: no caller waits for an answer any more. */
+  releaseAll(): void {
+    for (const entry of this.#entries.values()) entry.isReleased = true;
+    this.#nextFileMs.clear();
+  }
+
+  async rotate(): Promise<void> {
+    await this.#wal.rotate();
+  }
+
+  /** Call when it has no entries. */
+  async remove(): Promise<void> {
+    await this.#wal.remove().catch((error: unknown) => {
+      if (!isSystemError(error, 'ENOENT')) this.#log.warn({ err: error, log: this.id }, 'cannot remove a write-ahead log');
+    });
+    await askInTime(this.#redis, async () => this.#redis.zrem(keyOf.logs, this.id)).catch(() => undefined);
+  }
+
+  /** A tenant whose files cannot be written keeps its turns in the log, and no other tenant's. */
+  async #file(scope: TenantScope, entries: readonly Entry[]): Promise<void> {
+    if (performance.now() < (this.#nextFileMs.get(scope.tenantId) ?? 0)) return;
+    try {
+      await fileUnanswered(this.#redis, scope, entries);
+      await failpoint('log.after-file');
+      this.#settle(entries);
+      this.#nextFileMs.delete(scope.tenantId);
+    } catch (error) {
+      this.#nextFileMs.set(scope.tenantId, performance.now() + RETRY_AFTER_MS);
+      this.#log.error({ err: error, tenantId: scope.tenantId }, 'accepted turns stay in the write-ahead log');
+    }
+  }
+
+  #settle(entries: readonly Entry[]): void {
+    for (const { turn, appended } of entries) {
+      if (!this.#entries.delete(turn.turnId)) continue;
+      this.#settled.push(turn.turnId);
+      appended.then(
+        (record) => record.settle(),
+        () => undefined,
+      );
+    }
+  }
+
+  /** A recovery looks at fewer turns then; it would find itself that they have ended. */
+  async #noteSettled(): Promise<void> {
+    const turnIds = this.#settled.splice(0, NOTED_AT_ONCE);
+    if (turnIds.length === 0) return;
+    // A log that takes no more records is recovered, or removed, without the note.
+    const note = await this.#wal.append(renderSettled(turnIds)).catch(() => undefined);
+    note?.settle();
+  }
+}
+
+export async function isAppended({ appended }: Entry): Promise<boolean> {
+  return appended.then(
+    () => true,
+    () => false,
+  );
+}
