@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
 import { newMetrics } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
-import { silentLog as log, type TestRedis } from '@concierge/testing';
+import { eventually, silentLog as log, type TestRedis } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
+import { LogsOnDisk } from '@concierge/turn';
 import { ScheduleRunner, ScheduleMetrics } from '../src/schedules/schedule-runner.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 
@@ -76,6 +77,8 @@ export class TestCron implements AsyncDisposable {
     const scope = await this.scope();
     const turnIds = await scope.inbox.turnIds();
     for (const turnId of turnIds) await this.#answer(scope, turnId, end);
+    const logs = new LogsOnDisk(this.tenants.logsFolder);
+    await eventually(async () => (await logs.turns()).length === 0);
     return turnIds.length;
   }
 
@@ -126,7 +129,9 @@ export class TestCron implements AsyncDisposable {
     };
     await scope.sessions.publish(session);
     await scope.inbox.remove(turnId);
-    await this.#opened.core.redis.hdel(`concierge:{q0}:logged:${scope.tenantId}`, turnId);
+    const { redis } = this.#opened.core;
+    await redis.hset(`concierge:{q0}:turn:${turnId}`, 'state', record.status);
+    await redis.hdel(`concierge:{q0}:logged:${scope.tenantId}`, turnId);
   }
 
   async #newReplica(): Promise<ScheduleClock> {
