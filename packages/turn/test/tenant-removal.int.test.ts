@@ -37,7 +37,7 @@ async function findKeys(tenantId: string, word: string): Promise<string[]> {
 
 /** All that is left of tenants, folders under removal included; files of the service itself do not count. */
 async function tenantFolders(): Promise<string[]> {
-  return (await readdir(join(rig.dataDir, 'tenants'))).filter((name) => name !== '.generations');
+  return (await readdir(join(rig.dataDir, 'tenants'))).filter((name) => name !== '.generations' && name !== '.wal');
 }
 
 describe('removing a tenant whose agents are at work', () => {
