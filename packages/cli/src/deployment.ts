@@ -49,12 +49,11 @@ export class Deployment {
       );
     }
     const [index, tenant] = [await this.index(), await import('@concierge/tenant')];
-    const disk = await this.#logsOnDisk();
     // Redis knows better which of them have ended; a command that does not need it does not wait for it.
-    const lately = (): LoggedTurns => this.#turnPath?.logged ?? disk;
+    const lately = async (): Promise<LoggedTurns> => this.#turnPath?.logged ?? this.#logsOnDisk();
     const logged: LoggedTurns = {
-      read: async (...asked) => lately().read(...asked),
-      turnIds: async (ofTenant) => lately().turnIds(ofTenant),
+      read: async (...asked) => (await lately()).read(...asked),
+      turnIds: async (ofTenant) => (await lately()).turnIds(ofTenant),
     };
     this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, logged, log: this.log });
     return this.#tenants;

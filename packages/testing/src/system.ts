@@ -8,7 +8,7 @@ import { keyScopes, type KeyScope } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
-import { LogsOnDisk } from '@concierge/turn';
+import { Lanes, SharedLogs } from '@concierge/turn';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
@@ -70,6 +70,7 @@ export class System implements AsyncDisposable {
   readonly #keySecret = randomBytes(32).toString('hex');
   #tenants: Tenants | undefined;
   #index: IndexStore | undefined;
+  #redisClient: ReturnType<TestRedis['client']> | undefined;
 
   private constructor(options: SystemOptions, dataDir: string, redis: TestRedis) {
     this.#options = options;
@@ -111,9 +112,12 @@ export class System implements AsyncDisposable {
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
+      const redis = this.redis.client();
+      this.#redisClient = redis;
+      const logged = new SharedLogs({ redis, lanes: new Lanes(redis), folder: toLogsFolder(this.dataDir) });
       this.#tenants = new Tenants({
         dataDir: this.dataDir,
-        logged: new LogsOnDisk(toLogsFolder(this.dataDir)),
+        logged,
         index,
         keySecret: this.#keySecret,
         secretsKey: this.#keySecret,
@@ -148,6 +152,7 @@ export class System implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.services.map(async (service) => await service.kill()));
     await this.#index?.close();
+    this.#redisClient?.disconnect();
     await this.redis[Symbol.asyncDispose]();
     if (this.#options.dataDir === undefined) await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
   }

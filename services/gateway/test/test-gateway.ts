@@ -5,7 +5,7 @@ import { openIndex } from '@concierge/index';
 import { connectRedis, createLog, ServiceStack } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
 import { eventually, temporaryDirectory, TestRedis, untilAborted } from '@concierge/testing';
-import { LogsOnDisk, WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
+import { SharedLogs, WakeupQueue, Lanes, TurnReconciler, TurnWorker } from '@concierge/turn';
 import type { Config } from '../src/config.ts';
 import { wire } from '../src/wire.ts';
 import { askPlainly, type FilePart } from './ask.ts';
@@ -58,7 +58,9 @@ export class TestGateway implements AsyncDisposable {
     const dataDir = overrides.dataDir ?? folder.path;
     const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());
-    const logged = new LogsOnDisk(toLogsFolder(dataDir));
+    const client = redis.client();
+    cleanUp.defer(() => client.disconnect());
+    const logged = new SharedLogs({ redis: client, lanes: new Lanes(client), folder: toLogsFolder(dataDir) });
     const tenants = new Tenants({ dataDir, index, logged, keySecret, secretsKey: keySecret, log });
     const config: Config = {
       dataDir,
