@@ -100,7 +100,7 @@ export class OpenLog {
     return { logId: this.id, content: entry.content, release: () => (entry.isReleased = true), settle };
   }
 
-  /** Lets go of turns that have ended, and files those that have not ended for long; with `all`, whatever their age. */
+  /** Drops turns that have ended, and files those that have not ended for long; with `all`, whatever their age. */
   async settleOld({ all = false } = {}): Promise<void> {
     const nowMs = all ? Infinity : performance.now();
     const released = this.#entries
