@@ -1,5 +1,5 @@
 import { close, constants, fdatasync, open as openFile, write } from 'node:fs';
-import { mkdir, readFile, unlink } from 'node:fs/promises';
+import { mkdir, readFile, statfs, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
@@ -24,6 +24,8 @@ export const recordMaxBytes = 256 * 1024;
 /** A segment goes when all of it is settled: what is settled stays in it for not much longer than this. */
 const segmentMaxAgeMs = 60_000;
 const groupMaxBytes = 1024 * 1024;
+/** What a new segment leaves free: a log must not take the last room of those who wait for some. */
+const keptFreeBytes = segmentBytes;
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC }: { readonly [Flag in keyof typeof constants]?: number } = constants;
 const newSegment = (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_EXCL ?? 0) | (O_DSYNC ?? 0);
@@ -70,10 +72,12 @@ export class WriteAheadLog {
     this.#segments.add(first);
   }
 
+  /** @throws ENOSPC and what else the disk refuses */
   static async create(options: WriteAheadLogOptions): Promise<WriteAheadLog> {
     const { folder, folders } = options;
     const above = dirname(folder);
     const made = await mkdir(above, { recursive: true, mode: 0o700 });
+    await assertRoom(above);
     await mkdir(folder, { mode: 0o700 });
     const first = await Segment.create(options, 1);
     await folders.sync(above);
@@ -102,8 +106,12 @@ export class WriteAheadLog {
     return waiting.promise;
   }
 
-  /** Starts a new segment when this one is old: what is settled in it goes with it. */
+  /**
+   * Starts a new segment when this one is old: what is settled in it goes with it.
+   * @throws ENOSPC, when there is no room for another segment: what is in this one could not go into files, either
+   */
   async rotate(): Promise<void> {
+    await assertRoom(this.#options.folder);
     if (!this.#current.isUsed || this.#current.ageMs < segmentMaxAgeMs) return;
     await this.#prepareNext();
   }
@@ -210,6 +218,7 @@ class Segment {
 
   /** All of its blocks are on disk when this returns: a write into them moves no end of a file. */
   static async create({ folder, folders }: WriteAheadLogOptions, number: number): Promise<Segment> {
+    await assertRoom(folder);
     const path = join(folder, `${String(number).padStart(segmentDigits, '0')}${segmentSuffix}`);
     const descriptor = await openInPool(path, newSegment, privateMode);
     const segment = new Segment(path, descriptor);
@@ -308,6 +317,12 @@ function* readRecords(bytes: Buffer): Generator<string> {
     yield text.toString('utf8');
     at += headerBytes + length;
   }
+}
+
+async function assertRoom(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize >= segmentBytes + keptFreeBytes) return;
+  throw Object.assign(new Error('no room for a segment of a write-ahead log'), { code: 'ENOSPC' });
 }
 
 /** A log whose records are all settled. */

@@ -59,8 +59,7 @@ export class AcceptanceLog {
   }
 
   /**
-   * On disk when it resolves. `exists`: this process has accepted it before, lately. undefined: there is no log that
-   * takes it, and it needs its file.
+   * On disk when it resolves. `exists`: this process has accepted it before, lately. undefined: it needs its file.
    */
   async append(scope: TenantScope, turn: AcceptedTurn): Promise<LoggedTurn | 'exists' | undefined> {
     const open = this.#open;
@@ -183,8 +182,9 @@ export class AcceptanceLog {
       const isKnown = await this.#renew(open.id, false).catch(() => true);
       if (!isKnown) return this.#retire(open);
       this.#renewedMs = performance.now();
+      // Where the disk is full, what is accepted next fails on it, as everything behind it would.
+      await open.rotate().catch((error: unknown) => this.#retire(open, error));
     }
-    await open.rotate().catch((error: unknown) => this.#retire(open, error));
     if (open.idleMs > CLOSE_AFTER_MS) this.#retire(open);
   }
 
