@@ -53,7 +53,7 @@ export class Deployment {
     const lately = async (): Promise<LoggedTurns> => this.#turnPath?.logged ?? this.#logsOnDisk();
     const logged: LoggedTurns = {
       read: async (...asked) => (await lately()).read(...asked),
-      turnIds: async (ofTenant) => (await lately()).turnIds(ofTenant),
+      turnIds: async (...asked) => (await lately()).turnIds(...asked),
     };
     this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, logged, log: this.log });
     return this.#tenants;

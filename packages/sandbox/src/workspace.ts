@@ -160,7 +160,12 @@ async function handOver(folder: FileHandle, { owner, except, depth }: HandOver):
 async function handOverName(path: string, owner: Owner, depth: number): Promise<void> {
   const found = await lookAt(path);
   if (found?.isDirectory() !== true) {
-    if (found !== undefined && isToBeHandedOver(found) && found.nlink <= 1) await lchown(path, owner.uid, owner.gid);
+    if (found !== undefined && isToBeHandedOver(found) && found.nlink <= 1) {
+      // A command of another turn may take the name away meanwhile.
+      await lchown(path, owner.uid, owner.gid).catch((error: unknown) => {
+        if (typeof error !== 'object' || error === null || !('code' in error) || error.code !== 'ENOENT') throw error;
+      });
+    }
     return;
   }
   if (depth >= handedOverDepthMax) return;

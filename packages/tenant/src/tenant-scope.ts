@@ -20,7 +20,7 @@ import { ContextFiles } from './agents/context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
 import { Handoffs } from './contacts/handoffs.ts';
 import { Incarnation } from './starter.ts';
-import { Inbox, type LoggedTurns } from './inbox/inbox.ts';
+import { Inbox, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
 import { LaneOrder } from './inbox/lane-order.ts';
 import type { Keys } from './keys/keys.ts';
 import { McpServerStore } from './agents/mcp-servers.ts';
@@ -123,7 +123,8 @@ export class TenantScope {
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
-    this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId }, folders, log });
+    const hasEnded: HasEnded = async (turn) => (await this.sessions.findTurn(turn.sessionId, turn.turnId)) !== undefined;
+    this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId, hasEnded }, folders, log });
     this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);

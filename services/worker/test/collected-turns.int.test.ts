@@ -102,9 +102,9 @@ describe('a message that was answered', () => {
       await worker?.terminate();
       worker?.start({ FAILPOINT: 'turn.after-done:kill' });
       const { sessionId, turnId } = await turns.accept(scope, message('swap', 'swap second', SOON_MS));
-      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       const second = await scope.inbox.read(turnId);
-      if (second === undefined) throw new Error('the file of the answered turn is gone');
+      if (second === undefined) throw new Error('the turn was answered too soon');
+      await eventually(() => worker?.endedBy === 'SIGKILL', { timeoutMs: RECOVERY_MS });
       // The gateway of the older one died when it had a file and no lane yet.
       await scope.inbox.accept({ ...second, turnId: `${turnId}0`, text: 'swap first', acceptedAtMs: second.acceptedAtMs - 1000 });
       await system.redis.flush();

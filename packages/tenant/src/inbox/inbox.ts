@@ -40,15 +40,18 @@ export interface InboxItem {
  */
 export interface LoggedTurns {
   /** What its inbox file will contain; undefined when it has one, has ended, or was never accepted. */
-  read(tenantId: string, turnId: string): Promise<string | undefined>;
-  turnIds(tenantId: string): Promise<readonly string[]>;
+  read(tenantId: string, turnId: string, hasEnded: HasEnded): Promise<string | undefined>;
+  turnIds(tenantId: string, hasEnded: HasEnded): Promise<readonly string[]>;
 }
+
+/** Whether a session contains the turn: the disk alone does not show that a turn of a log has ended. */
+export type HasEnded = (turn: AcceptedTurn) => Promise<boolean>;
 
 export interface InboxOptions {
   /** tenants/<id>/inbox */
   readonly folder: string;
   /** Without it only what has a file is here. */
-  readonly logged?: { readonly turns: LoggedTurns; readonly tenantId: string } | undefined;
+  readonly logged?: { readonly turns: LoggedTurns; readonly tenantId: string; readonly hasEnded: HasEnded } | undefined;
   readonly folders: FolderSync;
   readonly log: Log;
 }
@@ -208,11 +211,11 @@ export class Inbox {
   }
 
   async #readLogged(turnId: string): Promise<string | undefined> {
-    return this.#logged?.turns.read(this.#logged.tenantId, turnId);
+    return this.#logged?.turns.read(this.#logged.tenantId, turnId, this.#logged.hasEnded);
   }
 
   async #loggedTurnIds(): Promise<readonly string[]> {
-    return (await this.#logged?.turns.turnIds(this.#logged.tenantId)) ?? [];
+    return (await this.#logged?.turns.turnIds(this.#logged.tenantId, this.#logged.hasEnded)) ?? [];
   }
 
   async #names(): Promise<string[]> {

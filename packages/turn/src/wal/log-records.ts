@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AcceptedTurn } from '@concierge/contract';
 import { namesIn, parseJson, readLog, SharedRun } from '@concierge/files';
-import { parseTurn, type LoggedTurns } from '@concierge/tenant';
+import { parseTurn, type HasEnded, type LoggedTurns } from '@concierge/tenant';
 import { z } from 'zod';
 
 /** What a write-ahead log contains, one JSON text for each record. */
@@ -83,11 +83,14 @@ export class LogsOnDisk implements LoggedTurns {
     return (await this.turns()).filter((one) => one.tenantId === tenantId);
   }
 
-  async read(tenantId: string, turnId: string): Promise<string | undefined> {
-    return (await this.find({ tenantId, turnId }))?.content;
+  async read(tenantId: string, turnId: string, hasEnded: HasEnded): Promise<string | undefined> {
+    const found = await this.find({ tenantId, turnId });
+    return found === undefined || (await hasEnded(found.turn)) ? undefined : found.content;
   }
 
-  async turnIds(tenantId: string): Promise<readonly string[]> {
-    return [...new Set((await this.findTurns(tenantId)).map(({ turn }) => turn.turnId))];
+  async turnIds(tenantId: string, hasEnded: HasEnded): Promise<readonly string[]> {
+    const ids = new Set<string>();
+    for (const { turn } of await this.findTurns(tenantId)) if (!(await hasEnded(turn))) ids.add(turn.turnId);
+    return [...ids];
   }
 }

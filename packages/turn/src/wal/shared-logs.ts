@@ -1,4 +1,4 @@
-import type { LoggedTurns } from '@concierge/tenant';
+import type { HasEnded, LoggedTurns } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
@@ -22,7 +22,7 @@ export class SharedLogs implements LoggedTurns {
     this.#disk = new LogsOnDisk(options.folder);
   }
 
-  async read(tenantId: string, turnId: string): Promise<string | undefined> {
+  async read(tenantId: string, turnId: string, hasEnded: HasEnded): Promise<string | undefined> {
     const { redis, lanes } = this.#options;
     try {
       const [content, state] = await askInTime(redis, async () =>
@@ -34,10 +34,10 @@ export class SharedLogs implements LoggedTurns {
     } catch {
       // What Redis cannot answer, the disk can.
     }
-    return this.#disk.read(tenantId, turnId);
+    return this.#disk.read(tenantId, turnId, hasEnded);
   }
 
-  async turnIds(tenantId: string): Promise<readonly string[]> {
+  async turnIds(tenantId: string, hasEnded: HasEnded): Promise<readonly string[]> {
     const { redis, lanes } = this.#options;
     const none: { readonly ids: readonly string[]; readonly isReady: boolean } = { ids: [], isReady: false };
     const ask = async (): Promise<typeof none> => {
@@ -46,6 +46,6 @@ export class SharedLogs implements LoggedTurns {
     };
     const { ids, isReady } = await askInTime(redis, ask).catch(() => none);
     if (isReady) return ids;
-    return [...new Set([...ids, ...(await this.#disk.turnIds(tenantId))])];
+    return [...new Set([...ids, ...(await this.#disk.turnIds(tenantId, hasEnded))])];
   }
 }
