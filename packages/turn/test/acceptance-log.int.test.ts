@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { armFailpoints } from '@concierge/runtime';
@@ -66,6 +66,15 @@ describe('a turn that is accepted in the log', () => {
     await eventually(async () => (await files()).length === 0);
   });
 
+  it('gets its file also when the rest of its acceptance failed', async () => {
+    armFailpoints('accept.after-inbox:throw');
+    await expect(send('hello')).rejects.toThrow('fail point');
+    await eventually(async () => (await files()).length === 1, { timeoutMs: 20_000 });
+    rig.reconciler.start();
+    await rig.worker();
+    await eventually(() => rig.started.length === 1, { timeoutMs: 20_000 });
+  });
+
   it('gets its file when its process ends, and the log goes', async () => {
     const turnId = await send('hello');
     const before = await logs();
@@ -116,6 +125,23 @@ describe('the log of a process that died', () => {
     await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 40_000 });
     expect(rig.started.length).toBe(50);
     expect(new Set(rig.started).size).toBe(50);
+  });
+
+  it('is recovered for every other tenant when the files of one cannot be written', async () => {
+    const bolt = await rig.scope('bolt');
+    const { turnId: later } = await gateway.turns.accept(await gateway.tenants.open('bolt'), input('waits'));
+    const turnId = await send('hello');
+    const inbox = join(bolt.root, 'inbox');
+    await rename(inbox, `${inbox}.away`);
+    await writeFile(inbox, '');
+    await die();
+    await recover(gateway);
+    expect([await files(), (await logs()).length]).toEqual([[`${turnId}.json`], 1]);
+    await rm(inbox);
+    await rename(`${inbox}.away`, inbox);
+    await recover(gateway);
+    expect(await bolt.inbox.filedTurnIds()).toEqual([later]);
+    expect(await logs()).toEqual([]);
   });
 
   it.each(['log.after-seal', 'log.before-remove'])('is recovered by the next process when the first one fails at %s', async (point) => {

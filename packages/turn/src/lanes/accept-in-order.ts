@@ -2,7 +2,7 @@ import { AppError, type TurnInput } from '@concierge/contract';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { LoggedTurn } from '../wal/open-log.ts';
-import { TurnAcceptance, type Written } from './accept.ts';
+import { TurnAcceptance, type Prepared, type Written } from './accept.ts';
 import { replay, type TurnReceipt } from './duplicates.ts';
 import type { EnqueueOutcome } from './lanes.ts';
 
@@ -14,6 +14,9 @@ export interface AcceptedInOrder {
   readonly outcomes: readonly (TurnReceipt | AppError)[];
   readonly failure: Error | undefined;
 }
+
+/** In the log, in a file of its own, or accepted before. */
+type WrittenAs = LoggedTurn | 'filed' | 'exists';
 
 interface Enqueued extends Written {
   readonly placing: Promise<EnqueueOutcome | null>;
@@ -52,6 +55,19 @@ export class OrderedAcceptance extends TurnAcceptance {
       scope,
       messages.filter(({ ended }) => ended === null),
     );
+    try {
+      await this.#enqueueAll(scope, { messages, written }, outcomes);
+    } finally {
+      for (const one of written) if (typeof one !== 'string') one.release();
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  async #enqueueAll(
+    scope: TenantScope,
+    { messages, written }: { readonly messages: readonly Prepared[]; readonly written: readonly WrittenAs[] },
+    outcomes: (TurnReceipt | AppError)[],
+  ): Promise<void> {
     await failpoint('accept.after-inbox');
     const outcomesOnDisk = written.values();
     let enqueued: Enqueued[] = [];
@@ -70,7 +86,6 @@ export class OrderedAcceptance extends TurnAcceptance {
       );
     }
     await this.#settleAll(scope, enqueued, outcomes);
-    if (failure !== undefined) throw failure;
   }
 
   /**
@@ -80,7 +95,7 @@ export class OrderedAcceptance extends TurnAcceptance {
   async #writeAll(
     scope: TenantScope,
     messages: readonly Pick<Enqueued, 'input' | 'turn'>[],
-  ): Promise<{ readonly written: readonly (LoggedTurn | 'filed' | 'exists')[]; readonly failure: Error | undefined }> {
+  ): Promise<{ readonly written: readonly WrittenAs[]; readonly failure: Error | undefined }> {
     const logged = await Promise.all(messages.map(async ({ turn }) => this.append(scope, turn)));
     if (logged.every((one) => one !== undefined)) return { written: logged, failure: undefined };
     for (const one of logged) if (one !== undefined && one !== 'exists') await one.settle();

@@ -16,8 +16,7 @@ export interface AcceptOptions {
   readonly redis: Redis;
   readonly lanes: Lanes;
   readonly wakeupQueue: WakeupQueue;
-  /** Without it each turn has an inbox file when it is accepted. */
-  readonly accepted?: AcceptanceLog | undefined;
+  readonly accepted: AcceptanceLog;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -50,10 +49,14 @@ export class TurnAcceptance {
     if (isNumbered) await this.#joinOrder(scope, input, turn);
     const written = await this.write(scope, input, { turn, mayLog: !isNumbered });
     if (written === 'exists') return await this.attach(scope, input, turn);
-    await failpoint('accept.after-inbox');
-    const receipt = await this.settle(scope, { input, turn, logged: written }, await this.enqueue(input, turn, written));
-    if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
-    return receipt;
+    try {
+      await failpoint('accept.after-inbox');
+      const receipt = await this.settle(scope, { input, turn, logged: written }, await this.enqueue(input, turn, written));
+      if (isNumbered && input.busy === 'reject') await scope.laneOrder.claim(turn.sessionId, turn.turnId);
+      return receipt;
+    } finally {
+      written?.release();
+    }
   }
 
   /**
@@ -74,7 +77,7 @@ export class TurnAcceptance {
   }
 
   protected async append(scope: TenantScope, turn: AcceptedTurn): Promise<LoggedTurn | 'exists' | undefined> {
-    return this.#options.accepted?.append(scope, turn);
+    return this.#options.accepted.append(scope, turn);
   }
 
   /** Builds the new turn, or finds the one that the same request made earlier. */
@@ -102,14 +105,6 @@ export class TurnAcceptance {
 
   /** The outcome of an acceptance; what is in the log alone stays there, or gets its file first. */
   protected async settle(scope: TenantScope, written: Written, placed: EnqueueOutcome | null): Promise<TurnReceipt> {
-    try {
-      return await this.#settle(scope, written, placed);
-    } finally {
-      written.logged?.release();
-    }
-  }
-
-  async #settle(scope: TenantScope, written: Written, placed: EnqueueOutcome | null): Promise<TurnReceipt> {
     const { input, turn, logged } = written;
     const receipt = { turnId: turn.turnId, sessionId: turn.sessionId, replayed: false };
     if (placed === null) return (await this.#fileOrAttach(scope, written)) ?? (await this.number(scope, turn), receipt);
@@ -172,7 +167,7 @@ export class TurnAcceptance {
   async #fileOrAttach(scope: TenantScope, { input, turn, logged }: Written): Promise<TurnReceipt | undefined> {
     if (logged === undefined) return undefined;
     const isDerived = input.dedupeId !== null;
-    const elsewhere = isDerived ? await this.#options.accepted?.findElsewhere(turn, logged) : undefined;
+    const elsewhere = isDerived ? await this.#options.accepted.findElsewhere(turn, logged) : undefined;
     const exists = (await scope.inbox.accept(elsewhere ?? turn)) === 'exists';
     if (elsewhere === undefined && !(exists && isDerived)) return undefined;
     await logged.settle();
@@ -251,7 +246,7 @@ export class TurnAcceptance {
   }
 
   protected async attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
-    const first = (await this.#options.accepted?.findOwn(turn.turnId)) ?? (await scope.inbox.read(turn.turnId));
+    const first = (await this.#options.accepted.findOwn(turn.turnId)) ?? (await scope.inbox.read(turn.turnId));
     if (first === undefined) {
       const duplicate = await findDuplicate(this.#options.redis, scope, turn);
       if (duplicate !== null) return replay(duplicate, input);
@@ -269,7 +264,7 @@ export class TurnAcceptance {
    */
   async #enqueueDuplicate(scope: TenantScope, { busy, debounceMs }: TurnInput, first: AcceptedTurn): Promise<void> {
     // What gets a place without the log needs its file: the first call may not have reached the lane.
-    if ((await this.#options.accepted?.findOwn(first.turnId)) !== undefined) await scope.inbox.accept(first);
+    if ((await this.#options.accepted.findOwn(first.turnId)) !== undefined) await scope.inbox.accept(first);
     try {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
       const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
@@ -304,7 +299,7 @@ export interface Written {
   readonly logged: LoggedTurn | undefined;
 }
 
-interface Prepared {
+export interface Prepared {
   readonly input: TurnInput;
   readonly turn: AcceptedTurn;
   /** The turn was accepted before and has ended. */

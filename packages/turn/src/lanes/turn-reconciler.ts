@@ -57,8 +57,8 @@ export class TurnReconciler extends Reconciler {
     // The process whose timer should start debounced lanes may have died.
     await wakeupQueue.wake((await lanes.findDue()).wakeups);
     await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.#logs.recoverDead();
       await this.#restoreLanes('orphan');
+      await this.#logs.recoverDead();
     });
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { removeLog } from '@concierge/files';
-import { failpoint, RedisScript, type Log } from '@concierge/runtime';
+import { failpoint, isUnavailable, RedisScript, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { queuePrefix } from '../keys.ts';
@@ -42,22 +42,32 @@ export class LogRecovery {
     for (const logId of await listLogs(tenants.logsFolder)) {
       if (!(await this.#seal(logId))) continue;
       await failpoint('log.after-seal');
-      const filed = await this.#file(logId);
+      if (!(await this.#file(logId))) continue;
       await failpoint('log.before-remove');
       await removeLog(join(tenants.logsFolder, logId));
-      log.info({ log: logId, turns: filed }, 'recovered the write-ahead log of a process that died');
+      log.info({ log: logId }, 'recovered the write-ahead log of a process that died');
     }
   }
 
-  /** @returns how many turns were looked at */
-  async #file(logId: string): Promise<number> {
-    const { redis, tenants } = this.#options;
-    const turns = await readUnsettled(tenants.logsFolder, logId);
-    for (const [tenantId, own] of Map.groupBy(turns, (one) => one.tenantId)) {
-      const scope = await tenants.find(tenantId);
-      if (scope !== undefined) await fileUnanswered(redis, scope, own);
+  /**
+   * One tenant's broken folder does not stop the others; a disk that takes nothing does, or what was accepted later
+   * would overtake what is in the log.
+   * @returns whether all of it is in files
+   */
+  async #file(logId: string): Promise<boolean> {
+    const { redis, tenants, log } = this.#options;
+    let isWhole = true;
+    for (const [tenantId, own] of Map.groupBy(await readUnsettled(tenants.logsFolder, logId), (one) => one.tenantId)) {
+      try {
+        const scope = await tenants.find(tenantId);
+        if (scope !== undefined) await fileUnanswered(redis, scope, own);
+      } catch (error) {
+        if (isUnavailable(error)) throw error;
+        isWhole = false;
+        log.error({ err: error, tenantId, log: logId }, 'cannot recover accepted turns from a write-ahead log');
+      }
     }
-    return turns.length;
+    return isWhole;
   }
 
   async #seal(log: string): Promise<boolean> {
