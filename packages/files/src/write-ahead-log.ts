@@ -85,13 +85,6 @@ export class WriteAheadLog {
     return new WriteAheadLog(options, first);
   }
 
-  /** How many records are not settled. */
-  get unsettled(): number {
-    let count = 0;
-    for (const segment of this.#segments) count += segment.unsettled;
-    return count;
-  }
-
   /**
    * On disk when it resolves, and so is every record that was appended before it.
    * @throws the error of the disk; the log takes no more records then. RangeError, when the text is too long

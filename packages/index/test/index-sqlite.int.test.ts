@@ -195,7 +195,7 @@ describe('the SQLite files of the index', () => {
     expect((await ids(store)).length).toBe(2);
   });
 
-  it('has the turns of a busy tenant in its lists a second later, though nobody reads', async () => {
+  it('has the turns of a busy tenant in its lists a second later, without a reader', async () => {
     const store = openStore();
     for (const number of [1, 2, 3, 4]) await store.forTenant('acme').putSession(session(number));
     const file = openSqlite(buildFilePath('acme'));

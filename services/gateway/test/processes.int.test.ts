@@ -48,7 +48,7 @@ function listChildren(parent: number): number[] {
     .filter((pid) => pid > 0 && readParent(pid) === parent);
 }
 
-/** Undefined once it has ended, also while nobody has asked how. */
+/** Undefined once it has ended, also while its end was not asked for yet. */
 function readParent(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');

@@ -1,6 +1,6 @@
 -- Included by the scripts of a turn's way: sends and completes wake-ups within the script, in BullMQ's keys. They are
 -- left as `Queue.add` and a `Worker` of BullMQ leave them (wakeup-jobs.int.test.ts compares both), less its stream of
--- events, which nobody reads, and the looks for what wake-ups never have: parents, limits, logs, other ids.
+-- events, which no process reads, and the looks for what wake-ups never have: parents, limits, logs, other ids.
 
 -- `rules`: options of the jobs, and their largest priority; nil when the caller sends them. Returns what is left to the
 -- caller.

@@ -61,7 +61,7 @@ export class GatheredMetrics {
     this.#ended = [sum, ...this.#ended.slice(before.length)];
   }
 
-  /** Time, memory and files count for the whole; the primary's event loop and heap serve nobody. */
+  /** Time, memory and files count for the whole; the primary's event loop and heap serve no request. */
   async #measureOwn(): Promise<Metrics> {
     const own = Metrics.parse(await this.#own.getMetricsAsJSON());
     return own
