@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { keyScopes, type KeyScope } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
-import { Lanes, SharedLogs } from '@concierge/turn';
+import { Lanes, LogsOnDisk, SharedLogs } from '@concierge/turn';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
@@ -237,4 +237,12 @@ export async function startScriptedSystem(
 ): Promise<ScriptedSystem> {
   const model = stack.use(await startScriptedModel(script));
   return { system: stack.use(await System.start({ modelUrl: model.url, ...options })), model };
+}
+
+/** How many turns of all tenants are accepted and unanswered, by what is on disk: inboxes and write-ahead logs. */
+export async function countUnanswered(tenantsFolder: string): Promise<number> {
+  const names = await readdir(tenantsFolder);
+  const inboxes = await Promise.all(names.map(async (name) => readdir(join(tenantsFolder, name, 'inbox')).catch((): string[] => [])));
+  const filed = inboxes.flat().filter((name) => /^t_[0-9a-f]+\.json$/u.test(name));
+  return filed.length + (await new LogsOnDisk(join(tenantsFolder, '.wal')).turns()).length;
 }

@@ -6,7 +6,8 @@ import type { Tenants, TenantScope } from '@concierge/tenant';
 import { silentLog as log, type TestRedis } from '@concierge/testing';
 import { newReconciler, TestCore, type Core } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
-import type { EnqueueOutcome, Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
+import type { EnqueueOutcome } from '../src/lanes/lane-replies.ts';
+import type { Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
 
 /** What a test's turns do; the session is published and the end announced by the fixture. */
 export type Play = (run: TurnRun) => Promise<string>;

@@ -4,7 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { LoggedTurn } from '../wal/open-log.ts';
 import { TurnAcceptance, type Prepared, type Written } from './accept.ts';
 import { replay, type TurnReceipt } from './duplicates.ts';
-import type { EnqueueOutcome } from './lanes.ts';
+import type { EnqueueOutcome } from './lane-replies.ts';
 
 /**
  * The outcome of each message, in their order: `session_busy` and `too_many_waiting` are outcomes. With a `failure`,

@@ -1,10 +1,25 @@
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
 import { RedisScript, type ScriptReply } from '@concierge/runtime';
-import { limits, TurnStatus, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { limits, type AcceptedTurn, type TurnInput, type TurnStatus } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
 import type { StreamWrite } from '../streams/stream-entry.ts';
 import type { AcceptanceReader } from '../streams/turn-follower.ts';
+import {
+  AppendReply,
+  DueReply,
+  EnqueuedReply,
+  FinishReply,
+  LeaseReply,
+  OpenReply,
+  OrderReply,
+  ReadinessReply,
+  readWakeups,
+  ReleaseReply,
+  RenewReply,
+  toEnqueueOutcome,
+  toWakeups,
+  type EnqueueOutcome,
+} from './lane-replies.ts';
 import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
 
 const scripts = {
@@ -33,28 +48,6 @@ export const LEASE_MS = 4000;
 export const RENEW_EVERY_MS = 1000;
 const WORKER_GONE_MS = 10_000;
 const DUE_AT_ONCE = 500;
-
-export type EnqueueOutcome =
-  | {
-      readonly kind: 'exists';
-      readonly state: TurnStatus;
-      readonly requestHash: string;
-      readonly sessionId: string;
-      /** The log that it was accepted in, and as below, when it was enqueued; undefined for one that had a file. */
-      readonly logged: { readonly logId: string; readonly isUnclear: boolean } | undefined;
-    }
-  | { readonly kind: 'busy' }
-  | { readonly kind: 'full' }
-  | {
-      readonly kind: 'enqueued';
-      readonly headTurnId: string;
-      readonly waitingBefore: number;
-      readonly wakeups: readonly Wakeup[];
-      /** When the debounced lane is due; null: the lane is not debounced. */
-      readonly dueInMs: number | null;
-      /** When Redis loses the turn, times of acceptance do not determine its place: it needs a number on disk. */
-      readonly isUnclear: boolean;
-    };
 
 export interface Lease extends Lane {
   readonly turnId: string;
@@ -129,77 +122,9 @@ export type Appended = { readonly kind: 'written'; readonly entries: number } | 
 
 export type Finished = { readonly kind: 'finished'; readonly wakeups: readonly Wakeup[] } | { readonly kind: 'lost' | 'cut' };
 
-const WakeupReply = z.tuple([z.string(), z.string(), z.number(), z.number(), z.number()]);
-/** Tried one after the other: first what most turns get. */
-const EnqueuedReply = z.union([
-  z.tuple([z.literal('enqueued'), z.string(), z.number(), z.array(WakeupReply), z.number(), z.enum(['0', '1'])]),
-  z.tuple([z.literal('exists'), TurnStatus, z.string(), z.string(), z.string(), z.enum(['0', '1'])]),
-  z.tuple([z.literal('busy')]),
-  z.tuple([z.literal('full')]),
-]);
-const LeaseReply = z.union([
-  z.tuple([
-    z.literal('leased'),
-    z.string(),
-    z.string(),
-    z.number(),
-    z.number(),
-    z.string(),
-    z.string(),
-    z.string(),
-    z.number(),
-    z.string(),
-    z.enum(['0', '1']),
-    z.string(),
-  ]),
-  z.tuple([z.literal('idle'), z.array(WakeupReply)]),
-  z.tuple([z.literal('held')]),
-  z.tuple([z.literal('alone'), z.string(), z.number()]),
-]);
-const AppendReply = z.number();
-const ReleaseReply = z.array(WakeupReply);
-const RenewReply = z.tuple([z.array(z.string()), z.array(z.string()), z.number()]);
-const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
-const DueReply = z.tuple([FoundReply, z.number()]);
-const OpenReply = z.tuple([z.number(), FoundReply]);
-const FinishReply = z.union([
-  z.tuple([z.literal('finished'), z.array(WakeupReply)]),
-  z.tuple([z.literal('lost')]),
-  z.tuple([z.literal('cut')]),
-]);
-const OrderReply = z.tuple([z.number(), z.array(WakeupReply)]);
-const ReadinessReply = z.tuple([z.number(), z.string()]);
-
 /** Epochs of one generation; what was drawn before there were generations is below the first. */
 const EPOCHS_OF_GENERATION = 1e9;
 const FIRST_GENERATION = 2000;
-
-function toWakeups(tenantId: string, replies: readonly z.infer<typeof WakeupReply>[]): Wakeup[] {
-  return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ tenantId, sessionId, turnId, backlog, at, depth }));
-}
-
-function readWakeups(reply: ScriptReply): Wakeup[] {
-  return FoundReply.parse(reply).flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake]));
-}
-
-function toEnqueueOutcome(tenantId: string, reply: z.infer<typeof EnqueuedReply>): EnqueueOutcome {
-  switch (reply[0]) {
-    case 'exists': {
-      const [, state, requestHash, sessionId, logId, isUnclear] = reply;
-      const logged = logId === '' ? undefined : { logId, isUnclear: isUnclear === '1' };
-      return { kind: 'exists', state, requestHash, sessionId, logged };
-    }
-    case 'busy':
-    case 'full': {
-      return { kind: reply[0] };
-    }
-    case 'enqueued': {
-      const [, headTurnId, waitingBefore, wakeups, dueIn, unclear] = reply;
-      const facts = { dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
-      return { kind: 'enqueued', headTurnId, waitingBefore, wakeups: toWakeups(tenantId, wakeups), ...facts };
-    }
-  }
-}
 
 function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
   return [before ?? -1, ...entries.flatMap(({ seq, type, json }) => [seq, type, json])];
