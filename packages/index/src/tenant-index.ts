@@ -87,10 +87,10 @@ export class TenantIndex {
     const select = async (db: Parameters<Work<unknown>>[0]): ReturnType<typeof selectTurn> =>
       selectTurn(db, this.#backend.queries, { tenantId: this.tenantId, turnId });
     const found = await this.#readBuilt(select);
-    if (found !== 'pending') return found;
+    if (found?.isPending !== true) return found?.turn;
     await this.#pending.tryFold(this.tenantId);
-    const folded = await this.#readBuilt(select);
-    return folded === 'pending' ? undefined : folded;
+    // Where it could not be folded, the database being locked, it is shown as it was put.
+    return (await this.#readBuilt(select))?.turn;
   }
 
   async replaceSkills(skills: readonly Skill[]): Promise<void> {

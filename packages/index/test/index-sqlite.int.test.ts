@@ -195,6 +195,16 @@ describe('the SQLite files of the index', () => {
     expect((await ids(store)).length).toBe(2);
   });
 
+  it('finds what was put of a busy tenant also while another process keeps the write lock', async () => {
+    const [store, other] = [openStore(), openStore()];
+    for (const number of [1, 2, 3]) await store.forTenant('acme').putSession(session(number, { turns: [turn(`t${String(number)}`)] }));
+    const locked = openSqlite(buildFilePath('acme'));
+    locked.database.exec('begin immediate');
+    expect(await other.forTenant('acme').findTurn('t3')).toMatchObject({ sessionId: sessionId(3), record: { id: 't3' } });
+    locked.database.exec('commit');
+    locked.close();
+  });
+
   it('has the turns of a busy tenant in its lists a second later, without a reader', async () => {
     const store = openStore();
     for (const number of [1, 2, 3, 4]) await store.forTenant('acme').putSession(session(number));

@@ -4,6 +4,7 @@ import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatu
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
+import { findEndedTurn } from './ended-turns.ts';
 import { keyOf } from './keys.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
 import { isTurnId, deriveTurnId } from './turn-ids.ts';
@@ -40,7 +41,7 @@ export class Turns extends OrderedAcceptance {
   async find(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnView | undefined> {
     if (!isTurnId(turnId)) return undefined;
     const live = await scope.inbox.read(turnId);
-    const ended = await scope.index.findTurn(turnId);
+    const ended = await (live === undefined ? findEndedTurn(this.#redis, scope, turnId) : scope.index.findTurn(turnId));
     const keyId = live?.keyId ?? ended?.record.keyId;
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
     const said = await scope.outbox.ofTurn(turnId);

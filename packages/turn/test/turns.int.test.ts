@@ -2,7 +2,8 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
-import { armFailpoints } from '@concierge/runtime';
+import { armFailpoints, openSqlite } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
@@ -59,6 +60,23 @@ describe('an accepted turn', () => {
     expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
   });
 
+  it('is found, and replayed, when its worker died before the index had it', async () => {
+    const scope = await rig.scope();
+    await rig.worker();
+    const { turnId } = await rig.turns.accept(scope, input('hello'));
+    await rig.read(scope, turnId);
+    await eventually(async () => !(await scope.inbox.has(turnId)));
+    await scope.index.listTurns({ limit: 1 });
+    forgetTurns(scope);
+    expect(await scope.index.findTurn(turnId)).toBeUndefined();
+    expect(await rig.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'done' });
+    await eventually(async () => (await scope.index.findTurn(turnId)) !== undefined);
+    forgetTurns(scope);
+    const { redis } = await rig.another();
+    await redis.del(keyOf.events(turnId));
+    expect(parse(await rig.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+  });
+
   it('is replayed without a repeat to a reader that was cut off in the replay', async () => {
     const scope = await rig.scope();
     await rig.worker();
@@ -81,6 +99,13 @@ describe('an accepted turn', () => {
     expect(rig.started).toEqual(receipts.map(({ turnId }) => turnId));
   });
 });
+
+/** As if a worker had died before it put them into the index. */
+function forgetTurns({ tenantId }: TenantScope): void {
+  const file = openSqlite(join(rig.dataDir, 'index', tenantId, 'data.db'));
+  file.database.exec('delete from turns; delete from pending');
+  file.close();
+}
 
 describe('the same message', () => {
   it('is one turn, however often and wherever it is accepted, even after Redis lost everything', async () => {

@@ -127,6 +127,11 @@ export async function hasPending(db: Db, queries: CompiledQueries, tenantId: str
   return (await db.executeQuery(query)).rows.length > 0;
 }
 
+/** A turn of one row of the table. */
+export function findPendingTurn(rows: string, turnId: string): SessionRows['turns'][number]['turn'] | undefined {
+  return PendingRows.parse(JSON.parse(rows)).turns.find(({ turn }) => turn.id === turnId)?.turn;
+}
+
 /**
  * Moves the oldest of what is pending into the lists; in a transaction of the caller's, under the generation that holds
  * then. Returns how many there were.

@@ -2,6 +2,7 @@ import { TurnRecord, type ChannelName, type SessionListItem, type Skill, type Tu
 import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
+import { findPendingTurn } from './pending-puts.ts';
 import { storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
@@ -74,12 +75,18 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   };
 }
 
-/** Asked for every message that has a channel's id: one query. `pending`: what was put of it is to be folded first. */
+/** A turn that was found; one that is not in the lists yet is as it was put, and what was put since may differ. */
+export interface FoundTurn {
+  readonly turn: IndexedTurn;
+  readonly isPending: boolean;
+}
+
+/** Asked for every message that has a channel's id: one query. */
 export async function selectTurn(
   db: Db,
   queries: CompiledQueries,
   key: { readonly tenantId: string; readonly turnId: string },
-): Promise<IndexedTurn | 'pending' | undefined> {
+): Promise<FoundTurn | undefined> {
   const [tenantId, turnId] = [key.tenantId, storable(key.turnId)];
   const query = queries.query('turn', [tenantId, turnId, tenantId, `% ${turnId} %`], () =>
     db
@@ -103,9 +110,11 @@ export async function selectTurn(
       .compile(),
   );
   const { rows } = await db.executeQuery(query);
-  if (rows.some((row) => row.pending === 1)) return 'pending';
-  const [row] = rows;
-  return row && { sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) };
+  const pending = rows.find((row) => row.pending === 1);
+  const row = pending === undefined ? rows[0] : findPendingTurn(pending.record, turnId);
+  if (row === undefined) return undefined;
+  const { session_id: sessionId, agent, channel, record } = row;
+  return { turn: { sessionId, agent, channel, record: parseRecord(record) }, isPending: pending !== undefined };
 }
 
 /** An ended turn as lists show it: no steps, nothing internal. */

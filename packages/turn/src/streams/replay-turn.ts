@@ -11,6 +11,7 @@ import {
 } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
+import { findEndedTurn } from '../ended-turns.ts';
 import type { TurnRun } from '../runs/turn-run.ts';
 import { compareIds, firstEntryId, readEntries, type StreamEntry, toEndEvent, toEvent } from './stream-entry.ts';
 import { TurnFold } from './fold-stream.ts';
@@ -25,20 +26,23 @@ const replayEpoch = String(Number.MAX_SAFE_INTEGER);
  * @param after the last event that the reader has seen; null when it has seen none
  * @returns null when no session contains the turn; nothing when the reader has seen it all
  */
-export async function replayTurn(scope: TenantScope, turnId: string, after: string | null): Promise<StreamEntry[] | null> {
-  const indexed = await scope.index.findTurn(turnId);
-  if (indexed === undefined) return null;
-  const messages = await readMessages(scope, { sessionId: indexed.sessionId, turnId });
+export async function replayTurn(
+  redis: Redis,
+  { scope, turnId, after }: { readonly scope: TenantScope; readonly turnId: string; readonly after: string | null },
+): Promise<StreamEntry[] | null> {
+  const ended = await findEndedTurn(redis, scope, turnId);
+  if (ended === undefined) return null;
+  const messages = await readMessages(scope, { sessionId: ended.sessionId, turnId });
   const toEntry = (event: TurnEvent, seq: number): StreamEntry => ({
     id: `${replayEpoch}-${String(seq)}`,
     type: event.type,
     json: JSON.stringify(event.data),
   });
-  const entries = [...messages.flatMap((message) => toTurnEvents(message)), toEndEvent(indexed.record)].map((event, index) =>
+  const entries = [...messages.flatMap((message) => toTurnEvents(message)), toEndEvent(ended.record)].map((event, index) =>
     toEntry(event, index + 2),
   );
   if (after === null)
-    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: indexed.sessionId, turnId }) }, ...entries];
+    return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: ended.sessionId, turnId }) }, ...entries];
   if (after === firstEntryId) return entries;
   if (after.startsWith(`${replayEpoch}-`)) return entries.filter(({ id }) => compareIds(id, after) > 0);
   return [toEntry(streamLost, 1), ...entries];

@@ -163,7 +163,7 @@ export class TurnStreams implements AcceptanceReader {
       signal.removeEventListener('abort', stop);
     }
     let entries = await readEntries(this.#redis, turnId, null);
-    if (!entries.some((entry) => entry.type === 'done' || entry.type === 'error')) entries = (await replayTurn(scope, turnId, null)) ?? [];
+    if (!entries.some(isTerminal)) entries = (await replayTurn(this.#redis, { scope, turnId, after: null })) ?? [];
     const fold = new TurnFold();
     for (const entry of entries) {
       const event = toEvent(entry);
@@ -262,7 +262,7 @@ export class TurnStreams implements AcceptanceReader {
   /** Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has. */
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.hasFile(turnId)) return null;
-    return await replayTurn(scope, turnId, after);
+    return await replayTurn(this.#redis, { scope, turnId, after });
   }
 
   async #checkSubscriber(): Promise<void> {
