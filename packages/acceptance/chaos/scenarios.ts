@@ -67,6 +67,8 @@ export const workerFailPoints: readonly (readonly FailPoint[])[] = [
     kill('turn.after-lease', 2),
     kill('model.after-reply'),
     kill('session.after-temp'),
+    stop('session.after-log', 2),
+    kill('session.after-log'),
     kill('turn.after-done'),
   ],
   [

@@ -12,7 +12,7 @@ import {
 } from '@concierge/runtime';
 import { Tenants, toLogsFolder } from '@concierge/tenant';
 import {
-  AcceptanceLog,
+  ProcessLog,
   WakeupQueue,
   EventQueue,
   SharedLogs,
@@ -48,7 +48,7 @@ export interface TurnPath {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
   readonly turns: Turns;
   /** What this process has accepted lately. */
-  readonly accepted: AcceptanceLog;
+  readonly accepted: ProcessLog;
   /** What all processes have accepted lately. */
   readonly logged: SharedLogs;
   readonly deliveries: DueQueue;
@@ -76,7 +76,18 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, { dataDir, log });
   const wakeOutbox = wakeOutboxBy(path.deliveries);
-  const tenants = new Tenants({ dataDir, index, keySecret, secretsKey, embedder, wakeOutbox, logged: path.logged, openMax, log });
+  const tenants = new Tenants({
+    dataDir,
+    index,
+    keySecret,
+    secretsKey,
+    embedder,
+    wakeOutbox,
+    logged: path.logged,
+    wal: path.accepted,
+    openMax,
+    log,
+  });
   return { ...path, redis, index, tenants };
 }
 
@@ -89,7 +100,7 @@ export function openTurnPath(
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
   const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };
   const folder = toLogsFolder(dataDir);
-  const accepted = stack.adopt(new AcceptanceLog({ redis, folder, log }), stopPart);
+  const accepted = stack.adopt(new ProcessLog({ redis, folder, log }), stopPart);
   const logged = new SharedLogs({ redis, lanes: queue.lanes, folder });
   const turns = stack.adopt(new Turns({ redis, ...queue, accepted, log }), stopPart);
   const eventQueue = stack.adopt(new EventQueue(redis, log), stopPart);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, open as openFile, writeFile } from 'node:fs';
+import { closeSync, constants, fsync, open as openFile, writeFile } from 'node:fs';
 import { link, open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -18,6 +18,7 @@ export const temporaryMaxAgeMs = 15 * 60_000;
 /** The callback functions: file handles of `node:fs/promises` cost as much as the work itself. */
 const openInPool = promisify(openFile);
 const writeInPool = promisify(writeFile);
+const syncInPool = promisify(fsync);
 
 const privateMode = 0o600;
 
@@ -46,16 +47,27 @@ export interface AtomicWrite {
   readonly mode?: number;
 }
 
+export interface TemporaryOptions {
+  /** Default 0o600: what we keep for ourselves. */
+  readonly mode?: number | undefined;
+  /** Default true. Otherwise a power cut may take its content, until it is synced. */
+  readonly isSynced?: boolean;
+}
+
 /** A new file with this content, fsynced, under a temporary name; its path. Leaves nothing behind when it fails. */
-export async function writeTemporary(folder: string, content: string | Uint8Array, mode = privateMode): Promise<string> {
+export async function writeTemporary(
+  folder: string,
+  content: string | Uint8Array,
+  { mode = privateMode, isSynced = true }: TemporaryOptions = {},
+): Promise<string> {
   const path = join(folder, temporaryName());
   try {
-    const isSynced = O_DSYNC !== undefined && content.length <= smallBytes;
-    const descriptor = await openInPool(path, isSynced ? newFile | O_DSYNC : 'wx', mode);
+    const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
+    const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
     try {
-      await writeInPool(descriptor, content, { flush: !isSynced });
+      await writeInPool(descriptor, content, { flush: isSynced && !isSmall });
     } finally {
-      // It has been flushed: closing has nothing left to do, and is not worth a thread.
+      // What is to be flushed has been: closing has nothing left to do, and is not worth a thread.
       closeSync(descriptor);
     }
     return path;
@@ -65,12 +77,22 @@ export async function writeTemporary(folder: string, content: string | Uint8Arra
   }
 }
 
+/** Makes the content of a file durable that was written without it. Rejects as `open` and `fsync` do. */
+export async function syncFile(path: string): Promise<void> {
+  const descriptor = await openInPool(path, 'r');
+  try {
+    await syncInPool(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /**
  * Temp, fsync, rename, fsync of the folder: readers see the old file or the new one, and after it returns the new one
  * stays.
  */
 export async function replaceFile({ folder, name, content, folders, mode }: AtomicWrite): Promise<void> {
-  const temporary = await writeTemporary(folder, content, mode);
+  const temporary = await writeTemporary(folder, content, { mode });
   try {
     await rename(temporary, join(folder, name));
   } catch (error) {
@@ -109,7 +131,7 @@ export interface CreatedFiles {
  * share one fsync of the folder. A crash leaves the first so many of them, never a later one without an earlier one.
  */
 export async function createFiles({ folder, files, folders, mode }: AtomicWrites): Promise<CreatedFiles> {
-  const written = await Promise.allSettled(files.map(async ({ content }) => writeTemporary(folder, content, mode)));
+  const written = await Promise.allSettled(files.map(async ({ content }) => writeTemporary(folder, content, { mode })));
   const temporaries = written.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const created: boolean[] = [];
   let failure: Error | undefined;

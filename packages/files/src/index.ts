@@ -9,6 +9,7 @@ export {
   temporaryMaxAgeMs,
   temporaryName,
   temporaryPrefix,
+  syncFile,
   writeTemporary,
   type CreatedFiles,
 } from './atomic-file.ts';

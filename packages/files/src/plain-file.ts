@@ -67,7 +67,7 @@ export async function writePlainFile(folder: FolderHandle, name: string, content
   const existing = await folder.stat(name);
   if (existing === undefined) await assertNoDuplicate(folder, name);
   else assertPlainFile(existing);
-  const temporary = await writeTemporary(folder.at(''), content, visibleMode);
+  const temporary = await writeTemporary(folder.at(''), content, { mode: visibleMode });
   try {
     await folder.give(basename(temporary));
     await rename(temporary, folder.at(name));

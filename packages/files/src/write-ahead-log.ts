@@ -1,4 +1,4 @@
-import { close, constants, fdatasync, open as openFile, write } from 'node:fs';
+import { close, constants, fdatasync, fstatSync, open as openFile, write } from 'node:fs';
 import { mkdir, readFile, statfs, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -248,6 +248,8 @@ class Segment {
     const bytes = records.length === 1 ? records[0] : undefined;
     const group = bytes ?? Buffer.concat(records);
     await this.#writeAt(group, this.#position);
+    // A recovery removes the segments: what is written afterwards is nowhere. One system call, of 1 µs.
+    if (fstatSync(this.#descriptor).nlink === 0) throw new Error('the log was removed: its process was given up for dead');
     this.#position += group.length;
   }
 

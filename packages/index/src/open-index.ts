@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tenantIdPattern } from '@concierge/contract';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { KeyedMutex, readBootId, type Log } from '@concierge/runtime';
 import type { IndexBackend } from './database/backend.ts';
 import { rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
@@ -46,9 +45,10 @@ export interface OpenIndexOptions {
  * tried again with every use: the index is not needed to accept a turn.
  */
 export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
+  // Where the system does not tell its boots apart, a power cut is not noticed: `concierge reindex --all` after one.
   const backend =
     databaseUrl === undefined
-      ? new SqliteBackend({ folder: join(dataDir, 'index'), bootId: currentBootId(), log })
+      ? new SqliteBackend({ folder: join(dataDir, 'index'), bootId: readBootId() || 'unknown', log })
       : await openPostgresBackend(databaseUrl, log);
   const store = storeOver(backend);
   await store.check().catch((error: unknown) => {
@@ -95,15 +95,4 @@ export function storeOver(backend: IndexBackend): IndexStore {
 function named(tenantId: string): string {
   if (!tenantIdPattern.test(tenantId)) throw new TypeError(`${JSON.stringify(tenantId)} is not a tenant id`);
   return tenantId;
-}
-
-/**
- * Where the system does not distinguish its boots, a power cut cannot be noticed: `concierge reindex --all` after one.
- */
-function currentBootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return 'unknown';
-  }
 }

@@ -41,6 +41,7 @@ export type { FileBytes, FileText, TenantFiles, WriteConditions } from './files/
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
+export type { Publications } from './tenant-scope.ts';
 export { Tenants, toLogsFolder, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget/widget-store.ts';

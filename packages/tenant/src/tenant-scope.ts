@@ -28,6 +28,7 @@ import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
+import type { Publication, PublicationLog } from './sessions/session-revisions.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
@@ -37,6 +38,12 @@ import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads/uploads.ts';
 import { WidgetStore } from './widget/widget-store.ts';
 import { WorkspaceMeter } from './files/workspace-meter.ts';
+
+/** The write-ahead log of this process, for the sessions of all tenants; see `PublicationLog`. */
+export interface Publications extends Pick<PublicationLog, 'takes'> {
+  /** `identity`: of the tenant, see `Incarnation`. */
+  record: (publication: Publication & { readonly tenantId: string; readonly identity: string }) => Promise<boolean>;
+}
 
 export interface TenantScopeOptions {
   readonly tenantId: string;
@@ -54,6 +61,7 @@ export interface TenantScopeOptions {
   readonly wakeOutbox: WakeOutbox | undefined;
   /** Accepted turns that have no file yet. */
   readonly logged: LoggedTurns | undefined;
+  readonly wal: Publications | undefined;
   readonly log: Log;
 }
 
@@ -112,7 +120,7 @@ export class TenantScope {
   readonly #usedStores = new StatCache<boolean>(storesAskedEveryTurn);
 
   constructor(options: TenantScopeOptions) {
-    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, logged, log } = options;
+    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, logged, wal, log } = options;
     this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
@@ -122,7 +130,11 @@ export class TenantScope {
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
-    this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), folders, cache: sessionCache, log });
+    const ownWal = wal && {
+      takes: (length: number) => wal.takes(length),
+      record: async (publication: Publication) => wal.record({ ...publication, tenantId, identity: await this.identity() }),
+    };
+    this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), wal: ownWal, folders, cache: sessionCache, log });
     const hasEnded: HasEnded = async (turn) => (await this.sessions.findTurn(turn.sessionId, turn.turnId)) !== undefined;
     this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId, hasEnded }, folders, log });
     this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders });

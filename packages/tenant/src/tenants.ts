@@ -16,7 +16,7 @@ import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { SessionCache } from './sessions/session-store.ts';
 import { mayAskForHeartbeat } from './settings/settings-files.ts';
 import { writeStarter } from './starter.ts';
-import { TenantScope } from './tenant-scope.ts';
+import { TenantScope, type Publications } from './tenant-scope.ts';
 import { tenantOfWidgetKey, type OpenWidget } from './widget/widget-store.ts';
 import { Generations } from './inbox/lane-order.ts';
 import { fileMark, markSchedules, scheduleIdsIn } from './schedules/schedules.ts';
@@ -54,6 +54,8 @@ export interface TenantsOptions {
   readonly wakeOutbox?: WakeOutbox | undefined;
   /** Accepted turns that have no inbox file yet. */
   readonly logged?: LoggedTurns | undefined;
+  /** Of this process: what is in it need not be synced at once. */
+  readonly wal?: Publications | undefined;
   /** Tenants that stay open while no caller has them. */
   readonly openMax?: number | undefined;
   readonly log: Log;
@@ -306,7 +308,7 @@ export class Tenants {
   }
 
   #newScope(tenantId: string): TenantScope {
-    const { index, secretsKey, embedder, wakeOutbox, logged, log } = this.#options;
+    const { index, secretsKey, embedder, wakeOutbox, logged, wal, log } = this.#options;
     return new TenantScope({
       tenantId,
       root: this.#toTenantRoot(tenantId),
@@ -318,6 +320,7 @@ export class Tenants {
       embedder,
       wakeOutbox,
       logged,
+      wal,
       log,
     });
   }

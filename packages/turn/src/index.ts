@@ -56,7 +56,8 @@ export {
   type DeliverNext,
   type LaneStep,
 } from './deliveries/delivery-worker.ts';
-export { AcceptanceLog } from './wal/acceptance-log.ts';
+export { LogRecovery } from './wal/log-recovery.ts';
+export { ProcessLog } from './wal/process-log.ts';
 export { LogsOnDisk } from './wal/log-records.ts';
 export { SharedLogs } from './wal/shared-logs.ts';
 export { fileUnanswered } from './wal/unanswered.ts';

@@ -18,6 +18,7 @@ import {
   TurnReconciler,
   emitDeliveries,
   TurnStreams,
+  LogRecovery,
   TurnWorker,
 } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
@@ -107,6 +108,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const draining = [worker, deliveryWorker];
   // Both have the whole grace: what a turn emits before the end of it can still go out within it.
   stack.defer(async () => void (await Promise.all(draining.map(async (part) => part.stop(stack.graceLeftMs)))));
+  await new LogRecovery({ redis, tenants, log }).recoverEarlierBoots();
   await worker.start();
   deliveryWorker.start();
 }

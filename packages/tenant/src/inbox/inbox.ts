@@ -36,7 +36,7 @@ export interface InboxItem {
 
 /**
  * Turns that were accepted a moment ago and have no inbox file yet: they are in the write-ahead log of the process that
- * accepted them (packages/turn, acceptance-log.ts).
+ * accepted them (packages/turn, process-log.ts).
  */
 export interface LoggedTurns {
   /** What its inbox file will contain; undefined when it has one, has ended, or was never accepted. */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createFile, isSystemError, linkNew, readIfThere, type FolderSync } from '@concierge/files';
+import { readBootId } from '@concierge/runtime';
 
 const claimPattern = /^(?<id>m_[0-9a-f]{32})\.(?<part>\d{1,6})\.(?<try>\d{1,6})$/u;
 const outcomeSuffix = '.fate';
@@ -32,7 +32,7 @@ export class OutboxClaims {
   readonly #folders: FolderSync;
   readonly #boot: string;
 
-  constructor(folders: FolderSync, boot = currentBoot()) {
+  constructor(folders: FolderSync, boot = readBootId()) {
     this.#folders = folders;
     this.#boot = boot;
   }
@@ -92,13 +92,4 @@ export class OutboxClaims {
 
 function toClaimName({ id, part, try: number }: ClaimKey): string {
   return `${id}.${String(part)}.${String(number)}`;
-}
-
-/** Differs after each start of the machine, and from other machines; empty where the system does not report it. */
-function currentBoot(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
-  }
 }

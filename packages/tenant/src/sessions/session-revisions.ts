@@ -12,6 +12,7 @@ import {
   quickReaddir,
   removeFolderIn,
   removeOldTemporaries,
+  syncFile,
   temporaryName,
   temporaryPrefix,
   writeTemporary,
@@ -77,9 +78,31 @@ export interface Revisions {
   readonly temporaries: readonly string[];
 }
 
+/** A revision whose files are in place, and may not be on disk yet. */
+export interface Publication {
+  readonly sessionId: string;
+  /** The content of its file. */
+  readonly text: string;
+  /** Makes what is the session's newest revision by then durable. */
+  readonly sync: () => Promise<void>;
+}
+
+/**
+ * The write-ahead log of this process, for one tenant: a revision that is on disk there needs no sync of its own before
+ * it counts as published (packages/turn, process-log.ts).
+ */
+export interface PublicationLog {
+  /** Whether it would take a text of this length now. */
+  takes: (length: number) => boolean;
+  /** On disk there when it resolves with true; it sees to the sync from then on. */
+  record: (publication: Publication) => Promise<boolean>;
+}
+
 export interface SessionRevisionsOptions {
   /** tenants/<id>/sessions */
   readonly folder: string;
+  /** Without it every publication waits for its files. */
+  readonly wal: PublicationLog | undefined;
   readonly folders: FolderSync;
   readonly log: Log;
 }
@@ -94,11 +117,13 @@ export interface SessionRevisionsOptions {
  */
 export class SessionRevisions {
   readonly #folder: string;
+  readonly #wal: PublicationLog | undefined;
   readonly #folders: FolderSync;
   readonly #log: Log;
 
-  constructor({ folder, folders, log }: SessionRevisionsOptions) {
+  constructor({ folder, wal, folders, log }: SessionRevisionsOptions) {
     this.#folder = folder;
+    this.#wal = wal;
     this.#folders = folders;
     this.#log = log;
   }
@@ -139,9 +164,10 @@ export class SessionRevisions {
     }
   }
 
-  /** On disk when it returns; the birth of the folder it is in. @throws RevisionConflict */
+  /** On disk when it returns, in its files or in the log; the birth of the folder it is in. @throws RevisionConflict */
   async publish(id: string, revision: number, text: string): Promise<string> {
-    const temporary = await this.#writeNext(id, revision, text);
+    const wal = this.#wal?.takes(text.length) === true ? this.#wal : undefined;
+    const temporary = await this.#writeNext(id, { revision, text, isSynced: wal === undefined });
     try {
       await failpoint('session.after-temp');
       if (!(await linkNew(temporary, this.#toRevisionPath(id, revision)))) throw new RevisionConflict(id, revision);
@@ -149,7 +175,8 @@ export class SessionRevisions {
       const checkedAtMs = performance.now();
       const listed = await this.#assertNext(id, revision);
       await failpoint('session.after-check');
-      await Promise.all([this.#settle(id, revision), this.#prune(id, listed, revision)]);
+      await Promise.all([this.#keep(id, text, wal), this.#prune(id, listed, revision)]);
+      await failpoint('session.after-log');
       // Last: a view that is behind means that its revision may not be on disk yet. The view itself is not waited for.
       await rename(temporary, this.viewPath(id));
       await failpoint('session.after-publish');
@@ -171,7 +198,7 @@ export class SessionRevisions {
     for (let pass = 0; pass < 5; pass += 1) {
       const newest = (await this.list(id))?.numbers.at(-1);
       if (newest === undefined || (await this.isViewed(id, newest))) return;
-      await this.#settle(id, newest);
+      await this.sync(id);
       const temporary = join(this.#folder, temporaryName());
       try {
         await link(this.#toRevisionPath(id, newest), temporary);
@@ -184,6 +211,36 @@ export class SessionRevisions {
         await ignoreMissing(unlink(temporary));
       }
     }
+  }
+
+  /** What is the newest revision by then is on disk when it returns, in its place. Nothing, when there is none. */
+  async sync(id: string): Promise<void> {
+    for (;;) {
+      const newest = (await this.list(id))?.numbers.at(-1);
+      if (newest === undefined) return;
+      try {
+        await syncFile(this.#toRevisionPath(id, newest));
+        await Promise.all([this.#folders.sync(this.#toRevisionsFolder(id)), this.#folders.sync(this.#allRevisions())]);
+        return;
+      } catch (error) {
+        // There is a newer one, or the session was removed.
+        if (!isSystemError(error, 'ENOENT')) throw error;
+      }
+    }
+  }
+
+  /**
+   * Puts a revision of the log back where a power cut took it, or its content, before it was on disk; in any case, what
+   * is the newest revision is on disk when it returns.
+   */
+  async restore(id: string, revision: number, text: string): Promise<void> {
+    const newest = (await this.list(id))?.numbers.at(-1) ?? 0;
+    if (newest < revision || (newest === revision && (await this.read(id, revision)) !== text)) {
+      await this.#makeFolder(id);
+      await rename(await writeTemporary(this.#toRevisionsFolder(id), text), this.#toRevisionPath(id, revision));
+    }
+    await this.sync(id);
+    await this.repairView(id);
   }
 
   /** Out of the way with a file that a damaged disk has made unreadable; the revision before it is the newest then. */
@@ -232,10 +289,13 @@ export class SessionRevisions {
    * A session's folder is made with its first revision only: a later one without a folder belongs to a session that was
    * removed.
    */
-  async #writeNext(id: string, revision: number, text: string): Promise<string> {
+  async #writeNext(
+    id: string,
+    { revision, text, isSynced }: { readonly revision: number; readonly text: string; readonly isSynced: boolean },
+  ): Promise<string> {
     if (revision === 1) await this.#makeFolder(id);
     try {
-      return await writeTemporary(this.#toRevisionsFolder(id), text);
+      return await writeTemporary(this.#toRevisionsFolder(id), text, { isSynced });
     } catch (error) {
       throw isSystemError(error, 'ENOENT') ? new RevisionConflict(id, revision) : error;
     }
@@ -266,10 +326,9 @@ export class SessionRevisions {
     throw new RevisionConflict(id, revision);
   }
 
-  /** A first revision is in a new folder, whose own name must stay as well. */
-  async #settle(id: string, revision: number): Promise<void> {
-    const folders = revision === 1 ? [this.#toRevisionsFolder(id), this.#allRevisions()] : [this.#toRevisionsFolder(id)];
-    await Promise.all(folders.map(async (folder) => this.#folders.sync(folder)));
+  async #keep(sessionId: string, text: string, wal: PublicationLog | undefined): Promise<void> {
+    const sync = async (): Promise<void> => this.sync(sessionId);
+    if ((await wal?.record({ sessionId, text, sync })) !== true) await sync();
   }
 
   /** Keeps only the newest of a session's revisions: the others contain what was taken out of it. */

@@ -14,7 +14,7 @@ import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { RemovedSessions, mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
-import { isHashedName, RevisionConflict, SessionRevisions, type Revisions } from './session-revisions.ts';
+import { isHashedName, RevisionConflict, SessionRevisions, type PublicationLog, type Revisions } from './session-revisions.ts';
 import { repairUnpaired } from './session-repair.ts';
 
 interface CachedSession {
@@ -57,6 +57,7 @@ export interface SessionStoreOptions {
   readonly tenantId: string;
   /** tenants/<id>/sessions */
   readonly folder: string;
+  readonly wal?: PublicationLog | undefined;
   readonly folders: FolderSync;
   readonly cache: SessionCache;
   readonly log: Log;
@@ -76,10 +77,10 @@ export class SessionStore {
   readonly #cache: SessionCache;
   readonly #log: Log;
 
-  constructor({ tenantId, folder, folders, cache, log }: SessionStoreOptions) {
+  constructor({ tenantId, folder, wal, folders, cache, log }: SessionStoreOptions) {
     this.#tenantId = tenantId;
     this.#folder = folder;
-    this.#revisions = new SessionRevisions({ folder, folders, log });
+    this.#revisions = new SessionRevisions({ folder, wal, folders, log });
     this.#history = new SessionHistory(folder, folders);
     this.#removed = new RemovedSessions(folder, folders);
     this.#cache = cache;
@@ -142,6 +143,15 @@ export class SessionStore {
       if (error instanceof RevisionConflict) await this.#forgetLateHistory(next.id);
       throw error;
     }
+  }
+
+  /** Restores a publication of the write-ahead log (`Publication`), unless the session was removed since. */
+  async restore(text: string): Promise<void> {
+    const { id, revision, createdAt } = StoredSession.parse(JSON.parse(text));
+    if (!isHashedName(id) || (await this.#removed.has(id, createdAt))) return;
+    await this.#revisions.restore(id, revision, text);
+    // Removed in between.
+    if ((await this.#removed.has(id, createdAt)) && (await this.#revisions.remove(id))) await this.#removeRest(id);
   }
 
   /** Call before the session without these messages is published. Repeating lines does no harm. */

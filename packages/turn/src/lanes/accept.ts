@@ -7,7 +7,7 @@ import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
-import type { AcceptanceLog } from '../wal/acceptance-log.ts';
+import type { ProcessLog } from '../wal/process-log.ts';
 import type { LoggedTurn } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
 import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
@@ -17,7 +17,7 @@ export interface AcceptOptions {
   readonly redis: Redis;
   readonly lanes: Lanes;
   readonly wakeupQueue: WakeupQueue;
-  readonly accepted: AcceptanceLog;
+  readonly accepted: ProcessLog;
   readonly log: Log;
   readonly now?: () => number;
 }

@@ -1,18 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AcceptedTurn } from '@concierge/contract';
 import { namesIn, parseJson, readLog, SharedRun } from '@concierge/files';
+import { hashParts, readBootId } from '@concierge/runtime';
 import { parseTurn, type HasEnded, type LoggedTurns } from '@concierge/tenant';
 import { z } from 'zod';
 
-/** What a write-ahead log contains, one JSON text for each record. */
-const Entry = z.discriminatedUnion('kind', [
-  /** A turn was accepted. `turn`: the content of its inbox file; `identity`: its tenant's, see `Incarnation`. */
-  z.object({ kind: z.literal('accepted'), identity: z.string(), turn: z.string() }),
+/** A record is a line of JSON, one of these, and behind it the content that it is about. */
+const Head = z.discriminatedUnion('kind', [
+  /** A turn was accepted: the content of its inbox file follows. `identity`: its tenant's, see `Incarnation`. */
+  z.object({ kind: z.literal('accepted'), identity: z.string() }),
   /** These turns have ended, have their inbox files, or were refused. */
   z.object({ kind: z.literal('settled'), turnIds: z.array(z.string()) }),
+  /** A session was published: the content of its revision's file follows. */
+  z.object({ kind: z.literal('published'), tenantId: z.string(), identity: z.string(), sessionId: z.string() }),
 ]);
-
-type AcceptedEntry = Extract<z.infer<typeof Entry>, { kind: 'accepted' }>;
 
 /** A turn that a log has and no later record settles. */
 export interface UnsettledTurn {
@@ -24,37 +26,75 @@ export interface UnsettledTurn {
   readonly identity: string;
 }
 
+/** The last publication of a session in a log: its files may be on disk by now, or not. */
+export interface LoggedSession {
+  readonly tenantId: string;
+  readonly identity: string;
+  readonly content: string;
+}
+
+export interface LogContent {
+  /** In the order of acceptance. */
+  readonly turns: readonly UnsettledTurn[];
+  readonly sessions: readonly LoggedSession[];
+}
+
 export function renderAccepted(identity: string, turn: string): string {
-  return JSON.stringify({ kind: 'accepted', identity, turn });
+  return renderRecord({ kind: 'accepted', identity }, turn);
 }
 
 export function renderSettled(turnIds: readonly string[]): string {
-  return JSON.stringify({ kind: 'settled', turnIds });
+  return renderRecord({ kind: 'settled', turnIds: [...turnIds] });
+}
+
+export function renderPublished(facts: Omit<LoggedSession, 'content'> & { readonly sessionId: string }, content: string): string {
+  const { tenantId, identity, sessionId } = facts;
+  return renderRecord({ kind: 'published', tenantId, identity, sessionId }, content);
+}
+
+/** Not one JSON text: a content is JSON already, and long. */
+function renderRecord(head: z.infer<typeof Head>, content = ''): string {
+  return `${JSON.stringify(head)}\n${content}`;
+}
+
+/** Begins with a mark of this start of the machine: what a power cut took can only be of a log of an earlier one. */
+const bootMark = hashParts([readBootId()], { separator: 'unit', digits: 8 });
+
+export function newLogId(): string {
+  return `${bootMark}-${randomUUID()}`;
+}
+
+/** False for the log of another machine, too. */
+export function isOfThisBoot(logId: string): boolean {
+  return logId.startsWith(`${bootMark}-`);
 }
 
 /** Ids of the logs that are in the folder, of living processes and of dead ones. */
 export async function listLogs(folder: string): Promise<string[]> {
-  return (await namesIn(folder)).filter((name) => /^[0-9a-f-]{36}$/u.test(name));
+  return (await namesIn(folder)).filter((name) => /^[0-9a-f]{8}-[0-9a-f-]{36}$/u.test(name));
 }
 
-/** Of one log, in the order of acceptance. */
-export async function readUnsettled(folder: string, logId: string): Promise<UnsettledTurn[]> {
+/** One log, also of a living process. */
+export async function readContent(folder: string, logId: string): Promise<LogContent> {
   const turns = new Map<string, UnsettledTurn>();
+  const sessions = new Map<string, LoggedSession>();
   for (const text of await readLog(join(folder, logId))) {
-    const parsed = parseJson(Entry, text);
+    const end = text.indexOf('\n');
+    const parsed = parseJson(Head, text.slice(0, end));
     // A record of a later version, which this one would not know how to recover, is left to that.
     if (parsed.status === 'broken') continue;
-    const entry = parsed.value;
-    if (entry.kind === 'settled') for (const turnId of entry.turnIds) turns.delete(turnId);
-    else addTurn(turns, logId, entry);
+    const [head, content] = [parsed.value, text.slice(end + 1)];
+    if (head.kind === 'accepted') addTurn(turns, { logId, identity: head.identity, content });
+    else if (head.kind === 'settled') for (const turnId of head.turnIds) turns.delete(turnId);
+    else sessions.set(`${head.identity}/${head.sessionId}`, { tenantId: head.tenantId, identity: head.identity, content });
   }
-  return [...turns.values()];
+  return { turns: [...turns.values()], sessions: [...sessions.values()] };
 }
 
-function addTurn(turns: Map<string, UnsettledTurn>, logId: string, { identity, turn: content }: AcceptedEntry): void {
-  const turn = parseTurn(content);
+function addTurn(turns: Map<string, UnsettledTurn>, record: Pick<UnsettledTurn, 'logId' | 'identity' | 'content'>): void {
+  const turn = parseTurn(record.content);
   if (turn === undefined || turns.has(turn.turnId)) return;
-  turns.set(turn.turnId, { logId, turn, content, tenantId: turn.tenantId, identity });
+  turns.set(turn.turnId, { ...record, turn, tenantId: turn.tenantId });
 }
 
 /** The logs of all processes as the disk has them: turns that ended a moment ago may still be among them. */
@@ -64,8 +104,8 @@ export class LogsOnDisk implements LoggedTurns {
   /** `folder`: tenants/.wal */
   constructor(folder: string) {
     this.#unsettled = new SharedRun(async () => {
-      const logs = await Promise.all((await listLogs(folder)).map(async (logId) => readUnsettled(folder, logId)));
-      return logs.flat();
+      const logs = await Promise.all((await listLogs(folder)).map(async (logId) => readContent(folder, logId)));
+      return logs.flatMap(({ turns }) => turns);
     });
   }
 

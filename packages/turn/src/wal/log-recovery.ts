@@ -1,15 +1,17 @@
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { removeLog } from '@concierge/files';
 import { failpoint, isUnavailable, RedisScript, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
-import { queuePrefix } from '../keys.ts';
-import { listLogs, readUnsettled } from './log-records.ts';
+import { keyOf, queuePrefix } from '../keys.ts';
+import { isOfThisBoot, listLogs, readContent, type LogContent } from './log-records.ts';
 import { fileUnanswered } from './unanswered.ts';
 
 const sealLog = new RedisScript(new URL('./log-seal.lua', import.meta.url));
 /** A process that has not renewed its log for this long is dead, or will find that it was taken for dead. */
 const GONE_MS = 10_000;
+const LOOK_EVERY_MS = 250;
 
 export interface LogRecoveryOptions {
   readonly redis: Redis;
@@ -17,7 +19,10 @@ export interface LogRecoveryOptions {
   readonly log: Log;
 }
 
-/** Recovers the write-ahead logs of other processes: what is unanswered in them gets its inbox file. */
+/**
+ * Recovers the write-ahead logs of other processes: what is unanswered in them gets its inbox file, and the sessions
+ * published in them are put back where they are not on disk.
+ */
 export class LogRecovery {
   readonly #options: LogRecoveryOptions;
 
@@ -27,9 +32,24 @@ export class LogRecovery {
 
   /** Of every process, dead or alive: for a Redis that may have lost what is in no file. Removes no log. */
   async fileAll(afterEach: () => Promise<unknown>): Promise<void> {
-    for (const logId of await listLogs(this.#options.tenants.logsFolder)) {
-      await this.#file(logId);
+    const { logsFolder } = this.#options.tenants;
+    for (const logId of await listLogs(logsFolder)) {
+      const { turns } = await readContent(logsFolder, logId);
+      await this.#recover(logId, { turns, sessions: [] });
       await afterEach();
+    }
+  }
+
+  /**
+   * Call before the first turn of a process. A power cut may have taken the files of sessions, or their content: those
+   * are put back before a turn goes on in them. Waits for what is recognised as another machine's by its next renewal.
+   */
+  async recoverEarlierBoots(): Promise<void> {
+    const { redis, tenants } = this.#options;
+    const earlier = (await listLogs(tenants.logsFolder)).filter((logId) => !isOfThisBoot(logId));
+    for (const logId of earlier) {
+      const heard = await redis.zscore(keyOf.logs, logId);
+      while (!(await this.#recoverIfDead(logId)) && (await redis.zscore(keyOf.logs, logId)) === heard) await wait(LOOK_EVERY_MS);
     }
   }
 
@@ -38,15 +58,19 @@ export class LogRecovery {
    * when all of it is in files; a recovery that was cut off is repeated.
    */
   async recoverDead(): Promise<void> {
+    for (const logId of await listLogs(this.#options.tenants.logsFolder)) await this.#recoverIfDead(logId);
+  }
+
+  async #recoverIfDead(logId: string): Promise<boolean> {
     const { tenants, log } = this.#options;
-    for (const logId of await listLogs(tenants.logsFolder)) {
-      if (!(await this.#seal(logId))) continue;
-      await failpoint('log.after-seal');
-      if (!(await this.#file(logId))) continue;
+    if (!(await this.#seal(logId))) return false;
+    await failpoint('log.after-seal');
+    if (await this.#recover(logId, await readContent(tenants.logsFolder, logId))) {
       await failpoint('log.before-remove');
       await removeLog(join(tenants.logsFolder, logId));
       log.info({ log: logId }, 'recovered the write-ahead log of a process that died');
     }
+    return true;
   }
 
   /**
@@ -54,17 +78,23 @@ export class LogRecovery {
    * would overtake what is in the log.
    * @returns whether all of it is in files
    */
-  async #file(logId: string): Promise<boolean> {
+  async #recover(logId: string, { turns, sessions }: LogContent): Promise<boolean> {
     const { redis, tenants, log } = this.#options;
     let isWhole = true;
-    for (const [tenantId, own] of Map.groupBy(await readUnsettled(tenants.logsFolder, logId), (one) => one.tenantId)) {
+    for (const tenantId of new Set([...sessions, ...turns].map((one) => one.tenantId))) {
+      const isOwn = (one: { readonly tenantId: string }): boolean => one.tenantId === tenantId;
       try {
         const scope = await tenants.find(tenantId);
-        if (scope !== undefined) await fileUnanswered(redis, scope, own);
+        if (scope === undefined) continue;
+        // Sessions first: a turn that one of them contains has ended.
+        const identity = await scope.identity();
+        const published = sessions.filter((one) => isOwn(one) && one.identity === identity);
+        for (const { content } of published) await scope.sessions.restore(content);
+        await fileUnanswered(redis, scope, turns.filter(isOwn));
       } catch (error) {
         if (isUnavailable(error)) throw error;
         isWhole = false;
-        log.error({ err: error, tenantId, log: logId }, 'cannot recover accepted turns from a write-ahead log');
+        log.error({ err: error, tenantId, log: logId }, 'cannot recover what a write-ahead log has of a tenant');
       }
     }
     return isWhole;

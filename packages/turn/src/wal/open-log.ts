@@ -1,9 +1,10 @@
 import { isSystemError, recordMaxBytes, type LogRecord, type WriteAheadLog } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
-import type { TenantScope } from '@concierge/tenant';
+import type { Publications, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
-import { renderAccepted, renderSettled, type UnsettledTurn } from './log-records.ts';
+import { renderAccepted, renderPublished, renderSettled, type UnsettledTurn } from './log-records.ts';
+import { PublishedSessions } from './published-sessions.ts';
 import { askInTime, fileUnanswered, findEndedIn } from './unanswered.ts';
 
 /** A turn that has ended by then leaves the log. */
@@ -14,6 +15,10 @@ const FILE_AFTER_MS = 5000;
 const RETRY_AFTER_MS = 2000;
 const FILED_AT_ONCE = 500;
 const NOTED_AT_ONCE = 2000;
+/** A longer session is published by its files alone. Of characters, of which most are one byte. */
+const PUBLISHED_MAX_LENGTH = 192 * 1024;
+/** What a recovery reads is not much more. */
+const PUBLISHED_MAX_BYTES = 32 * 1024 * 1024;
 
 /** A turn that is on disk in the log of this process. */
 export interface LoggedTurn {
@@ -43,7 +48,10 @@ export interface OpenLogOptions {
   readonly log: Log;
 }
 
-/** One write-ahead log of accepted turns, from its first record until all of them have ended or have files. */
+/**
+ * One write-ahead log: of accepted turns, until they have ended or have files, and of published sessions, until their
+ * files are synced.
+ */
 export class OpenLog {
   readonly id: string;
   readonly #wal: WriteAheadLog;
@@ -55,6 +63,9 @@ export class OpenLog {
   readonly #settled: string[] = [];
   /** Of tenants whose files could not be written. */
   readonly #nextFileMs = new Map<string, number>();
+  readonly #published: PublishedSessions;
+  /** Publications that are being written. */
+  #recording = 0;
   #usedMs = performance.now();
 
   constructor({ id, wal, redis, log }: OpenLogOptions) {
@@ -62,10 +73,17 @@ export class OpenLog {
     this.#wal = wal;
     this.#redis = redis;
     this.#log = log;
+    this.#published = new PublishedSessions(log);
   }
 
+  /** What keeps it from being removed. */
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.size + this.#published.size + this.#recording;
+  }
+
+  /** Whether it takes a publication of this length: not when the syncs are far behind. */
+  takes(length: number): boolean {
+    return length <= PUBLISHED_MAX_LENGTH && this.#published.bytes < PUBLISHED_MAX_BYTES;
   }
 
   get idleMs(): number {
@@ -87,6 +105,21 @@ export class OpenLog {
     return entry;
   }
 
+  /** As `Publications.record`. Rejects when its record cannot be written. */
+  async publish({ text: content, ...published }: Parameters<Publications['record']>[0]): Promise<boolean> {
+    const text = renderPublished(published, content);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > recordMaxBytes) return false;
+    this.#recording += 1;
+    try {
+      this.#published.add(published, { record: await this.#wal.append(text), bytes });
+    } finally {
+      this.#recording -= 1;
+    }
+    this.#usedMs = performance.now();
+    return true;
+  }
+
   /** Its record could not be written. */
   drop({ turn }: Entry): void {
     this.#entries.delete(turn.turnId);
@@ -100,7 +133,10 @@ export class OpenLog {
     return { logId: this.id, content: entry.content, release: () => (entry.isReleased = true), settle };
   }
 
-  /** Drops turns that have ended, and files those that have not ended for long; with `all`, whatever their age. */
+  /**
+   * Drops turns that have ended, files those that have not ended for long, and syncs sessions; with `all`, whatever
+   * their age.
+   */
   async settleOld({ all = false } = {}): Promise<void> {
     const nowMs = all ? Infinity : performance.now();
     const released = this.#entries
@@ -113,12 +149,14 @@ export class OpenLog {
     const old = released.filter((entry) => entry.appendedMs <= nowMs - FILE_AFTER_MS && this.#entries.has(entry.turn.turnId));
     for (const [scope, entries] of Map.groupBy(old, (entry) => entry.scope)) await this.#file(scope, entries.slice(0, FILED_AT_ONCE));
     await this.#noteSettled();
+    await this.#published.syncOld({ all });
   }
 
   /** For the end of the process: no caller waits for an answer any more. */
   releaseAll(): void {
     for (const entry of this.#entries.values()) entry.isReleased = true;
     this.#nextFileMs.clear();
+    this.#published.retryAll();
   }
 
   async rotate(): Promise<void> {

@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AcceptedTurn } from '@concierge/contract';
 import { FolderSync, WriteAheadLog } from '@concierge/files';
 import { background, failpoint, RedisScript, type Log } from '@concierge/runtime';
-import { renderTurn, type TenantScope } from '@concierge/tenant';
+import { renderTurn, type Publications, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { queuePrefix } from '../keys.ts';
-import { LogsOnDisk } from './log-records.ts';
+import { LogsOnDisk, newLogId } from './log-records.ts';
 import { isAppended, OpenLog, type Entry, type LoggedTurn } from './open-log.ts';
 import { askInTime } from './unanswered.ts';
 
@@ -14,10 +13,12 @@ const renewLog = new RedisScript(new URL('./log-renew.lua', import.meta.url));
 const TICK_MS = 250;
 const RENEW_EVERY_MS = 1000;
 const CLOSE_AFTER_MS = 60_000;
+/** Less than after which a log is given up (log-recovery.ts). */
+const RENEWED_MAX_MS = 5000;
 /** After a log could not be opened or written. */
 const RETRY_AFTER_MS = 2000;
 
-export interface AcceptanceLogOptions {
+export interface ProcessLogOptions {
   readonly redis: Redis;
   /** Of the logs of all processes: tenants/.wal */
   readonly folder: string;
@@ -25,16 +26,17 @@ export interface AcceptanceLogOptions {
 }
 
 /**
- * The write-ahead log of what this process accepts (docs/decisions/0030-acceptance-log.md). A turn is accepted when its
- * record is on disk; workers get it from Redis. A turn that is unanswered after some seconds gets its inbox file, one
- * that has ended never needs it. There is a log only while turns are accepted: the first of them have files at once,
- * and so has each turn that Redis does not keep in order.
+ * The write-ahead log of what this process accepts and publishes (docs/decisions/0030-write-ahead-log.md). A turn is
+ * accepted when its record is on disk; workers get it from Redis. A turn that is unanswered after some seconds gets its
+ * inbox file, one that has ended never needs it. A session is published when its files are in place and its record is
+ * on disk; they are synced some seconds later. There is a log only while there is something to record: the first turns
+ * and sessions go into their files at once, and so does each turn that Redis does not keep in order.
  *
  * closed → opening → open → retired (Redis does not know it any more, or the disk refused a write) → closed; a log of a
  * process that died is recovered by another one (log-recovery.ts).
  */
-export class AcceptanceLog {
-  readonly #options: AcceptanceLogOptions;
+export class ProcessLog implements Publications {
+  readonly #options: ProcessLogOptions;
   readonly #folders = new FolderSync();
   readonly #disk: LogsOnDisk;
   readonly #retired = new Set<OpenLog>();
@@ -46,7 +48,7 @@ export class AcceptanceLog {
   #tick: Promise<void> | undefined;
   #isStopped = false;
 
-  constructor(options: AcceptanceLogOptions) {
+  constructor(options: ProcessLogOptions) {
     this.#options = options;
     this.#disk = new LogsOnDisk(options.folder);
   }
@@ -83,6 +85,23 @@ export class AcceptanceLog {
     }
     await failpoint('log.after-append');
     return open.toLoggedTurn(entry);
+  }
+
+  takes(length: number): boolean {
+    if (this.#open === undefined) background(this.open(), this.#options.log);
+    return this.#open?.takes(length) === true;
+  }
+
+  async record(publication: Parameters<Publications['record']>[0]): Promise<boolean> {
+    const open = this.#open;
+    // Frozen until now, and perhaps given up for dead: what is appended while another one recovers the log is lost.
+    if (open === undefined || performance.now() - this.#renewedMs > RENEWED_MAX_MS) return false;
+    try {
+      return await open.publish(publication);
+    } catch (error) {
+      this.#retire(open, error);
+      return false;
+    }
   }
 
   /** A turn that this process accepted and that has no file yet. On disk when it is returned. */
@@ -132,7 +151,7 @@ export class AcceptanceLog {
 
   async #openNew(): Promise<void> {
     const { folder, redis, log } = this.#options;
-    const id = randomUUID();
+    const id = newLogId();
     this.#nextOpenMs = performance.now() + RETRY_AFTER_MS;
     try {
       // Known before there is a folder: a folder whose log is not known is a dead one's.
