@@ -7,13 +7,21 @@ import { renderAccepted, renderPublished, renderSettled, type UnsettledTurn } fr
 import { PublishedSessions } from './published-sessions.ts';
 import { askInTime, fileUnanswered, findEndedIn } from './unanswered.ts';
 
-/** A turn that has ended by then leaves the log. */
+/** A turn that has ended by then leaves the log; otherwise it is asked for again when it is some times as old. */
 const ASK_AFTER_MS = 500;
+const ASK_AGAIN_TIMES = 3;
 /** One that has not ended by then gets an inbox file: most turns never do. */
 const FILE_AFTER_MS = 5000;
 /** After a tenant's files could not be written. */
 const RETRY_AFTER_MS = 2000;
 const FILED_AT_ONCE = 500;
+/**
+ * Files that are written in one look while the log is short: 200 a second. What a flood brings is answered before it has
+ * a file, most of it, and a file costs as much as an acceptance.
+ */
+const FILED_UNHURRIED = 50;
+/** A longer log is filed as fast as it goes: a recovery reads all of it. Of characters. */
+const UNFILED_MAX_LENGTH = 32 * 1024 * 1024;
 const NOTED_AT_ONCE = 2000;
 /** A longer session is published by its files alone. Of characters, of which most are one byte. */
 const PUBLISHED_MAX_LENGTH = 192 * 1024;
@@ -37,8 +45,8 @@ export interface Entry extends UnsettledTurn {
   readonly appendedMs: number;
   /** Its caller has the answer. */
   isReleased: boolean;
-  /** Redis was asked once whether it has ended. */
-  isAsked: boolean;
+  /** When Redis is asked whether it has ended. */
+  askMs: number;
 }
 
 export interface OpenLogOptions {
@@ -59,6 +67,8 @@ export class OpenLog {
   readonly #log: Log;
   /** By turn id, in the order of their records. */
   readonly #entries = new Map<string, Entry>();
+  /** Of the contents of all entries. */
+  #length = 0;
   /** Settled since the log was told. */
   readonly #settled: string[] = [];
   /** Of tenants whose files could not be written. */
@@ -100,8 +110,17 @@ export class OpenLog {
     if (Buffer.byteLength(text) > recordMaxBytes) return undefined;
     const appended = this.#wal.append(text);
     this.#usedMs = performance.now();
-    const entry: Entry = { ...turn, logId: this.id, scope, appended, appendedMs: this.#usedMs, isReleased: false, isAsked: false };
+    const entry: Entry = {
+      ...turn,
+      logId: this.id,
+      scope,
+      appended,
+      appendedMs: this.#usedMs,
+      isReleased: false,
+      askMs: this.#usedMs + ASK_AFTER_MS,
+    };
     this.#entries.set(turn.turn.turnId, entry);
+    this.#length += entry.content.length;
     return entry;
   }
 
@@ -121,8 +140,8 @@ export class OpenLog {
   }
 
   /** Its record could not be written. */
-  drop({ turn }: Entry): void {
-    this.#entries.delete(turn.turnId);
+  drop({ turn, content }: Entry): void {
+    if (this.#entries.delete(turn.turnId)) this.#length -= content.length;
   }
 
   toLoggedTurn(entry: Entry): LoggedTurn {
@@ -143,11 +162,12 @@ export class OpenLog {
       .values()
       .filter(({ isReleased }) => isReleased)
       .toArray();
-    const fresh = released.filter((entry) => !entry.isAsked && entry.appendedMs <= nowMs - ASK_AFTER_MS);
-    for (const entry of fresh) entry.isAsked = true;
-    this.#settle(await findEndedIn(this.#redis, fresh));
-    const old = released.filter((entry) => entry.appendedMs <= nowMs - FILE_AFTER_MS && this.#entries.has(entry.turn.turnId));
-    for (const [scope, entries] of Map.groupBy(old, (entry) => entry.scope)) await this.#file(scope, entries.slice(0, FILED_AT_ONCE));
+    const asked = released.filter(({ askMs }) => askMs <= nowMs);
+    for (const entry of asked) entry.askMs = entry.appendedMs + ASK_AGAIN_TIMES * (performance.now() - entry.appendedMs);
+    this.#settle(await findEndedIn(this.#redis, asked));
+    const old = released.filter((entry) => entry.appendedMs <= nowMs - FILE_AFTER_MS && this.#mayFile(entry));
+    const some = all || this.#length > UNFILED_MAX_LENGTH ? old : old.slice(0, FILED_UNHURRIED);
+    for (const [scope, entries] of Map.groupBy(some, (entry) => entry.scope)) await this.#file(scope, entries.slice(0, FILED_AT_ONCE));
     await this.#noteSettled();
     await this.#published.syncOld({ all });
   }
@@ -171,9 +191,13 @@ export class OpenLog {
     await askInTime(this.#redis, async () => this.#redis.zrem(keyOf.logs, this.id)).catch(() => undefined);
   }
 
+  /** A tenant whose files could not be written waits. */
+  #mayFile({ scope, turn }: Entry): boolean {
+    return this.#entries.has(turn.turnId) && performance.now() >= (this.#nextFileMs.get(scope.tenantId) ?? 0);
+  }
+
   /** A tenant whose files cannot be written keeps its turns in the log, and no other tenant's. */
   async #file(scope: TenantScope, entries: readonly Entry[]): Promise<void> {
-    if (performance.now() < (this.#nextFileMs.get(scope.tenantId) ?? 0)) return;
     try {
       await fileUnanswered(this.#redis, scope, entries);
       await failpoint('log.after-file');
@@ -186,8 +210,9 @@ export class OpenLog {
   }
 
   #settle(entries: readonly Entry[]): void {
-    for (const { turn, appended } of entries) {
+    for (const { turn, content, appended } of entries) {
       if (!this.#entries.delete(turn.turnId)) continue;
+      this.#length -= content.length;
       this.#settled.push(turn.turnId);
       appended.then(
         (record) => record.settle(),
