@@ -1,4 +1,4 @@
-export { duringActivity, type Activity, eventLoopStallMs } from './watchdog/watchdog.ts';
+export { duringActivity, type Activity, eventLoopStallMs, stoodStillWithin } from './watchdog/watchdog.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export {

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { eventually, startScriptedSystem, type ServiceProcess, type System, type TenantKeys } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import { askPlainly } from './ask.ts';
+import { RawClient } from './raw-client.ts';
 import { joinText, parseEvents, type SeenEvent } from './sse.ts';
 
 const GRACE_S = 10;
@@ -241,6 +243,23 @@ describe('a gateway of two processes', () => {
     } finally {
       process.kill(frozen, 'SIGCONT');
     }
+  });
+
+  it('does not blame clients for the time in which one of them stood still', async () => {
+    const clients = await Promise.all(Array.from({ length: 8 }, async () => RawClient.open({ url: system.url })));
+    const [frozen = 0] = listProcesses();
+    process.kill(frozen, 'SIGSTOP');
+    try {
+      for (const client of clients) client.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
+      // Longer than the time that a client has for its headers.
+      await wait(17_000);
+    } finally {
+      process.kill(frozen, 'SIGCONT');
+    }
+    await eventually(() => clients.every(({ status }) => status !== undefined), { timeoutMs: 20_000 });
+    for (const { status, seen } of clients) expect(status === 200 || (status === 503 && /^retry-after: /imu.test(seen))).toBe(true);
+    expect(clients.some(({ status }) => status === 503)).toBe(true);
+    for (const client of clients) client[Symbol.dispose]();
   });
 
   it('drains on SIGTERM under load: no request of a client that looks at /readyz fails, and the exit code is 0', async () => {

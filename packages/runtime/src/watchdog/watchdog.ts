@@ -74,6 +74,9 @@ export const TICK_EVERY_MS = 500;
  */
 export const HUNG_AFTER_MS = 10_000;
 
+/** Ticks so far apart are no busy event loop: it hung, or the whole process stood still. */
+const STOOD_STILL_MS = 2000;
+
 /** The cells that the two threads share, as 32-bit integers. */
 export const WatchdogCell = { ticks: 0, stallMs: 1, debugged: 2, count: 3 } as const;
 
@@ -90,6 +93,19 @@ export function eventLoopStallMs(): number {
   return Atomics.load(cells, WatchdogCell.stallMs);
 }
 
+/** Infinity where no watchdog runs. */
+let tickedMs = Infinity;
+let stoodStillMs = -Infinity;
+
+/**
+ * Whether this process took part in nothing for some seconds, and that within the last `ms`: it was frozen, its machine
+ * slept, or its event loop hung. What did not arrive in time may have waited for this process.
+ */
+export function stoodStillWithin(ms: number): boolean {
+  const nowMs = performance.now();
+  return nowMs - stoodStillMs < ms || nowMs - tickedMs > STOOD_STILL_MS;
+}
+
 /**
  * Watches this process's event loop from a separate thread and ends the process when it hangs, with a log line that
  * names the hung work. Only time in which that thread ran counts: a machine that slept, a frozen process and a paused
@@ -97,6 +113,9 @@ export function eventLoopStallMs(): number {
  */
 export function startWatchdog(service: string, log: Log): void {
   const tick = (): void => {
+    const nowMs = performance.now();
+    if (nowMs - tickedMs > STOOD_STILL_MS) stoodStillMs = nowMs;
+    tickedMs = nowMs;
     Atomics.store(cells, WatchdogCell.debugged, debuggerUrl() === undefined ? 0 : 1);
     Atomics.add(cells, WatchdogCell.ticks, 1);
   };

@@ -139,7 +139,8 @@ export class TurnStreams implements AcceptanceReader {
   async isReadToEnd(scope: TenantScope, turnId: string, after: string): Promise<boolean> {
     try {
       const newest = await newestEntry(this.#redis, turnId);
-      if (newest !== null) return isTerminal(newest) && compareIds(after, newest.id) >= 0;
+      if (newest !== null && compareIds(after, newest.id) <= 0) return isTerminal(newest) && after === newest.id;
+      // Its last event is none of this stream: of a replay, or the stream has lost its end.
       return (await this.#replay(scope, turnId, after))?.length === 0;
     } catch (error) {
       this.#log.debug({ err: error, turnId }, 'cannot determine yet whether a turn has been read to its end');
@@ -259,7 +260,10 @@ export class TurnStreams implements AcceptanceReader {
     for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill({ asksDisk: true });
   }
 
-  /** Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has. */
+  /**
+   * Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has, and also when its
+   * worker has not announced it yet. What is read of a session is on disk.
+   */
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.hasFile(turnId)) return null;
     return await replayTurn(this.#redis, { scope, turnId, after });

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AppError, type ErrorCode } from '@concierge/contract';
+import { stoodStillWithin } from '@concierge/runtime';
 import { answerBroken, problemType, toProblem } from './handle-error.ts';
 import { toRequestId } from './request-context.ts';
 import type { SharedCounts } from '../processes/shared-counts.ts';
@@ -74,6 +75,13 @@ const codeOfParser: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
+function toError(code: string): AppError {
+  // What this process did not read while it stood still had perhaps arrived.
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && stoodStillWithin(REQUEST_TIMEOUT_MS))
+    return new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
+  return new AppError(codeOfParser[code] ?? 'invalid_request');
+}
+
 /** Answers a malformed request: Express never sees it, so its problem is written by hand. */
 function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || failure.code === 'ECONNRESET') {
@@ -81,7 +89,7 @@ function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
     return;
   }
   const requestId = toRequestId(undefined);
-  const error = new AppError(codeOfParser[failure.code ?? ''] ?? 'invalid_request');
+  const error = toError(failure.code ?? '');
   const body = JSON.stringify(toProblem(error, requestId));
   const head = [
     `HTTP/1.1 ${String(error.status)} ${STATUS_CODES[error.status] ?? ''}`,
@@ -90,6 +98,7 @@ function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
     `X-Request-Id: ${requestId}`,
     'Cache-Control: no-store',
     'Connection: close',
+    ...(error.retryAfterSeconds === undefined ? [] : [`Retry-After: ${String(error.retryAfterSeconds)}`]),
   ];
   answerBroken(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
 }
