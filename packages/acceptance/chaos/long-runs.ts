@@ -1,4 +1,5 @@
 import { renderReport } from './audit/auditor.ts';
+import type { Finding } from './audit/finding.ts';
 import { allClockSteps } from './clocks/stepped-clocks.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
@@ -15,6 +16,7 @@ import {
   runLostStreams,
   runNaive,
   runPoison,
+  runPowerCuts,
   runRollingRestart,
   runWrongClocks,
   type Verdict,
@@ -52,8 +54,6 @@ export interface Outcome {
 const LOAD_SECONDS = 600;
 const CRON_SECONDS = 120;
 const STOP_MS = 11_000;
-/** Loss, doubling and disorder. */
-const NAIVE_KINDS = 3;
 
 const times = <Item>(items: readonly Item[], rounds: number): Item[] => Array.from({ length: rounds }, () => items).flat();
 
@@ -66,6 +66,19 @@ async function audited(run: (verdict: Verdict) => Promise<void>, { keep }: LongO
     outcome = { findings, text: `${renderReport(report)}${kept}` };
   });
   return outcome;
+}
+
+/** What counts are the kinds that were not found. */
+async function expected(kinds: readonly Finding['kind'][], run: (verdict: Verdict) => Promise<void>): Promise<Outcome> {
+  let text = '';
+  let found = new Set<string>();
+  await run(async (report) => {
+    text = renderReport(report);
+    found = new Set(report.findings.map(({ kind }) => kind));
+    await Promise.resolve();
+  });
+  const missing = kinds.filter((kind) => !found.has(kind));
+  return { findings: missing.length, text: `${text}\n\nfound: ${[...found].join(', ')}; findings are kinds that were not found in it` };
 }
 
 function counted(report: { readonly findings: readonly unknown[] }): Outcome {
@@ -109,20 +122,14 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
     return await audited(async (verdict) => runPoison({ ...options, rounds }, verdict), options);
   },
   hangs: async (options) => await audited(async (verdict) => runHangs({ ...options, rounds: options.rounds ?? 10 }, verdict), options),
+  power: async (options) => await audited(async (verdict) => runPowerCuts({ ...options, cuts: options.rounds ?? 6 }, verdict), options),
   disk: async (options) => await audited(async (verdict) => runFullDisk(options, verdict), options),
   flood: async (options) =>
     await audited(async (verdict) => runFloodBeside({ ...options, turns: options.turns ?? 2000, aloneMs: 20_000 }, verdict), options),
-  /** The one in which something must be found. */
-  naive: async ({ seed }) => {
-    let text = '';
-    let found = 0;
-    await runNaive(seed, async (report) => {
-      text = renderReport(report);
-      found = new Set(report.findings.map(({ kind }) => kind)).intersection(new Set(['lost', 'doubled', 'disorder'])).size;
-      await Promise.resolve();
-    });
-    return { findings: NAIVE_KINDS - found, text: `${text}\n\nfindings are kinds of loss that were not found in it` };
-  },
+  /** In this one and the next something must be found: what is acknowledged before it is synced. */
+  forgets: async ({ seed, rounds = 2 }) =>
+    await expected(['lost'], async (verdict) => runPowerCuts({ seed, cuts: rounds, forgets: true }, verdict)),
+  naive: async ({ seed }) => await expected(['lost', 'doubled', 'disorder'], async (verdict) => runNaive(seed, verdict)),
 };
 
 export const scenarioNames: readonly string[] = Object.keys(scenarios);

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import type { AuditReport } from './audit/auditor.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
 import type { FaultPlan } from './faults.ts';
@@ -17,6 +18,7 @@ import {
 import { probe, probedRequests } from './redis/cut-connections.ts';
 import { RedisFaults } from './redis/redis-faults.ts';
 import { runStreamRound, type StreamRound } from './redis/lost-streams.ts';
+import { cutPower, PowerDisk } from './disk/power-disk.ts';
 import { fillDisk, SmallDisk } from './disk/small-disk.ts';
 import { killDraining, rollOver } from './rolling-restart.ts';
 
@@ -278,6 +280,37 @@ export async function runFullDisk({ seed, tree }: Place, verdict: Verdict): Prom
 
 const DISK_MEGABYTES = 48;
 const BEFORE_FULL_MS = 4000;
+
+export interface PowerCuts extends Place {
+  readonly cuts: number;
+  /** Nothing is synced, whatever the services are told: something must be found. */
+  readonly forgets?: boolean;
+}
+
+/** By its path its tenants are made by another process: this one may have nothing open on the disk. */
+const ownTree = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The power goes under load, again and again: what was not synced is gone. Every second time Redis loses a second. */
+export async function runPowerCuts({ seed, tree = ownTree, cuts, forgets = false }: PowerCuts, verdict: Verdict): Promise<void> {
+  await using disk = await PowerDisk.mount();
+  const { dataDir, logsFolder } = disk;
+  const load = { turns: TURNS_PER_CUT * cuts, conversations: 16, tenants: 2, overMs: CUT_AFTER_MS.most * cuts, burst: 2 };
+  const env = { ...noSandbox, ...disk.buildEnvironment({ forgets }) };
+  const size = { tree, workers: 2, env, dataDir, logsFolder };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  await disk.sync();
+  const meanwhile = async (): Promise<void> => {
+    for (let cut = 0; cut < cuts; cut += 1) {
+      await rig.quiet(rig.random.between(CUT_AFTER_MS.least, CUT_AFTER_MS.most));
+      await cutPower(rig, disk, { alsoRedis: cut % 2 === 1 });
+    }
+  };
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: cuts * 60_000 + 60_000 });
+  await verdict(await rig.finish(), rig);
+}
+
+const CUT_AFTER_MS = { least: 4000, most: 18_000 };
+const TURNS_PER_CUT = 150;
 
 export interface Flood extends Place, FloodSize {}
 

@@ -15,7 +15,7 @@ const FILL_AGAIN_MS = 100;
 /** In front of a command that only root may run. */
 export const asRoot: readonly string[] = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
 
-async function runAsRoot(...command: readonly string[]): Promise<void> {
+export async function runAsRoot(...command: readonly string[]): Promise<void> {
   const [program = '', ...args] = [...asRoot, ...command];
   await run(program, args);
 }

@@ -261,8 +261,8 @@ export class TurnStreams implements AcceptanceReader {
   }
 
   /**
-   * Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has, and also when its
-   * worker has not announced it yet. What is read of a session is on disk.
+   * Replays a turn that has no inbox file and is in a session: it has ended, whatever state Redis has, and also when
+   * its worker has not announced it yet. What is read of a session is on disk.
    */
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.hasFile(turnId)) return null;

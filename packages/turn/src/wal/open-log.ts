@@ -16,8 +16,8 @@ const FILE_AFTER_MS = 5000;
 const RETRY_AFTER_MS = 2000;
 const FILED_AT_ONCE = 500;
 /**
- * Files that are written in one look while the log is short: 200 a second. What a flood brings is answered before it has
- * a file, most of it, and a file costs as much as an acceptance.
+ * Files that are written in one look while the log is short: 200 a second. Most of what a flood brings is answered
+ * before it has a file, and a file costs as much as an acceptance.
  */
 const FILED_UNHURRIED = 50;
 /** A longer log is filed as fast as it goes: a recovery reads all of it. Of characters. */
