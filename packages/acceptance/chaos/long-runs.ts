@@ -18,6 +18,7 @@ import {
   runPoison,
   runPowerCuts,
   runRollingRestart,
+  runTwoMachines,
   runWrongClocks,
   type Verdict,
 } from './scenarios.ts';
@@ -53,6 +54,7 @@ export interface Outcome {
 
 const LOAD_SECONDS = 600;
 const CRON_SECONDS = 120;
+const MACHINES_SECONDS = 60;
 const STOP_MS = 11_000;
 
 const times = <Item>(items: readonly Item[], rounds: number): Item[] => Array.from({ length: rounds }, () => items).flat();
@@ -123,6 +125,11 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
   },
   hangs: async (options) => await audited(async (verdict) => runHangs({ ...options, rounds: options.rounds ?? 10 }, verdict), options),
   power: async (options) => await audited(async (verdict) => runPowerCuts({ ...options, cuts: options.rounds ?? 6 }, verdict), options),
+  machines: async (options) => {
+    const overMs = (options.seconds ?? MACHINES_SECONDS) * 1000;
+    const faults = { kills: options.kills ?? 20, stops: 3, stopMs: STOP_MS, redisKills: 1, flushes: 1, overMs };
+    return await audited(async (verdict) => runTwoMachines({ ...options, faults }, verdict), options);
+  },
   disk: async (options) => await audited(async (verdict) => runFullDisk(options, verdict), options),
   flood: async (options) =>
     await audited(async (verdict) => runFloodBeside({ ...options, turns: options.turns ?? 2000, aloneMs: 20_000 }, verdict), options),

@@ -38,7 +38,7 @@ const REREAD_TIMEOUT_MS = 120_000;
 
 export interface SystemSize extends Pick<
   SystemOptions,
-  'gateways' | 'workers' | 'crons' | 'tree' | 'envFor' | 'env' | 'dataDir' | 'logsFolder'
+  'gateways' | 'workers' | 'crons' | 'tree' | 'envFor' | 'env' | 'dataDir' | 'logsFolder' | 'databaseUrl'
 > {
   readonly graceS?: number;
 }
@@ -161,6 +161,7 @@ export class ChaosRig<Tested extends Target = Target> implements AsyncDisposable
     const kept = `${this.evidence.folder}-kept`;
     await rename(this.evidence.folder, kept);
     await cp(this.target.dataDir, join(kept, 'data'), { recursive: true, verbatimSymlinks: true });
+    await cp(this.target.logsFolder, join(kept, 'logs'), { recursive: true });
     return `${renderFindings(report.findings)}\nseed ${String(this.#options.seed)}, everything kept in ${kept}`;
   }
 

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { startPostgres } from '@concierge/testing';
 import type { AuditReport } from './audit/auditor.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
 import type { FaultPlan } from './faults.ts';
@@ -18,6 +19,7 @@ import {
 import { probe, probedRequests } from './redis/cut-connections.ts';
 import { RedisFaults } from './redis/redis-faults.ts';
 import { runStreamRound, type StreamRound } from './redis/lost-streams.ts';
+import { NetworkDisk } from './disk/network-disk.ts';
 import { cutPower, PowerDisk } from './disk/power-disk.ts';
 import { fillDisk, SmallDisk } from './disk/small-disk.ts';
 import { killDraining, rollOver } from './rolling-restart.ts';
@@ -311,6 +313,26 @@ export async function runPowerCuts({ seed, tree = ownTree, cuts, forgets = false
 
 const CUT_AFTER_MS = { least: 4000, most: 18_000 };
 const TURNS_PER_CUT = 150;
+
+export interface TwoMachines extends Place {
+  readonly faults: FaultPlan;
+}
+
+/** Gateways and workers on two machines over a network file system that answers from caches, the index in PostgreSQL. */
+export async function runTwoMachines({ seed, tree, faults }: TwoMachines, verdict: Verdict): Promise<void> {
+  await using disk = await NetworkDisk.mount();
+  await using postgres = await startPostgres();
+  const overMs = faults.overMs;
+  const load = { turns: Math.round(overMs / MS_PER_TURN), conversations: 16, tenants: 3, overMs, burst: 3 };
+  const place = { dataDir: disk.dataDirOn(0), logsFolder: disk.logsFolder, databaseUrl: postgres.url };
+  const envFor = (name: string): Record<string, string> => disk.buildEnvironment(name);
+  const size = { tree, workers: 4, env: noSandbox, envFor, ...place };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  await rig.run({ meanwhile: async () => await rig.strike(faults), wholeLoad: true, deadlineMs: overMs * 3 + 120_000 });
+  await verdict(await rig.finish(), rig);
+}
+
+const MS_PER_TURN = 150;
 
 export interface Flood extends Place, FloodSize {}
 

@@ -84,6 +84,7 @@ describe('a session that is published in the log', () => {
     ['its files', async () => rm(sessionsFolder(), { recursive: true })],
     ['the content of its files', async () => tear('')],
     ['the end of its files', async () => tear('{"version":1,"id":"')],
+    ['the content of the one before', async () => writeFile(join(sessionsFolder(), '.revisions', sessionId, '0000000001.json'), '')],
     ['its newest revision', async () => rm(join(sessionsFolder(), '.revisions', sessionId, '0000000002.json'))],
   ])('is whole when a power cut takes %s', async (_, harm) => {
     await answer('two', { sender: 'ann' });

@@ -14,7 +14,7 @@ const preload = new URL('power-cut-main.ts', import.meta.url);
 
 /**
  * A file system of its own whose power can be cut: what was not synced is gone, names and content, as ext4 leaves it
- * (ioctl FS_IOC_SHUTDOWN without a flush of its journal). Needs root, loop devices, and `xfs_io` (apt install xfsprogs).
+ * (ioctl FS_IOC_SHUTDOWN without a flush of its journal). Needs root, loop devices and `xfs_io` (Debian's xfsprogs).
  */
 export class PowerDisk implements AsyncDisposable {
   readonly dataDir: string;

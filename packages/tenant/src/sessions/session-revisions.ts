@@ -213,13 +213,15 @@ export class SessionRevisions {
     }
   }
 
-  /** What is the newest revision by then is on disk when it returns, in its place. Nothing, when there is none. */
+  /** The revisions that there are by then are on disk when it returns, in their places. */
   async sync(id: string): Promise<void> {
     for (;;) {
-      const newest = (await this.list(id))?.numbers.at(-1);
+      const [newest, ...earlier] = (await this.list(id))?.numbers.toReversed() ?? [];
       if (newest === undefined) return;
       try {
         await syncFile(this.#toRevisionPath(id, newest));
+        // Those before it are what is left should its file be damaged one day.
+        await Promise.all(earlier.map(async (number) => ignoreMissing(syncFile(this.#toRevisionPath(id, number)))));
         await Promise.all([this.#folders.sync(this.#toRevisionsFolder(id)), this.#folders.sync(this.#allRevisions())]);
         return;
       } catch (error) {
@@ -230,12 +232,13 @@ export class SessionRevisions {
   }
 
   /**
-   * Puts a revision of the log back where a power cut took it, or its content, before it was on disk; in any case, what
-   * is the newest revision is on disk when it returns.
+   * Puts a revision of the log back where a power cut took it, or its content, before it was on disk. One that was
+   * removed since, by a prune or a retraction, stays removed. All that there are by then are on disk when it returns.
    */
   async restore(id: string, revision: number, text: string): Promise<void> {
-    const newest = (await this.list(id))?.numbers.at(-1) ?? 0;
-    if (newest < revision || (newest === revision && (await this.read(id, revision)) !== text)) {
+    const numbers = (await this.list(id))?.numbers ?? [];
+    const isTorn = numbers.includes(revision) && (await this.read(id, revision)) !== text;
+    if (isTorn || revision > (numbers.at(-1) ?? 0)) {
       await this.#makeFolder(id);
       await rename(await writeTemporary(this.#toRevisionsFolder(id), text), this.#toRevisionPath(id, revision));
     }

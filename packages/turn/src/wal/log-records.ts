@@ -26,7 +26,7 @@ export interface UnsettledTurn {
   readonly identity: string;
 }
 
-/** The last publication of a session in a log: its files may be on disk by now, or not. */
+/** One of the last publications of a session in a log: its files may be on disk by now, or not. */
 export interface LoggedSession {
   readonly tenantId: string;
   readonly identity: string;
@@ -36,8 +36,12 @@ export interface LoggedSession {
 export interface LogContent {
   /** In the order of acceptance. */
   readonly turns: readonly UnsettledTurn[];
+  /** In the order of publication. */
   readonly sessions: readonly LoggedSession[];
 }
+
+/** As many revisions as a session keeps (packages/tenant, session-revisions.ts). */
+const revisionsKept = 3;
 
 export function renderAccepted(identity: string, turn: string): string {
   return renderRecord({ kind: 'accepted', identity }, turn);
@@ -77,7 +81,7 @@ export async function listLogs(folder: string): Promise<string[]> {
 /** One log, also of a living process. */
 export async function readContent(folder: string, logId: string): Promise<LogContent> {
   const turns = new Map<string, UnsettledTurn>();
-  const sessions = new Map<string, LoggedSession>();
+  const sessions = new Map<string, LoggedSession[]>();
   for (const text of await readLog(join(folder, logId))) {
     const end = text.indexOf('\n');
     const parsed = parseJson(Head, text.slice(0, end));
@@ -86,9 +90,19 @@ export async function readContent(folder: string, logId: string): Promise<LogCon
     const [head, content] = [parsed.value, text.slice(end + 1)];
     if (head.kind === 'accepted') addTurn(turns, { logId, identity: head.identity, content });
     else if (head.kind === 'settled') for (const turnId of head.turnIds) turns.delete(turnId);
-    else sessions.set(`${head.identity}/${head.sessionId}`, { tenantId: head.tenantId, identity: head.identity, content });
+    else addSession(sessions, head, content);
   }
-  return { turns: [...turns.values()], sessions: [...sessions.values()] };
+  return { turns: [...turns.values()], sessions: [...sessions.values()].flat() };
+}
+
+function addSession(
+  sessions: Map<string, LoggedSession[]>,
+  { tenantId, identity, sessionId }: Pick<LoggedSession, 'tenantId' | 'identity'> & { readonly sessionId: string },
+  content: string,
+): void {
+  const key = `${identity}/${sessionId}`;
+  const before = sessions.get(key) ?? [];
+  sessions.set(key, [...before.slice(1 - revisionsKept), { tenantId, identity, content }]);
 }
 
 function addTurn(turns: Map<string, UnsettledTurn>, record: Pick<UnsettledTurn, 'logId' | 'identity' | 'content'>): void {
