@@ -85,7 +85,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
-export { clip, codePoints, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
+export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {

@@ -36,8 +36,14 @@ export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';
 export type { SkillVersion } from './skills/skill-versions.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
 export type { FileEntry } from './files/list-folder.ts';
-export { isPrivateName, workspaceRules } from './files/workspace-meter.ts';
-export type { FileBytes, FileText, TenantFiles, WriteConditions } from './files/tenant-files.ts';
+export {
+  isPrivateName,
+  workspaceRules,
+  type FileBytes,
+  type FileText,
+  type TenantFiles,
+  type WriteConditions,
+} from './files/tenant-files.ts';
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';

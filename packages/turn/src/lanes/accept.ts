@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
-import { background, failpoint, type Log } from '@concierge/runtime';
+import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
 import { keyOf } from '../keys.ts';
@@ -11,7 +12,6 @@ import type { AcceptanceLog } from '../wal/acceptance-log.ts';
 import type { LoggedTurn } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
 import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
-import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
 
 export interface AcceptOptions {
   readonly redis: Redis;
@@ -116,7 +116,7 @@ export class TurnAcceptance {
           await this.number(scope, turn);
         }
         await failpoint('accept.after-lane');
-        this.#letRun(placed);
+        if (placed.dueInMs !== null) this.#debounceTimer.expect(placed.dueInMs);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
         return receipt;
       }
@@ -269,18 +269,13 @@ export class TurnAcceptance {
     try {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
       const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
-      if (placed.kind === 'enqueued') this.#letRun(placed);
+      if (placed.kind === 'enqueued' && placed.dueInMs !== null) this.#debounceTimer.expect(placed.dueInMs);
       if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
     } catch (error) {
       this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
       // The turn may have its place already; it certainly needs one.
       await scope.laneOrder.mention(first.sessionId, first.turnId);
     }
-  }
-
-  #letRun({ wakeups, dueInMs }: Extract<EnqueueOutcome, { kind: 'enqueued' }>): void {
-    background(this.#options.wakeupQueue.wake(wakeups), this.#options.log);
-    if (dueInMs !== null) this.#debounceTimer.expect(dueInMs);
   }
 
   protected now(): number {
@@ -311,4 +306,30 @@ function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sess
   const { busy, debounceMs: _debounceMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
   const collects = busy === 'collect' ? { collects: true as const } : {};
   return { ...kept, ...collects, ...facts, version: 1 };
+}
+
+const idHash = { separator: 'unit', digits: 32 } as const;
+
+/**
+ * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
+ * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
+ */
+export function deriveTurnId(identity: string, dedupeId: string): string {
+  return `t_${hashParts(['turn', identity, dedupeId], idHash)}`;
+}
+
+export function newTurnId(): string {
+  return `t_${randomBytes(16).toString('hex')}`;
+}
+
+/**
+ * The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one
+ * session.
+ */
+export function deriveFreshSender(turnId: string): string {
+  return hashParts(['sender', turnId], idHash);
+}
+
+export function isTurnId(text: string): boolean {
+  return /^t_[0-9a-f]{32}$/u.test(text);
 }
