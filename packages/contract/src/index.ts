@@ -18,6 +18,8 @@ export {
   mayUseTool,
   toolNames,
   toolsHandedOn,
+  countLimitTokens,
+  overheadShareMax,
   toolTokens,
   type CsToolName,
   type ToolName,
@@ -156,7 +158,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { countLimitTokens, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './tenants/provider.ts';
+export { ModelFacts, ProvidersFile, type Embedder } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,
