@@ -5,7 +5,7 @@ import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
-import { deriveTurnId } from '../src/lanes/accept.ts';
+import { deriveTurnId } from '../src/keys.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 

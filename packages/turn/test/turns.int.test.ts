@@ -7,7 +7,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
-import { deriveTurnId } from '../src/lanes/accept.ts';
+import { deriveTurnId } from '../src/keys.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 // Recovery consists of waits: leases expire, the reconciler runs.

@@ -3,7 +3,7 @@ import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { z } from 'zod';
 import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
-import { journalCall } from '../loop/run-agent-loop.ts';
+import { journalCall } from '../loop/conversation.ts';
 import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
 import { listArguments, listHelp, toolHelp, readCommandLine } from './read-command-line.ts';
 

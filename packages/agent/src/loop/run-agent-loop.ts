@@ -1,19 +1,9 @@
-import {
-  AppError,
-  cutText,
-  limits,
-  toolCallEnd,
-  toolCallStart,
-  type FinishReason,
-  type ToolCall,
-  type ToolMessage,
-  type TurnEvent,
-  type TurnStep,
-} from '@concierge/contract';
+import { AppError, toolCallEnd, toolCallStart, type FinishReason, type ToolMessage, type TurnStep } from '@concierge/contract';
 import type { LoopRun, ToolOutcome } from './loop-run.ts';
 import type { ModelEvent } from '@concierge/model';
 import { modelMessages } from './model-messages.ts';
-import type { OpenCall } from './conversation.ts';
+import { CallProgress } from '../tools/tool.ts';
+import { journalCall, type OpenCall } from './conversation.ts';
 
 /**
  * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What
@@ -141,10 +131,6 @@ const CALLS_PER_REPLY_MAX = 64;
 export const OUTCOME_UNKNOWN =
   'Outcome unknown: the service stopped while this tool ran, so it may or may not have taken effect. Check before trying again.';
 
-/** Output that a call reports within this time goes out together. */
-const GATHER_MS = 250;
-const MORE_NOTE = '\n[there is more: it is in the result]\n';
-
 /**
  * Runs every open call of the last reply. Neighbours without side effects run together; a call with side effects runs
  * alone, after everything before it and before everything after it, as the model wrote them down. Rejects only when the
@@ -209,70 +195,4 @@ function unknownOutcome({ nested }: OpenCall): string {
   const states = { begun: 'outcome unknown', done: 'done', failed: 'failed' } as const;
   const lines = nested.map(({ name, state }) => `- concierge ${name}: ${states[state]}`);
   return `${OUTCOME_UNKNOWN}\nIt had called these tools by then:\n${lines.join('\n')}`;
-}
-
-type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
-
-/**
- * A call that may run again is only noted. Around a side effect each step is written, which fails once another worker
- * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
- * call that takes up what it began: asked anew, the model would make another one.
- */
-export async function journalCall(
-  { conversation, tools, writer }: Pick<LoopRun, 'conversation' | 'tools' | 'writer'>,
-  step: CallStep,
-  events: TurnEvent[] = [],
-): Promise<void> {
-  const name = step.kind === 'result' ? step.message.name : step.name;
-  if (tools.hasSideEffect(name) || tools.resumes(name)) {
-    await writer.step(step, events);
-    await writer.persist();
-  } else {
-    writer.record(step);
-    for (const event of events) writer.emit(event);
-  }
-  conversation.apply(step);
-}
-
-/**
- * Emits what a call reports while it runs to the readers of the turn. quiet (the call may be short: nothing is emitted)
- * → emitting (some of it at a time) → full (the limit is reached); disposed when the call has ended: nothing comes
- * after that.
- */
-export class CallProgress implements Disposable {
-  readonly #call: Pick<ToolCall, 'id' | 'name'>;
-  readonly #emit: (event: TurnEvent) => void;
-  #gathered = '';
-  #bytesLeft: number = limits.toolProgressMaxBytes;
-  #state: 'quiet' | 'emitting' | 'full' | 'disposed' = 'quiet';
-  #timer: NodeJS.Timeout;
-
-  constructor(call: Pick<ToolCall, 'id' | 'name'>, emit: (event: TurnEvent) => void) {
-    this.#call = call;
-    this.#emit = emit;
-    this.#timer = setTimeout(() => this.#emitGathered(), limits.toolProgressAfterMs);
-  }
-
-  hear(delta: string): void {
-    if (this.#state === 'full' || this.#state === 'disposed') return;
-    // While the state is quiet, the call may report any amount; no more than this can be emitted.
-    if (this.#gathered.length <= limits.toolProgressMaxBytes) this.#gathered += delta;
-  }
-
-  [Symbol.dispose](): void {
-    this.#state = 'disposed';
-    clearTimeout(this.#timer);
-  }
-
-  #emitGathered(): void {
-    this.#state = 'emitting';
-    const { text, isCut } = cutText(this.#gathered.toWellFormed(), this.#bytesLeft);
-    this.#gathered = '';
-    this.#bytesLeft -= Buffer.byteLength(text);
-    const delta = isCut ? text + MORE_NOTE : text;
-    const { id, name } = this.#call;
-    if (delta !== '') this.#emit({ type: 'tool_call_progress', data: { id, name, delta } });
-    if (isCut) this.#state = 'full';
-    else this.#timer = setTimeout(() => this.#emitGathered(), GATHER_MS);
-  }
 }

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
-import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
+import { background, failpoint, type Log } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { keyOf } from '../keys.ts';
+import { deriveFreshSender, deriveTurnId, keyOf, newTurnId } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
@@ -306,30 +305,4 @@ function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sess
   const { busy, debounceMs: _debounceMs, contactId: _contactId, dedupeId: _dedupeId, ...kept } = input;
   const collects = busy === 'collect' ? { collects: true as const } : {};
   return { ...kept, ...collects, ...facts, version: 1 };
-}
-
-const idHash = { separator: 'unit', digits: 32 } as const;
-
-/**
- * A turn id is random, or derived where the channel or caller has an id of its own, so that the same message is the
- * same turn wherever it is accepted. `identity`: the identity of the tenant's scope.
- */
-export function deriveTurnId(identity: string, dedupeId: string): string {
-  return `t_${hashParts(['turn', identity, dedupeId], idHash)}`;
-}
-
-export function newTurnId(): string {
-  return `t_${randomBytes(16).toString('hex')}`;
-}
-
-/**
- * The 128-bit sender of an admin or anonymous session. Follows from the turn that starts it: accepted twice, it is one
- * session.
- */
-export function deriveFreshSender(turnId: string): string {
-  return hashParts(['sender', turnId], idHash);
-}
-
-export function isTurnId(text: string): boolean {
-  return /^t_[0-9a-f]{32}$/u.test(text);
 }
