@@ -10,15 +10,14 @@ import {
   type ToolCall,
   type ToolMessage,
   type TurnEvent,
+  type TurnOutput,
   type TurnStep,
   type TurnStepView,
   type Usage,
   type UserMessage,
 } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
-import type { LoopRun } from './loop-run.ts';
-import { compactMessages, summaryWith } from '../compaction/compact-messages.ts';
-import { NestedCalls, type NestedCall } from '../dispatcher/nested-calls.ts';
+import { compactMessages, NestedCalls, summaryWith, type NestedCall } from './rare-steps.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
 type PromptStep = Extract<TurnStep, { kind: 'prompt' }>;
@@ -292,6 +291,12 @@ function lastHeartbeat(messages: readonly SessionMessage[]): string | undefined 
   return shown?.role === 'user' ? shown.heartbeat : undefined;
 }
 
+interface JournalingRun {
+  readonly conversation: Conversation;
+  readonly tools: Readonly<Record<'hasSideEffect' | 'resumes', (name: string) => boolean>>;
+  readonly writer: TurnOutput;
+}
+
 type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
 
 /**
@@ -299,11 +304,7 @@ type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' 
  * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
  * call that takes up what it began: asked anew, the model would make another one.
  */
-export async function journalCall(
-  { conversation, tools, writer }: Pick<LoopRun, 'conversation' | 'tools' | 'writer'>,
-  step: CallStep,
-  events: TurnEvent[] = [],
-): Promise<void> {
+export async function journalCall({ conversation, tools, writer }: JournalingRun, step: CallStep, events: TurnEvent[] = []): Promise<void> {
   const name = step.kind === 'result' ? step.message.name : step.name;
   if (tools.hasSideEffect(name) || tools.resumes(name)) {
     await writer.step(step, events);

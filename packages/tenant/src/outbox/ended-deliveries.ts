@@ -17,7 +17,9 @@ export function readFirstMessage(text: string): OutboundMessage | undefined {
   return parseLines(MessageLine, text.split('\n', 1)[0] ?? '')[0]?.message;
 }
 
-/** Deliveries that have ended, a file each: the message and its journal, in `settled/<day of acceptance>` or in `dead`. */
+/**
+ * Deliveries that have ended, a file each: the message and its journal, in `settled/<day of acceptance>` or in `dead`.
+ */
 export class EndedDeliveries {
   readonly #outbox: OutboxFolder;
 

@@ -58,7 +58,10 @@ export const RenewReply = z.tuple([z.array(z.string()), z.array(z.string()), z.n
 export const FoundReply = z.array(z.tuple([z.string(), WakeupReply]));
 export const DueReply = z.tuple([FoundReply, z.number()]);
 export const OpenReply = z.tuple([z.number(), FoundReply]);
-/** `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written before. Nothing was written then. */
+/**
+ * `lost`: the lease belongs to another. `cut`: the stream lacks entries that were written before. Nothing was written
+ * then.
+ */
 export const FinishReply = z.enum(['finished', 'lost', 'cut']);
 export type Finished = z.infer<typeof FinishReply>;
 export const OrderReply = z.tuple([z.number(), z.array(WakeupReply)]);

@@ -5,7 +5,6 @@ import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
 import type { Finished } from '../lanes/lane-replies.ts';
 import type { Appended, Lanes, Lease, TurnEnding } from '../lanes/lanes.ts';
-import type { Wakeup } from '../lanes/wakeup-queue.ts';
 import { replaySteps } from './replay-turn.ts';
 import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
 import type { StreamBytes } from './stream-bytes.ts';
