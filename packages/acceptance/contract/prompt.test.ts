@@ -111,13 +111,13 @@ describe('every channel', () => {
       const message = '[[tools:list_files {}]] [[say:same]]';
       const json = z.object({ turnId: z.string() }).parse((await tenant.as('admin').ask('admin', { message })).json());
       const sse = (await tenant.as('admin').chat('admin', { message })).events();
-      const told = (await tenant.as('admin').get(`/api/turns/${json.turnId}/events`)).events();
+      const replayed = (await tenant.as('admin').get(`/api/turns/${json.turnId}/events`)).events();
       const shape = (events: typeof sse): unknown[] =>
         events.map(({ type, data }) => {
           const { id: _id, contact_id: _contact, turnId: _turn, durationMs: _duration, inputTokens: _input, ...rest } = data;
           return [type, rest];
         });
-      expect(shape(told)).toEqual(shape(sse));
+      expect(shape(replayed)).toEqual(shape(sse));
     },
   );
 

@@ -16,7 +16,6 @@ export { buildUserMessage, dynamicContext, timestamp } from './prompt/user-messa
 export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
 export type { MediaFile, PromptFacts, PromptTurn, ReadText } from './prompt/user-message.ts';
 export { allTools } from './tools/all-tools.ts';
-export { TurnTools, ToolRegistry, type TurnToolsOptions } from './tools/turn-tools.ts';
 export type {
   CallContext,
   ChildOutcome,
@@ -37,4 +36,4 @@ export type {
 } from './tools/runtime/runtime-access.ts';
 export type { ToolAccess } from './tools/tool-access.ts';
 export { toNotesOwner, toolScope, type ToolScopeOptions } from './tools/tool-scope.ts';
-export { mcpTool, defineTool, ToolError, type McpTool, type Tool } from './tools/tool.ts';
+export { ToolError, ToolRegistry, TurnTools, defineTool, mcpTool, type McpTool, type Tool, type TurnToolsOptions } from './tools/tool.ts';

@@ -153,7 +153,7 @@ function toldConversation(id: string, expected: string): string {
 }
 
 /** The message in the words of the fixtures; of media only what a fixture names. */
-function told(message: InboundMessage, expected: ExpectedMessage): ExpectedMessage {
+function toExpected(message: InboundMessage, expected: ExpectedMessage): ExpectedMessage {
   const { sender, conversation, location, cards, choice, referral } = message;
   return {
     sender_id: sender.id,
@@ -245,7 +245,7 @@ describe('deliveries as the providers send them', () => {
     const compared = expected.messages_count === undefined ? messages : [messages[0], messages.at(-1)];
     const paired = compared.flatMap((message, at) => {
       const other = expected.messages[at];
-      return message === undefined || other === undefined ? [] : [{ is: told(message, other), wanted: wanted(other) }];
+      return message === undefined || other === undefined ? [] : [{ is: toExpected(message, other), wanted: wanted(other) }];
     });
     expect(paired.map((pair) => pair.is)).toEqual(paired.map((pair) => pair.wanted));
   });

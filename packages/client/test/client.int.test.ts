@@ -216,10 +216,10 @@ describe('other requests', () => {
 
   it('report every error, and reject in time', async () => {
     await serve(refuse('revoked_key'), () => undefined);
-    const told: string[] = [];
-    client = new ConciergeClient({ baseUrl: server.url, apiKey: 'ck_live_test', onError: ({ code }) => told.push(code) });
+    const reported: string[] = [];
+    client = new ConciergeClient({ baseUrl: server.url, apiKey: 'ck_live_test', onError: ({ code }) => reported.push(code) });
     await expect(client.request('/api/agents')).rejects.toMatchObject({ code: 'revoked_key' });
-    expect(told).toEqual(['revoked_key']);
+    expect(reported).toEqual(['revoked_key']);
     await expect(client.request('/api/agents', { timeoutMs: 20 })).rejects.toMatchObject({ code: 'unreachable' });
   });
 });

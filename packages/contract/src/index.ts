@@ -18,6 +18,8 @@ export {
   mayUseTool,
   toolNames,
   toolsHandedOn,
+  countLimitTokens,
+  overheadShareMax,
   toolTokens,
   type CsToolName,
   type ToolName,
@@ -85,7 +87,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
-export { clip, codePoints, cutText, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
+export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
 export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
@@ -156,7 +158,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { countLimitTokens, ModelFacts, overheadShareMax, ProvidersFile, type Embedder } from './tenants/provider.ts';
+export { ModelFacts, ProvidersFile, type Embedder } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,

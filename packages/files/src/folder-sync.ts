@@ -1,6 +1,6 @@
-import { closeSync, fsync } from 'node:fs';
+import { closeSync, fsync, open, openSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { quickOpenFolder } from './stat-cache.ts';
+import { lookQuickly } from './stat-cache.ts';
 
 /**
  * A task that many wait for at once. At most one run is in flight, and all callers that ask meanwhile share the next
@@ -44,7 +44,7 @@ export class SharedRun<T> {
   }
 }
 
-const fsyncInPool = promisify(fsync);
+const [openInPool, fsyncInPool] = [promisify(open), promisify(fsync)];
 
 /**
  * Makes the names in a folder durable, for many writers at once (group commit). At most one fsync per folder is in
@@ -77,7 +77,10 @@ export class FolderSync {
 async function syncFolder(folder: string): Promise<void> {
   // Windows opens no folders; its file systems keep names in order by themselves.
   if (process.platform === 'win32') return;
-  const descriptor = await quickOpenFolder(folder);
+  const descriptor = await lookQuickly(
+    () => openSync(folder, 'r'),
+    async () => openInPool(folder, 'r'),
+  );
   try {
     await fsyncInPool(descriptor);
   } finally {

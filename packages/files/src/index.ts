@@ -16,6 +16,8 @@ export {
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
 export {
+  quickReaddir,
+  quickReadText,
   parseJson,
   parseLines,
   readFreshIfThere,
@@ -26,7 +28,7 @@ export {
   keepFolders,
   makeStoreFolder,
 } from './record-folder.ts';
-export { lstatIfThere, quickReaddir, quickReadText, toStatSignature, StatCache } from './stat-cache.ts';
+export { lstatIfThere, toStatSignature, StatCache } from './stat-cache.ts';
 export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';

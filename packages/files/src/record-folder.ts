@@ -1,11 +1,12 @@
-import { unlink, mkdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, unlink } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
 import type { Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import { AppError, invalidFieldsText } from '@concierge/contract';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
-import { lstatIfThere, quickReadText } from './stat-cache.ts';
+import { lookQuickly, lstatIfThere } from './stat-cache.ts';
 import { namesIn, isSystemError } from './system-error.ts';
 
 /** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
@@ -31,6 +32,22 @@ export async function readIfThere(path: string): Promise<string | undefined> {
 /** The same, of a small file that was written a moment ago. */
 export async function readFreshIfThere(path: string): Promise<string | undefined> {
   return unlessMissing(quickReadText(path));
+}
+
+/** For small files that were written a moment ago. Rejects as `readFile` does. */
+export async function quickReadText(path: string): Promise<string> {
+  return lookQuickly(
+    () => readFileSync(path, 'utf8'),
+    async () => readFile(path, 'utf8'),
+  );
+}
+
+/** For small folders. Rejects as `readdir` does. */
+export async function quickReaddir(path: string): Promise<string[]> {
+  return lookQuickly(
+    () => readdirSync(path),
+    async () => readdir(path),
+  );
 }
 
 async function unlessMissing(reading: Promise<string>): Promise<string | undefined> {

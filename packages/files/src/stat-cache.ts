@@ -1,6 +1,5 @@
-import { lstatSync, open, openSync, readdirSync, readFileSync, type Stats } from 'node:fs';
-import { lstat, readdir, readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { lstatSync, type Stats } from 'node:fs';
+import { lstat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { isSystemError } from './system-error.ts';
 
@@ -57,32 +56,26 @@ export class StatCachePolicy {
 /** One for the process: all of its files are on one file system. */
 const policy = new StatCachePolicy();
 
+/** Looks at something small: with `inPlace` while that is quick, else with `inPool`, through the thread pool. */
+export async function lookQuickly<Result>(inPlace: () => Result, inPool: () => Promise<Result>): Promise<Result> {
+  return policy.inPlace ? policy.time(inPlace) : inPool();
+}
+
 /** What is at the path itself, links not followed; undefined when nothing is. Rejects as `lstat` does otherwise. */
 export async function lstatIfThere(path: string): Promise<Stats | undefined> {
-  if (policy.inPlace) return policy.time(() => lstatSync(path, { throwIfNoEntry: false }));
+  return lookQuickly(
+    () => lstatSync(path, { throwIfNoEntry: false }),
+    async () => lstatInPool(path),
+  );
+}
+
+async function lstatInPool(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-/** For small folders. Rejects as `readdir` does. */
-export async function quickReaddir(path: string): Promise<string[]> {
-  return policy.inPlace ? policy.time(() => readdirSync(path)) : readdir(path);
-}
-
-/** For small files that were written a moment ago. Rejects as `readFile` does. */
-export async function quickReadText(path: string): Promise<string> {
-  return policy.inPlace ? policy.time(() => readFileSync(path, 'utf8')) : readFile(path, 'utf8');
-}
-
-const openInPool = promisify(open);
-
-/** The descriptor of a folder, for `fsync`; the caller closes it. Rejects as `open` does. */
-export async function quickOpenFolder(path: string): Promise<number> {
-  return policy.inPlace ? policy.time(() => openSync(path, 'r')) : openInPool(path, 'r');
 }
 
 /** A change this soon after another may leave the same times behind: what was read so early is read again. */

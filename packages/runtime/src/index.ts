@@ -47,7 +47,6 @@ export {
   type RedisConnectOptions,
   type RedisRole,
   RedisScript,
-  type ScriptReply,
 } from './redis.ts';
 export { isPostgresUnavailable, isUnavailable, postgresErrorCode } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

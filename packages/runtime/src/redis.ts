@@ -171,9 +171,6 @@ export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
   else if (policy !== 'noeviction') throw new Error(`Redis has maxmemory-policy ${policy}; Concierge needs noeviction`);
 }
 
-/** What a Lua script may return: Redis' own types as ioredis reads them. */
-export type ScriptReply = string | number | null | ScriptReply[];
-
 /**
  * One Lua script from a `.lua` file. Runs by its hash; a Redis that does not know it (new, or emptied) is given the
  * text once more. `#include "name.lua"` lines are replaced by that file, from the folder of the including one, once:
@@ -188,12 +185,13 @@ export class RedisScript {
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
   }
 
-  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<ScriptReply> {
+  /** What the script answers, unread: the caller parses it. */
+  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     try {
-      return toReply(await redis.evalsha(this.#sha, keys.length, ...keys, ...args));
+      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return toReply(await redis.eval(this.#text, keys.length, ...keys, ...args));
+      return await redis.eval(this.#text, keys.length, ...keys, ...args);
     }
   }
 }
@@ -205,10 +203,4 @@ function readWithIncludes(file: URL, included: Set<string>): string {
     included.add(other.href);
     return readWithIncludes(other, included);
   });
-}
-
-function toReply(answer: unknown): ScriptReply {
-  if (answer === null || typeof answer === 'string' || typeof answer === 'number') return answer;
-  if (Array.isArray(answer)) return answer.map((item) => toReply(item));
-  throw new TypeError(`a script answered ${typeof answer}`);
 }

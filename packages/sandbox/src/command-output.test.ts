@@ -33,10 +33,10 @@ describe('the output of a command', () => {
   });
 
   it('counts all bytes and reports as many as it keeps, without a gap', () => {
-    const told: string[] = [];
-    const output = new CommandOutput(10, (chunk) => told.push(chunk));
+    const emitted: string[] = [];
+    const output = new CommandOutput(10, (chunk) => emitted.push(chunk));
     for (const piece of ['abcdefgh', '€', 'ij', 'kl']) output.add(Buffer.from(piece));
     expect(output.bytes).toBe(15);
-    expect(told).toEqual(['abcdefgh']);
+    expect(emitted).toEqual(['abcdefgh']);
   });
 });

@@ -16,7 +16,8 @@ export { lastInboundMs, findLastReply } from './sessions/last-messages.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-search/memory-files.ts';
 export { Delivery, type DeliveryPart } from './outbox/delivery.ts';
 export { listDeliveries, type DeliveriesQuery } from './outbox/list-deliveries.ts';
-export { isMessageId, readLaneId } from './outbox/outbox-files.ts';
+export { readLaneId } from './outbox/outbox-files.ts';
+export { isMessageId } from './outbox/outbox-folder.ts';
 export { deriveLaneId, Outbox, type NewOutbound, type WakeOutbox, type OutboxLane, type SentPart, type Try } from './outbox/outbox.ts';
 export type { Tick } from './schedules/cron-times.ts';
 export { dueTicks, jitterMs, minDistanceMs, nextRunMs, nextTicks, type DueQuery, type TimedSchedule } from './schedules/schedule-times.ts';
@@ -36,8 +37,14 @@ export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';
 export type { SkillVersion } from './skills/skill-versions.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
 export type { FileEntry } from './files/list-folder.ts';
-export { isPrivateName, workspaceRules } from './files/workspace-meter.ts';
-export type { FileBytes, FileText, TenantFiles, WriteConditions } from './files/tenant-files.ts';
+export {
+  isPrivateName,
+  workspaceRules,
+  type FileBytes,
+  type FileText,
+  type TenantFiles,
+  type WriteConditions,
+} from './files/tenant-files.ts';
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';

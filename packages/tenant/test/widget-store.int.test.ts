@@ -6,7 +6,7 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { temporaryDirectory } from '@concierge/testing';
 import { Tenants, type TenantScope } from '../src/index.ts';
-import { workspaceRules } from '../src/files/workspace-meter.ts';
+import { workspaceRules } from '../src/files/tenant-files.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -5,9 +5,8 @@ import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
 import { findEndedTurn } from './ended-turns.ts';
-import { keyOf } from './keys.ts';
+import { deriveTurnId, isTurnId, keyOf } from './keys.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
-import { isTurnId, deriveTurnId } from './turn-ids.ts';
 
 /** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;

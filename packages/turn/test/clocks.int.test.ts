@@ -20,41 +20,41 @@ describe('the clock of a machine', () => {
   });
 
   it.each([HOUR_MS, -HOUR_MS])('that is %i ms off leaves a turn its time', async (off) => {
-    await using rig = await TestTurns.start();
-    const scope = await rig.scope();
+    await using fixture = await TestTurns.start();
+    const scope = await fixture.scope();
     const right = Date.now.bind(Date);
     jest.spyOn(Date, 'now').mockImplementation(() => right() + off);
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const began = performance.now();
       await eventually(() => performance.now() > began + 50);
       return run.signal.aborted ? 'stopped' : 'whole';
     };
-    await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
-    expect(parse(await rig.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
+    await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('x'));
+    expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
     expect((await scope.sessions.load(sessionId))?.messages.at(-1)).toMatchObject({ text: 'whole' });
   });
 
   it('that is an hour ahead does not keep the reconciler from what its gateway has accepted', async () => {
-    await using rig = await TestTurns.start();
-    const scope = await rig.scope();
-    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS, refuses: new Promise(() => undefined) });
+    await using fixture = await TestTurns.start();
+    const scope = await fixture.scope();
+    const ahead = await fixture.gateway({ now: () => Date.now() + HOUR_MS, refuses: new Promise(() => undefined) });
     const { turnId } = await ahead.accept(scope, input('x'));
-    await rig.worker();
-    rig.reconciler.start();
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await fixture.worker();
+    fixture.reconciler.start();
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
   });
 });
 
 describe('when the clock of Redis is set', () => {
-  let stage: TestLanes;
+  let fixture: TestLanes;
   let redis: Redis;
   let lanes: Lanes;
 
   setUpEach(async (stack) => {
-    stage = stack.use(await TestLanes.start());
-    ({ redis, lanes } = stage);
-    await stage.empty();
+    fixture = stack.use(await TestLanes.start());
+    ({ redis, lanes } = fixture);
+    await fixture.empty();
     await lanes.readiness({ notesTime: true });
   });
 
@@ -69,8 +69,8 @@ describe('when the clock of Redis is set', () => {
   }
 
   it('back, a dead worker’s turn is taken over when its lease has passed all the same', async () => {
-    await stage.place(enqueuedTurn('s1'));
-    const { turnId } = await stage.take('s1');
+    await fixture.place(enqueuedTurn('s1'));
+    const { turnId } = await fixture.take('s1');
     await setBack(HOUR_MS);
     const woken = await eventually(
       async () => {
@@ -81,12 +81,12 @@ describe('when the clock of Redis is set', () => {
       { timeoutMs: 15_000 },
     );
     expect(woken).toMatchObject([{ turnId }]);
-    expect((await stage.take('s1')).turnId).toBe(turnId);
+    expect((await fixture.take('s1')).turnId).toBe(turnId);
   });
 
   it('forward, a living worker keeps its lease', async () => {
-    await stage.place(enqueuedTurn('s1'));
-    const lease = await stage.take('s1');
+    await fixture.place(enqueuedTurn('s1'));
+    const lease = await fixture.take('s1');
     await setBack(-HOUR_MS);
     expect(await lanes.sweep(10)).toEqual([]);
     expect(await lanes.lease({ ...lane, depth: 0 }, 'other')).toEqual({ kind: 'held' });
@@ -94,8 +94,8 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('forward, or when it hung, a worker keeps the lease that it was about to renew', async () => {
-    await stage.place(enqueuedTurn('s1'));
-    const lease = await stage.take('s1');
+    await fixture.place(enqueuedTurn('s1'));
+    const lease = await fixture.take('s1');
     await redis.hincrby(keyOf.lease(lane), 'until', -RENEW_EVERY_MS);
     await setBack(-10_000);
     expect(await lanes.sweep(10)).toEqual([]);
@@ -104,11 +104,11 @@ describe('when the clock of Redis is set', () => {
   });
 
   it('forward, a turn is as old as the time in which it was seen', async () => {
-    await stage.place(enqueuedTurn('s1'));
-    await lanes.release(await stage.take('s1'), { waitMs: 0, charged: false });
+    await fixture.place(enqueuedTurn('s1'));
+    await lanes.release(await fixture.take('s1'), { waitMs: 0, charged: false });
     await redis.hincrby(keyOf.turn((await redis.lindex(keyOf.lane(lane), 0)) ?? ''), 'began', -HOUR_MS);
     await setBack(-HOUR_MS);
-    expect((await stage.take('s1')).ageMs).toBeLessThan(10_000);
+    expect((await fixture.take('s1')).ageMs).toBeLessThan(10_000);
   });
 
   it('back, what is done by one of many is done again soon', async () => {
@@ -157,20 +157,20 @@ describe('a replica of cron whose clock is an hour ahead', () => {
   }
 
   it('leaves what it has claimed to the others when it dies', async () => {
-    await using stage = await TestLanes.start();
-    const [ahead, due] = [openQueue(stage, HOUR_MS), openQueue(stage, 0)];
+    await using fixture = await TestLanes.start();
+    const [ahead, due] = [openQueue(fixture, HOUR_MS), openQueue(fixture, 0)];
     await due.addAll([key]);
     expect((await ahead.claim(10)).claims).toMatchObject([key]);
     expect((await due.claim(10)).claims).toEqual([]);
     const claim = await eventually(async () => (await due.claim(10)).claims[0], { timeoutMs: 15_000 });
     expect(claim).toMatchObject(key);
     await due.plan(claim, null);
-    expect((await openQueue(stage, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
+    expect((await openQueue(fixture, 2 * HOUR_MS).claim(10)).claims).toEqual([]);
   });
 
   it('does not keep from the others what it calls for', async () => {
-    await using stage = await TestLanes.start();
-    await openQueue(stage, 0).add([{ ...key, delayMs: 0 }]);
-    expect((await openQueue(stage, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
+    await using fixture = await TestLanes.start();
+    await openQueue(fixture, 0).add([{ ...key, delayMs: 0 }]);
+    expect((await openQueue(fixture, -HOUR_MS).claim(10)).claims).toMatchObject([key]);
   });
 });

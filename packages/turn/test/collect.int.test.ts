@@ -12,95 +12,95 @@ jest.setTimeout(40_000);
 /** Longer than any test: a later message or another process ends the debounce. */
 const SOON_MS = 100;
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let scope: TenantScope;
 /** For each turn that ran: the turns that waited behind it when it began. */
 let behind: (readonly string[])[];
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  scope = await rig.scope();
+  fixture = stack.use(await TestTurns.start());
+  scope = await fixture.scope();
   behind = [];
-  rig.play = async (run) => {
+  fixture.play = async (run) => {
     behind.push(await run.waitingBehind(20));
     return run.turn.text;
   };
 });
 
 /** Accepts a message as a channel does. */
-async function say(text: string, { debounceMs = SOON_MS, turns = rig.turns } = {}): Promise<TurnReceipt> {
+async function say(text: string, { debounceMs = SOON_MS, turns = fixture.turns } = {}): Promise<TurnReceipt> {
   return await turns.accept(scope, input(text, { busy: 'collect', debounceMs }));
 }
 
 /** The loss has not been noticed yet. */
 async function timeHasCome(sessionId: string): Promise<void> {
-  const redis = rig.server.client();
+  const redis = fixture.server.client();
   await redis.zadd(keyOf.debounced, 'XX', 0, `acme/${sessionId}`);
   redis.disconnect();
 }
 
 describe('quick messages', () => {
   it('wait for one another, and are there when the first one begins', async () => {
-    await rig.worker();
+    await fixture.worker();
     const receipts = [];
     for (const text of ['a', 'b', 'c', 'd']) receipts.push(await say(text, { debounceMs: HOUR_MS }));
     receipts.push(await say('e'));
     const [first = '', ...others] = receipts.map(({ turnId }) => turnId);
     expect(await scope.inbox.read(first)).toMatchObject({ collects: true });
-    await rig.read(scope, first);
-    expect(rig.started[0]).toBe(first);
+    await fixture.read(scope, first);
+    expect(fixture.started[0]).toBe(first);
     expect(behind[0]).toEqual(others);
   });
 
   it('run at once when one with a picture arrives', async () => {
-    await rig.worker();
+    await fixture.worker();
     const { turnId: first } = await say('look at this', { debounceMs: HOUR_MS });
     const { turnId: picture } = await say('', { debounceMs: 0 });
-    await rig.read(scope, first);
+    await fixture.read(scope, first);
     expect(behind[0]).toEqual([picture]);
   });
 
   it('are found by the reconciler when the gateway whose timer would have started them has died', async () => {
-    await rig.worker();
-    const gateway = await rig.gateway();
+    await fixture.worker();
+    const gateway = await fixture.gateway();
     const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway });
     await gateway.stop();
     await timeHasCome(sessionId);
-    rig.reconciler.start();
-    await rig.read(scope, turnId);
-    expect(rig.started).toEqual([turnId]);
+    fixture.reconciler.start();
+    await fixture.read(scope, turnId);
+    expect(fixture.started).toEqual([turnId]);
   });
 
   it('wait together, whichever gateway took them', async () => {
-    await rig.worker();
-    const gateway = await rig.gateway();
+    await fixture.worker();
+    const gateway = await fixture.gateway();
     const { turnId: first } = await say('one', { debounceMs: HOUR_MS });
     const { turnId: second } = await say('two', { turns: gateway });
-    await rig.read(scope, first);
+    await fixture.read(scope, first);
     expect(behind[0]).toEqual([second]);
   });
 
   it('are all run, in order, after Redis lost everything while they waited', async () => {
-    await rig.worker();
+    await fixture.worker();
     const receipts = [await say('one', { debounceMs: HOUR_MS }), await say('two', { debounceMs: HOUR_MS })];
-    await rig.server.flush();
-    rig.reconciler.start();
+    await fixture.server.flush();
+    fixture.reconciler.start();
     const { turnId: third } = await say('three', { debounceMs: 0 });
     await eventually(async () => (await scope.inbox.turnIds()).length === 0);
-    expect(rig.started).toEqual([...receipts.map(({ turnId }) => turnId), third]);
+    expect(fixture.started).toEqual([...receipts.map(({ turnId }) => turnId), third]);
   });
 
   it('end when they are cancelled, without having waited', async () => {
-    await rig.worker();
+    await fixture.worker();
     const { turnId, sessionId } = await say('never mind', { debounceMs: HOUR_MS });
-    await rig.turns.cancel(scope, turnId);
+    await fixture.turns.cancel(scope, turnId);
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
     expect((await scope.sessions.load(sessionId))?.turns).toMatchObject([{ id: turnId, status: 'cancelled' }]);
   });
 
   it('are one turn when they are brought twice', async () => {
     const again = { busy: 'collect', debounceMs: HOUR_MS, dedupeId: 'channel:1' } as const;
-    const [one, other] = [await rig.turns.accept(scope, input('hi', again)), await rig.turns.accept(scope, input('hi', again))];
+    const [one, other] = [await fixture.turns.accept(scope, input('hi', again)), await fixture.turns.accept(scope, input('hi', again))];
     expect(other).toEqual({ ...one, replayed: true });
     expect(await scope.inbox.turnIds()).toEqual([one.turnId]);
   });

@@ -5,22 +5,22 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf, type Lanes, type Lease, type Wakeup } from '../src/index.ts';
 import { enqueuedTurn as turn, TestLanes } from './test-lanes.ts';
 
-let stage: TestLanes;
+let fixture: TestLanes;
 let redis: Redis;
 let lanes: Lanes;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await TestLanes.start());
-  ({ redis, lanes } = stage);
+  fixture = stack.use(await TestLanes.start());
+  ({ redis, lanes } = fixture);
 });
 beforeEach(async () => {
-  await stage.empty();
+  await fixture.empty();
 });
 
-const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await stage.place(...given);
-const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await stage.take(...lane);
+const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await fixture.place(...given);
+const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await fixture.take(...lane);
 
-const collect = async (...given: Parameters<TestLanes['collect']>): ReturnType<TestLanes['collect']> => await stage.collect(...given);
+const collect = async (...given: Parameters<TestLanes['collect']>): ReturnType<TestLanes['collect']> => await fixture.collect(...given);
 
 /** Makes a debounced lane due. */
 async function due(sessionId: string): Promise<void> {
@@ -40,7 +40,7 @@ describe('a lane that is debounced', () => {
     const lease = await take('s1');
     expect(await lanes.waitingBehind(lease, 20)).toEqual(turns.slice(1).map(({ turnId }) => turnId));
     expect(await lanes.waitingBehind(lease, 2)).toEqual(turns.slice(1, 3).map(({ turnId }) => turnId));
-    await stage.finish(lease, { payload: 'x', state: 'done' });
+    await fixture.finish(lease, { payload: 'x', state: 'done' });
     expect(await lanes.waitingBehind(lease, 20)).toEqual([]);
   });
 
@@ -57,7 +57,7 @@ describe('a lane that is debounced', () => {
     expect(await redis.zscore(keyOf.debounced, member)).toBe(String(since + 1000));
     await due('s1');
     await lanes.findDue();
-    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    await fixture.finish(await take('s1'), { payload: 'x', state: 'done' });
     // The next time is counted anew.
     expect(await redis.hexists(held, 'debouncedSince')).toBe(0);
   });
@@ -81,7 +81,8 @@ describe('a lane that is debounced', () => {
       const first = turn(session);
       await collect(first, long);
       const placed = await lanes.enqueue(turn(session), { busy, debounceMs: 0, found: 'accepted' });
-      expect(placed).toMatchObject({ kind: 'enqueued', wakeups: [{ turnId: first.turnId }], dueInMs: null });
+      expect(placed).toMatchObject({ kind: 'enqueued', dueInMs: null });
+      expect(await fixture.takeWakeups()).toMatchObject([{ turnId: first.turnId }]);
     }
     expect(await redis.zcard(keyOf.debounced)).toBe(0);
   });
@@ -89,7 +90,7 @@ describe('a lane that is debounced', () => {
   it('is not made when nothing is to be waited for, or something runs', async () => {
     expect(await collect(turn('s1'), 0)).toMatchObject({ wakeups: [{ sessionId: 's1' }], dueInMs: null });
     expect(await collect(turn('s1'), long)).toEqual({ wakeups: [], dueInMs: null });
-    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    await fixture.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect((await lanes.findDue()).nextInMs).toBeNull();
     await take('s1');
   });
@@ -105,7 +106,7 @@ describe('a lane that is debounced', () => {
     expect(await place(turn('busy'))).toHaveLength(1);
     await due('held0');
     expect((await lanes.findDue()).wakeups).toEqual([]);
-    const wakeups = await stage.finish(await take('busy'), { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(await take('busy'), { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['held0']);
     expect(await lanes.lease({ tenantId: 'acme', sessionId: 'held1', depth: 0 }, 'w')).toEqual({ kind: 'idle', wakeups: [] });
   });
@@ -117,12 +118,12 @@ describe('a lane that is debounced', () => {
     for (const given of [second, third]) await collect(given, 0);
     await place(turn('s2'));
     const end = { payload: 'x', state: 'done', answered: [first.turnId, second.turnId] } as const;
-    expect((await stage.finish(await take('s1'), end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
+    expect((await fixture.finish(await take('s1'), end))?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
     // A lost wake-up is repeated.
     await redis.zadd(keyOf.due, 0, 'acme/s1');
     expect((await lanes.sweep(10)).map(({ turnId }) => turnId)).toEqual([second.turnId]);
-    expect((await stage.finish(await take('s1'), end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
-    const wakeups = await stage.finish(await take('s2'), { payload: 'x', state: 'done' });
+    expect((await fixture.finish(await take('s1'), end))?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
+    const wakeups = await fixture.finish(await take('s2'), { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ turnId }) => turnId)).toEqual([third.turnId]);
   });
 
@@ -161,7 +162,7 @@ describe('a lane that is debounced', () => {
     expect(await collect(fresh, long)).toEqual({ wakeups: [], dueInMs: null });
     for (const given of [second, first]) expect(await place({ ...given, collects: true }, 'emptied')).toEqual([]);
     expect(await lanes.findDue()).toEqual({ wakeups: [], nextInMs: null });
-    expect((await stage.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect((await fixture.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect(await lanes.waitingBehind(await take('s1'), 20)).toEqual([second.turnId, fresh.turnId]);
   });
 
@@ -173,7 +174,7 @@ describe('a lane that is debounced', () => {
     expect((await lanes.findDue()).wakeups).toEqual([]);
     expect(await lanes.cancel(second.turnId)).toEqual([]);
     expect(await place({ ...first, acceptedAtMs: second.acceptedAtMs - 1 }, 'emptied')).toEqual([]);
-    expect((await stage.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect((await fixture.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect((await lanes.findDue()).wakeups).toEqual([]);
   });
 
@@ -185,7 +186,7 @@ describe('a lane that is debounced', () => {
 
   it('is due at the depth of its head', async () => {
     await place(turn('s1', { grant: { parentTurnId: 't_0', depth: 1, tools: [] } }));
-    await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
+    await fixture.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
     await collect(turn('s1'), long);
     await due('s1');
     expect((await lanes.findDue()).wakeups).toMatchObject([{ depth: 0 }]);

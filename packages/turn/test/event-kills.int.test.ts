@@ -9,8 +9,8 @@ jest.setTimeout(120_000);
 const teller = fileURLToPath(new URL('./event-teller.ts', import.meta.url));
 
 /** Runs a process that emits an event and dies at the fail point; it has exited when this returns. */
-async function tellAndDie(rig: TestEvents, place: string, failpoint: string): Promise<void> {
-  const args = ['--conditions=@concierge/source', '--no-warnings', teller, rig.redis.url, rig.dataDir, place, `${failpoint}:kill`];
+async function tellAndDie(fixture: TestEvents, place: string, failpoint: string): Promise<void> {
+  const args = ['--conditions=@concierge/source', '--no-warnings', teller, fixture.redis.url, fixture.dataDir, place, `${failpoint}:kill`];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   expect(signal).toBe('SIGKILL');
@@ -18,16 +18,16 @@ async function tellAndDie(rig: TestEvents, place: string, failpoint: string): Pr
 
 /** A process dies at this place; another worker and its reconciler continue. */
 async function sentBy(failpoint: string): Promise<{ ids: Set<string | undefined>; requests: number; sent: number }> {
-  await using rig = await TestEvents.start();
-  const receiver = await rig.receiver();
-  await (await rig.scope()).events.endpoints.create({ url: receiver.url() });
-  await tellAndDie(rig, receiver.place, failpoint);
-  rig.worker({ allow: [receiver.place] });
-  rig.reconciler.start();
-  const { id } = await rig.eventThat(({ status }) => status === 'sent');
-  await rig.reconciler.stop();
+  await using fixture = await TestEvents.start();
+  const receiver = await fixture.receiver();
+  await (await fixture.scope()).events.endpoints.create({ url: receiver.url() });
+  await tellAndDie(fixture, receiver.place, failpoint);
+  fixture.worker({ allow: [receiver.place] });
+  fixture.reconciler.start();
+  const { id } = await fixture.eventThat(({ status }) => status === 'sent');
+  await fixture.reconciler.stop();
   const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
-  return { ids: ids.union(new Set([id])), requests: receiver.received.length, sent: (await rig.events()).length };
+  return { ids: ids.union(new Set([id])), requests: receiver.received.length, sent: (await fixture.events()).length };
 }
 
 const singly = { ids: 1, requests: 1, sent: 1 };
@@ -42,8 +42,8 @@ describe('an event under kill -9', () => {
       }),
     );
     // Whether the wake-up was answered before the process died is left to chance there.
-    const told = outcomes.map(([place, outcome]) => [place, place === 'after-wake-up' ? { ...outcome, requests: 1 } : outcome]);
-    expect(Object.fromEntries(told)).toEqual({
+    const received = outcomes.map(([place, outcome]) => [place, place === 'after-wake-up' ? { ...outcome, requests: 1 } : outcome]);
+    expect(Object.fromEntries(received)).toEqual({
       'after-file': singly,
       'before-wake-up': singly,
       'after-wake-up': singly,

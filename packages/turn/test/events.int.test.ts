@@ -8,22 +8,22 @@ import { TestEvents, turnEnded } from './test-events.ts';
 
 jest.setTimeout(120_000);
 
-let rig: TestEvents;
+let fixture: TestEvents;
 let receiver: WebhookReceiver;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestEvents.start());
-  receiver = await rig.receiver();
+  fixture = stack.use(await TestEvents.start());
+  receiver = await fixture.receiver();
 });
 
 async function endpoint(
   more: { url?: string; types?: ['turn.failed'] | []; includeText?: boolean } = {},
 ): Promise<EventEndpointWithSecret> {
-  return (await rig.scope()).events.endpoints.create({ url: receiver.url(), ...more });
+  return (await fixture.scope()).events.endpoints.create({ url: receiver.url(), ...more });
 }
 
 function startWorker(): void {
-  rig.worker({ allow: [receiver.place] });
+  fixture.worker({ allow: [receiver.place] });
 }
 
 function readIds(received: readonly ReceivedWebhook[]): Set<string | undefined> {
@@ -34,7 +34,7 @@ describe('an event', () => {
   it('arrives once, in the form and with the signature of Standard Webhooks', async () => {
     const { secret, id: endpointId } = await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
+    await fixture.turnEnds('t_1');
     const [webhook] = await receiver.until(1);
     const { headers, body }: Pick<ReceivedWebhook, 'headers' | 'body'> = webhook ?? { headers: {}, body: '' };
     expect(JSON.parse(body)).toEqual({
@@ -50,21 +50,21 @@ describe('an event', () => {
       .digest('base64');
     expect(headers['webhook-signature']).toBe(`v1,${digest}`);
     expect(() => new Webhook(secret).verify(`${body} `, { ...headers })).toThrow('No matching signature');
-    const event = await rig.eventThat(({ status }) => status === 'sent');
+    const event = await fixture.eventThat(({ status }) => status === 'sent');
     expect(event).toMatchObject({ id: headers['webhook-id'], endpointId, tries: 1, log: [{ status: 204, error: null }], nextTryAt: null });
     // Counted a moment after it is on disk.
-    await eventually(() => rig.tried.length > 0);
-    expect(rig.tried).toEqual(['turn.completed sent']);
+    await eventually(() => fixture.tried.length > 0);
+    expect(fixture.tried).toEqual(['turn.completed sent']);
   });
 
   it('goes only to endpoints that subscribe to it, with the reply where they ask for it', async () => {
-    const other = await rig.receiver();
+    const other = await fixture.receiver();
     await endpoint({ url: other.url('/failures'), types: ['turn.failed'] });
     await endpoint({ url: other.url('/schedules'), types: [] });
     await endpoint({ url: receiver.url('/plain') });
     await endpoint({ url: receiver.url('/text'), includeText: true });
-    rig.worker({ allow: [receiver.place, other.place] });
-    await rig.turnEnds('t_1', 'We are open.');
+    fixture.worker({ allow: [receiver.place, other.place] });
+    await fixture.turnEnds('t_1', 'We are open.');
     const received = await receiver.until(2);
     const texts = new Map(received.map(({ path, body }) => [path, body.includes('We are open.')]));
     expect(texts).toEqual(
@@ -73,27 +73,27 @@ describe('an event', () => {
         ['/text', true],
       ]),
     );
-    await eventually(async () => (await rig.events()).every(({ status }) => status === 'sent'));
+    await eventually(async () => (await fixture.events()).every(({ status }) => status === 'sent'));
     expect(other.received).toEqual([]);
   });
 
   it('is one, however often and by whichever process it is emitted', async () => {
     await endpoint();
-    await Promise.all([rig.turnEnds('t_1'), rig.turnEnds('t_1'), rig.turnEnds('t_1')]);
+    await Promise.all([fixture.turnEnds('t_1'), fixture.turnEnds('t_1'), fixture.turnEnds('t_1')]);
     startWorker();
-    await rig.eventThat(({ status }) => status === 'sent');
-    await rig.turnEnds('t_1');
-    await rig.turnEnds('t_2');
-    await eventually(async () => (await rig.events()).filter(({ status }) => status === 'sent').length === 2);
+    await fixture.eventThat(({ status }) => status === 'sent');
+    await fixture.turnEnds('t_1');
+    await fixture.turnEnds('t_2');
+    await eventually(async () => (await fixture.events()).filter(({ status }) => status === 'sent').length === 2);
     expect(receiver.received).toHaveLength(2);
-    expect(await rig.events()).toHaveLength(2);
+    expect(await fixture.events()).toHaveLength(2);
   });
 
   it('is signed with both secrets for a day after a new one was made', async () => {
     const { id, secret: old } = await endpoint();
-    const { secret } = await (await rig.scope()).events.endpoints.rotateSecret(id);
+    const { secret } = await (await fixture.scope()).events.endpoints.rotateSecret(id);
     startWorker();
-    await rig.turnEnds('t_1');
+    await fixture.turnEnds('t_1');
     const [webhook] = await receiver.until(1);
     expect(webhook?.headers['webhook-signature']?.split(' ')).toHaveLength(2);
     for (const one of [old, secret]) expect(new Webhook(one).verify(webhook?.body ?? '', { ...webhook?.headers })).toBeDefined();
@@ -103,23 +103,23 @@ describe('an event', () => {
     receiver.answer = () => ({ status: 500 });
     await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
+    await fixture.turnEnds('t_1');
     const waits = [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS);
     for (const [index, waitMs] of waits.entries()) {
-      const event = await rig.eventThat(({ tries }) => tries === index + 1);
-      const planned = Date.parse(event.nextTryAt ?? '') - Date.parse(event.log.at(-1)?.at ?? '') - rig.aheadMs;
+      const event = await fixture.eventThat(({ tries }) => tries === index + 1);
+      const planned = Date.parse(event.nextTryAt ?? '') - Date.parse(event.log.at(-1)?.at ?? '') - fixture.aheadMs;
       expect(planned).toBeGreaterThanOrEqual(waitMs);
       expect(planned).toBeLessThan(waitMs * 1.2 + 60_000);
-      await rig.later(waitMs * 1.1 + 60_000);
+      await fixture.later(waitMs * 1.1 + 60_000);
     }
-    const dead = await rig.eventThat(({ status }) => status === 'dead');
+    const dead = await fixture.eventThat(({ status }) => status === 'dead');
     expect(dead).toMatchObject({ tries: 10, reason: 'Every try has failed. The last one: It answered 500.', nextTryAt: null });
     expect(dead.log).toHaveLength(10);
-    expect(rig.tried.at(-1)).toBe('turn.completed dead');
+    expect(fixture.tried.at(-1)).toBe('turn.completed dead');
     receiver.answer = () => ({ status: 200 });
-    const scope = await rig.scope();
-    await rig.outgoing.wake(scope, [await scope.events.redrive(dead.id)]);
-    const sent = await rig.eventThat(({ status }) => status === 'sent');
+    const scope = await fixture.scope();
+    await fixture.outgoing.wake(scope, [await scope.events.redrive(dead.id)]);
+    const sent = await fixture.eventThat(({ status }) => status === 'sent');
     expect(sent).toMatchObject({ id: dead.id, tries: 1, reason: null });
     expect(sent.log).toHaveLength(11);
     expect(receiver.received).toHaveLength(11);
@@ -132,40 +132,40 @@ describe('an event', () => {
     async (clockOffMs) => {
       receiver.answer = () => ({ status: 500 });
       await endpoint();
-      const other = rig.worker({ allow: [receiver.place], clockOffMs });
-      await rig.turnEnds('t_1');
-      await rig.eventThat(({ tries }) => tries === 1);
+      const other = fixture.worker({ allow: [receiver.place], clockOffMs });
+      await fixture.turnEnds('t_1');
+      await fixture.eventThat(({ tries }) => tries === 1);
       await other.stop(0);
       receiver.answer = () => ({ status: 200 });
       startWorker();
-      await rig.later(1000);
-      expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
-      await rig.later(10_000);
-      await rig.eventThat(({ status }) => status === 'sent');
+      await fixture.later(1000);
+      expect(await fixture.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
+      await fixture.later(10_000);
+      await fixture.eventThat(({ status }) => status === 'sent');
     },
   );
 
   it('is tried again in time, although Redis was emptied and the clock of the worker that tried is an hour ahead', async () => {
     receiver.answer = () => ({ status: 500 });
     await endpoint();
-    const other = rig.worker({ allow: [receiver.place], clockOffMs: HOUR_MS });
-    await rig.turnEnds('t_1');
-    await rig.eventThat(({ tries }) => tries === 1);
+    const other = fixture.worker({ allow: [receiver.place], clockOffMs: HOUR_MS });
+    await fixture.turnEnds('t_1');
+    await fixture.eventThat(({ tries }) => tries === 1);
     await other.stop(0);
-    await rig.redis.flush();
-    await rig.later(0);
+    await fixture.redis.flush();
+    await fixture.later(0);
     receiver.answer = () => ({ status: 200 });
     startWorker();
-    await rig.later(10_000);
-    expect(await rig.eventThat(({ status }) => status === 'sent')).toMatchObject({ tries: 2 });
+    await fixture.later(10_000);
+    expect(await fixture.eventThat(({ status }) => status === 'sent')).toMatchObject({ tries: 2 });
   });
 
   it('waits as long as the endpoint asks for', async () => {
     receiver.answer = () => ({ status: 503, headers: { 'retry-after': '7200' } });
     await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
-    const event = await rig.eventThat(({ tries }) => tries === 1);
+    await fixture.turnEnds('t_1');
+    const event = await fixture.eventThat(({ tries }) => tries === 1);
     expect(Date.parse(event.nextTryAt ?? '') - Date.parse(event.log[0]?.at ?? '')).toBeGreaterThanOrEqual(2 * HOUR_MS);
   });
 
@@ -173,54 +173,54 @@ describe('an event', () => {
     receiver.answer = () => ({ status: 410 });
     const { id } = await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
-    const dead = await rig.eventThat(({ status }) => status === 'dead');
-    const { events } = await rig.scope();
+    await fixture.turnEnds('t_1');
+    const dead = await fixture.eventThat(({ status }) => status === 'dead');
+    const { events } = await fixture.scope();
     expect(await events.endpoints.get(id)).toMatchObject({ state: 'disabled', reason: 'It answered 410 Gone.' });
-    await rig.turnEnds('t_2');
-    expect(await rig.events()).toHaveLength(1);
+    await fixture.turnEnds('t_2');
+    expect(await fixture.events()).toHaveLength(1);
     await expect(events.redrive(dead.id)).rejects.toThrow('It answered 410 Gone.');
     await events.endpoints.update(id, { enabled: true });
     receiver.answer = () => ({ status: 200 });
-    await rig.outgoing.wake(await rig.scope(), (await events.redriveAll(id, 0)).events);
-    await rig.eventThat(({ status }) => status === 'sent');
+    await fixture.outgoing.wake(await fixture.scope(), (await events.redriveAll(id, 0)).events);
+    await fixture.eventThat(({ status }) => status === 'sent');
     expect(await events.endpoints.get(id)).toMatchObject({ state: 'enabled', reason: null, failingSince: null });
   });
 
   it('is not sent to a private address, and follows no redirect', async () => {
-    const inside = await rig.receiver();
+    const inside = await fixture.receiver();
     receiver.answer = () => ({ status: 307, headers: { location: inside.url() } });
     await endpoint({ url: inside.url() });
     await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
-    await eventually(async () => (await rig.events()).every(({ tries }) => tries === 1));
-    const errors = (await rig.events()).map(({ log }) => log[0]?.error ?? '').toSorted((a, b) => a.localeCompare(b));
+    await fixture.turnEnds('t_1');
+    await eventually(async () => (await fixture.events()).every(({ tries }) => tries === 1));
+    const errors = (await fixture.events()).map(({ log }) => log[0]?.error ?? '').toSorted((a, b) => a.localeCompare(b));
     expect(errors).toEqual([expect.stringContaining('has no public address'), expect.stringContaining(' redirects ')]);
     expect(inside.received).toEqual([]);
   });
 
   it('of an endpoint that was removed or disabled is a dead letter at its next try', async () => {
     const { id } = await endpoint();
-    await rig.turnEnds('t_1');
-    await (await rig.scope()).events.endpoints.remove(id);
+    await fixture.turnEnds('t_1');
+    await (await fixture.scope()).events.endpoints.remove(id);
     startWorker();
-    expect(await rig.eventThat(({ status }) => status === 'dead')).toMatchObject({ reason: 'Its endpoint was removed.', tries: 0 });
+    expect(await fixture.eventThat(({ status }) => status === 'dead')).toMatchObject({ reason: 'Its endpoint was removed.', tries: 0 });
     expect(receiver.received).toEqual([]);
   });
 });
 
 describe('endpoints', () => {
   it('do not hold each other up, and get a few requests at once at most', async () => {
-    const slow = await rig.receiver();
+    const slow = await fixture.receiver();
     slow.answer = () => 'hang';
     await endpoint({ url: slow.url() });
     const { id } = await endpoint();
-    rig.worker({ allow: [receiver.place, slow.place] });
-    for (let turn = 0; turn < 30; turn += 1) await rig.turnEnds(`t_${String(turn)}`);
+    fixture.worker({ allow: [receiver.place, slow.place] });
+    for (let turn = 0; turn < 30; turn += 1) await fixture.turnEnds(`t_${String(turn)}`);
     await receiver.until(30);
     await eventually(
-      async () => (await rig.events()).filter(({ endpointId, status }) => endpointId === id && status === 'sent').length === 30,
+      async () => (await fixture.events()).filter(({ endpointId, status }) => endpointId === id && status === 'sent').length === 30,
     );
     expect(slow.mostOpen).toBeLessThanOrEqual(limits.eventsAtOnce);
     expect(receiver.mostOpen).toBeLessThanOrEqual(limits.eventsAtOnce);
@@ -229,20 +229,20 @@ describe('endpoints', () => {
 });
 
 it('an endpoint that fails goes behind the others after a few tries, however much waits for it', async () => {
-  const failing = await rig.receiver();
+  const failing = await fixture.receiver();
   failing.answer = () => ({ status: 500 });
   await endpoint({ url: failing.url(), types: [] });
   await endpoint({ types: [] });
-  const scope = await rig.scope();
+  const scope = await fixture.scope();
   const waiting = Array.from({ length: 30 }, async (_, turn) => scope.events.emitTo(failing.url(), turnEnded(`t_${String(turn)}`)));
-  await rig.outgoing.wake(scope, await Promise.all(waiting));
-  await rig.outgoing.wake(scope, [await scope.events.emitTo(receiver.url(), turnEnded('t_good'))]);
+  await fixture.outgoing.wake(scope, await Promise.all(waiting));
+  await fixture.outgoing.wake(scope, [await scope.events.emitTo(receiver.url(), turnEnded('t_good'))]);
   let before = 0;
   receiver.answer = () => {
     before = failing.received.length;
     return { status: 204 };
   };
-  rig.worker({ allow: [receiver.place, failing.place], concurrency: 1 });
+  fixture.worker({ allow: [receiver.place, failing.place], concurrency: 1 });
   await failing.until(30);
   expect(before).toBe(limits.eventsAtOnce);
 });
@@ -250,10 +250,10 @@ it('an endpoint that fails goes behind the others after a few tries, however muc
 describe('what waits', () => {
   it('is sent although its wake-up was lost', async () => {
     await endpoint();
-    await (await rig.scope()).events.emit(turnEnded('t_1'));
+    await (await fixture.scope()).events.emit(turnEnded('t_1'));
     startWorker();
-    await rig.reconciler.reconcile();
-    await rig.eventThat(({ status }) => status === 'sent');
+    await fixture.reconciler.reconcile();
+    await fixture.eventThat(({ status }) => status === 'sent');
     expect(receiver.received).toHaveLength(1);
   });
 
@@ -261,14 +261,14 @@ describe('what waits', () => {
     receiver.answer = () => ({ status: 500 });
     await endpoint();
     startWorker();
-    await rig.turnEnds('t_1');
-    await rig.eventThat(({ tries }) => tries === 1);
-    await rig.redis.flush();
-    await rig.reconciler.reconcile();
+    await fixture.turnEnds('t_1');
+    await fixture.eventThat(({ tries }) => tries === 1);
+    await fixture.redis.flush();
+    await fixture.reconciler.reconcile();
     receiver.answer = () => ({ status: 200 });
-    expect(await rig.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
-    await rig.later(HOUR_MS);
-    await rig.eventThat(({ status }) => status === 'sent');
+    expect(await fixture.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });
+    await fixture.later(HOUR_MS);
+    await fixture.eventThat(({ status }) => status === 'sent');
     expect(receiver.received).toHaveLength(2);
   });
 });

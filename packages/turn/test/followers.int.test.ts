@@ -9,22 +9,22 @@ import { input, parse, readToEnd, TestTurns, textDelta } from './test-turns.ts';
 // A reader without messages reads the stream after some seconds.
 jest.setTimeout(40_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let redis: Redis;
 let scope: TenantScope;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  redis = rig.server.client();
+  fixture = stack.use(await TestTurns.start());
+  redis = fixture.server.client();
   stack.defer(() => redis.disconnect());
-  scope = await rig.scope();
+  scope = await fixture.scope();
   // The process listens to what it accepts.
   await eventually(async () => (await redis.pubsub('CHANNELS', '*:live:@*')).length === 1);
 });
 
 /** What was said to a turn comes in three pieces; each waits for its gate. */
 function speakIn(gates: readonly { readonly opened: Promise<void> }[]): void {
-  rig.play = async (run) => {
+  fixture.play = async (run) => {
     for (const [index, { opened }] of gates.entries()) {
       await opened;
       run.writer.emit(textDelta(`${String(index)} `));
@@ -49,37 +49,37 @@ const typesIn = (sse: string): string[] => parse(sse).map(({ type }) => type);
 it('a turn that is followed from its acceptance costs neither a subscription nor a look at its stream', async () => {
   const gates = [gate(), gate(), gate()];
   speakIn(gates);
-  await rig.worker();
+  await fixture.worker();
   const before = [await countCalls('subscribe'), await countCalls('xrange')];
-  const { turnId } = await rig.turns.accept(scope, input('x'));
-  const reading = rig.read(scope, turnId);
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
+  const reading = fixture.read(scope, turnId);
   for (const one of gates) one.open();
   const sse = await reading;
   expect(typesIn(sse)).toEqual(spoken);
   expect([await countCalls('subscribe'), await countCalls('xrange')]).toEqual(before);
-  expect(await rig.read(scope, turnId)).toBe(sse);
+  expect(await fixture.read(scope, turnId)).toBe(sse);
 });
 
 it('what was published before the reader came, its end too, is there', async () => {
   const before = await countCalls('xrange');
-  await rig.worker();
-  const { turnId } = await rig.turns.accept(scope, input('x'));
+  await fixture.worker();
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
   await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
-  expect(typesIn(await rig.read(scope, turnId))).toEqual(['session', 'text_delta', 'done']);
+  expect(typesIn(await fixture.read(scope, turnId))).toEqual(['session', 'text_delta', 'done']);
   expect(await countCalls('xrange')).toBe(before);
 });
 
 it('readers that join elsewhere, before the turn runs and while it does, get every event at once', async () => {
   const gates = [gate(), gate(), gate()];
   speakIn(gates);
-  const elsewhere = rig.reader();
-  const { turnId } = await rig.turns.accept(scope, input('x'));
+  const elsewhere = fixture.reader();
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
   const began = performance.now();
-  const readings = [rig.read(scope, turnId), readBy(elsewhere, turnId)];
-  await rig.worker();
+  const readings = [fixture.read(scope, turnId), readBy(elsewhere, turnId)];
+  await fixture.worker();
   gates[0]?.open();
   await eventually(async () => (await redis.xlen(`concierge:{q0}:events:${turnId}`)) === 2);
-  readings.push(readBy(rig.reader(), turnId), rig.read(scope, turnId));
+  readings.push(readBy(fixture.reader(), turnId), fixture.read(scope, turnId));
   gates[1]?.open();
   gates[2]?.open();
   const [own, ...others] = await Promise.all(readings);
@@ -92,9 +92,9 @@ it('readers that join elsewhere, before the turn runs and while it does, get eve
 it('a reader whose connection breaks reads what it missed', async () => {
   const gates = [gate(), gate(), gate()];
   speakIn(gates);
-  await rig.worker();
-  const { turnId } = await rig.turns.accept(scope, input('x'));
-  const reading = rig.read(scope, turnId);
+  await fixture.worker();
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
+  const reading = fixture.read(scope, turnId);
   gates[0]?.open();
   await eventually(async () => (await redis.xlen(`concierge:{q0}:events:${turnId}`)) === 2);
   await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -6,20 +6,20 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf, queuePrefix, RateLimits, type Lanes, type Lease, type Wakeup } from '../src/index.ts';
 import { enqueuedTurn as turn, TestLanes } from './test-lanes.ts';
 
-let stage: TestLanes;
+let fixture: TestLanes;
 let redis: Redis;
 let lanes: Lanes;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await TestLanes.start());
-  ({ redis, lanes } = stage);
+  fixture = stack.use(await TestLanes.start());
+  ({ redis, lanes } = fixture);
 });
 beforeEach(async () => {
-  await stage.empty();
+  await fixture.empty();
 });
 
-const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await stage.place(...given);
-const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await stage.take(...lane);
+const place = async (...given: Parameters<TestLanes['place']>): Promise<Wakeup[]> => await fixture.place(...given);
+const take = async (...lane: Parameters<TestLanes['take']>): Promise<Lease> => await fixture.take(...lane);
 
 describe('a lane', () => {
   it('is woken for its first turn only and runs turns in order of acceptance', async () => {
@@ -28,7 +28,7 @@ describe('a lane', () => {
     expect(await place(second)).toEqual([]);
     const lease = await take('s1');
     expect(lease.turnId).toBe(first.turnId);
-    const wakeups = await stage.finish(lease, { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(lease, { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ turnId }) => turnId)).toEqual([second.turnId]);
     expect((await take('s1')).turnId).toBe(second.turnId);
   });
@@ -66,7 +66,7 @@ describe('a share', () => {
     expect(await place(turn('s2'))).toHaveLength(1);
     expect(await place(turn('s3'))).toHaveLength(0);
     expect(await place(turn('q1', { tenantId: 'quiet' }))).toHaveLength(1);
-    const wakeups = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s3']);
   });
 
@@ -82,7 +82,7 @@ describe('a share', () => {
     await place(turn('s1'));
     await place(turn('s1'));
     await place(turn('s2'));
-    const wakeups = await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
   });
 });
@@ -119,7 +119,7 @@ describe('a share of turns that others started', () => {
     ] as const)
       expect(await place(turn(session, depth === 0 ? {} : grant(depth)))).toEqual([]);
     await take('parent');
-    const wakeups = await stage.finish(await take('child', { depth: 1 }), { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(await take('child', { depth: 1 }), { payload: 'x', state: 'done' });
     expect(wakeups).toMatchObject([{ sessionId: 'sibling', depth: 1 }]);
   });
 
@@ -130,9 +130,9 @@ describe('a share of turns that others started', () => {
     const next = turn('s1');
     await place(next);
     await place(turn('s2', grant(1)));
-    const wakeups = await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
+    const wakeups = await fixture.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' });
     expect(wakeups?.map(({ sessionId }) => sessionId)).toEqual(['s2']);
-    expect(await stage.finish(await take('busy'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: next.turnId, depth: 0 }]);
+    expect(await fixture.finish(await take('busy'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: next.turnId, depth: 0 }]);
     expect(await lanes.lease({ tenantId: 'acme', sessionId: 's1', depth: 1 }, 'w')).toEqual({ kind: 'idle', wakeups: [] });
     expect((await take('s1')).turnId).toBe(next.turnId);
   });
@@ -145,13 +145,13 @@ describe('a share of turns that others started', () => {
     await place(later);
     await place(turn('s2'), 'emptied');
     await place(child, 'emptied');
-    const wakeups = await stage.open();
+    const wakeups = await fixture.open();
     expect(wakeups.toSorted((left, right) => left.depth - right.depth)).toMatchObject([
       { sessionId: 's2', depth: 0 },
       { sessionId: 's1', turnId: child.turnId, depth: 1 },
     ]);
-    expect(await stage.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' })).toEqual([]);
-    expect(await stage.finish(await take('s2'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: later.turnId, depth: 0 }]);
+    expect(await fixture.finish(await take('s1', { depth: 1 }), { payload: 'x', state: 'done' })).toEqual([]);
+    expect(await fixture.finish(await take('s2'), { payload: 'x', state: 'done' })).toMatchObject([{ turnId: later.turnId, depth: 0 }]);
   });
 
   it('is reconciled at its own depth', async () => {
@@ -168,8 +168,8 @@ describe('a lease', () => {
     await place(turn('s1'));
     const lease = await take('s1');
     const stale = { ...lease, epoch: String(Number(lease.epoch) - 1) };
-    expect(await stage.append(stale, [{ seq: 1, type: 'text_delta', json: '{}' }])).toBe('lost');
-    expect(await stage.finish(stale, { payload: 'x', state: 'done' })).toBeNull();
+    expect(await fixture.append(stale, [{ seq: 1, type: 'text_delta', json: '{}' }])).toBe('lost');
+    expect(await fixture.finish(stale, { payload: 'x', state: 'done' })).toBeNull();
     expect(await redis.xlen(keyOf.events(lease.turnId))).toBe(1);
   });
 
@@ -177,11 +177,11 @@ describe('a lease', () => {
     await place(turn('s1'));
     const lease = await take('s1');
     const entry = [{ seq: 1, type: 'text_delta', json: '{"delta":"a"}' }];
-    expect(await stage.append(lease, entry)).toBe('written');
-    expect(await stage.append(lease, entry)).toBe('written');
+    expect(await fixture.append(lease, entry)).toBe('written');
+    expect(await fixture.append(lease, entry)).toBe('written');
     expect(await redis.xlen(keyOf.events(lease.turnId))).toBe(2);
-    expect(await stage.finish(lease, { payload: 'x', state: 'done' })).toEqual([]);
-    expect(await stage.finish(lease, { payload: 'x', state: 'done' })).toEqual([]);
+    expect(await fixture.finish(lease, { payload: 'x', state: 'done' })).toEqual([]);
+    expect(await fixture.finish(lease, { payload: 'x', state: 'done' })).toEqual([]);
   });
 
   it('counts starts until a step is finished, and not those that were given back uncharged', async () => {
@@ -193,7 +193,7 @@ describe('a lease', () => {
     await lanes.release(second, { waitMs: 0, charged: false });
     const third = await take('s1');
     expect(third.starts).toBe(2);
-    await stage.append(third, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+    await fixture.append(third, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
     await lanes.release(third, { waitMs: 0, charged: true });
     expect((await take('s1')).starts).toBe(1);
   });
@@ -204,11 +204,11 @@ describe('a lease', () => {
     const before = await take('s1');
     await redis.flushall();
     await place(given, 'emptied');
-    await stage.open();
+    await fixture.open();
     const after = await take('s1');
     expect(Number(after.epoch)).toBeGreaterThan(Number(before.epoch));
     expect(after.restored).toBe(true);
-    expect(await stage.append(before, [])).toBe('lost');
+    expect(await fixture.append(before, [])).toBe('lost');
   });
 
   it('reports to a worker what it lost and what was cancelled', async () => {
@@ -254,13 +254,13 @@ describe('a Redis that came back empty', () => {
     expect(await place(fresh)).toEqual([]);
     expect(await place(middle, 'emptied')).toEqual([]);
     expect(await place(old, 'emptied')).toEqual([]);
-    const wakeups = await stage.open();
+    const wakeups = await fixture.open();
     expect(wakeups.map(({ turnId }) => turnId)).toEqual([old.turnId]);
     const order: string[] = [];
     await eventually(async () => {
       const lease = await take('s1');
       order.push(lease.turnId);
-      await stage.finish(lease, { payload: 'x', state: 'done' });
+      await fixture.finish(lease, { payload: 'x', state: 'done' });
       return order.length === 3;
     });
     expect(order).toEqual([old.turnId, middle.turnId, fresh.turnId]);
@@ -273,7 +273,7 @@ describe('a Redis that came back empty', () => {
     for (const given of [third, first, second]) if (given !== undefined) await place(given, 'emptied');
     const placed = await redis.lrange(keyOf.lane({ tenantId: 'acme', sessionId: 's1' }), 0, -1);
     expect(placed).toEqual([first?.turnId, second?.turnId, third?.turnId]);
-    await stage.open();
+    await fixture.open();
   });
 });
 
@@ -305,8 +305,8 @@ describe('a lane that is put in order', () => {
     const { moved, wakeups } = await lanes.order(lane, [earlier.turnId, later.turnId], lease);
     expect(moved).toBe(true);
     expect(wakeups.map(({ turnId }) => turnId)).toEqual([earlier.turnId]);
-    expect(await stage.append(lease, [])).toBe('lost');
-    await stage.finish(await take('s1'), { payload: 'x', state: 'done' });
+    expect(await fixture.append(lease, [])).toBe('lost');
+    await fixture.finish(await take('s1'), { payload: 'x', state: 'done' });
     expect(await take('s1')).toMatchObject({ turnId: later.turnId, attempt: 1, starts: 1 });
   });
 
@@ -327,7 +327,7 @@ describe('a lane that is put in order', () => {
 
 describe('rate limits', () => {
   it('let exactly the limit through, from two connections at once', async () => {
-    const other = stage.server.client();
+    const other = fixture.server.client();
     const counters = [new RateLimits(redis), new RateLimits(other)];
     const answers = await Promise.all(
       Array.from({ length: 60 }, async (_, index) => await counters[index % 2]?.take('acme', { limit: 20, windowSeconds: 3600 })),

@@ -9,13 +9,13 @@ import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 // A reader without messages reads the disk after some seconds; leases expire.
 jest.setTimeout(60_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let scope: TenantScope;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  stack.defer(async () => rig.server.hasRoom());
-  scope = await rig.scope();
+  fixture = stack.use(await TestTurns.start());
+  stack.defer(async () => fixture.server.hasRoom());
+  scope = await fixture.scope();
 });
 
 function say(run: TurnRun, from: number, to: number): string {
@@ -43,7 +43,7 @@ async function saved(sessionId: string): Promise<string | undefined> {
 }
 
 async function reply(turnId: string): Promise<string> {
-  const folded = await rig.streams.fold(scope, turnId, AbortSignal.timeout(20_000));
+  const folded = await fixture.streams.fold(scope, turnId, AbortSignal.timeout(20_000));
   if (folded.kind === 'error') throw new Error(folded.error.code);
   return folded.reply.reply;
 }
@@ -67,113 +67,113 @@ describe('every reader ends with the content of the session file', () => {
   });
 
   it('when Redis has no memory for a while in mid-sentence', async () => {
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       let said = say(run, 0, 14);
       await run.writer.flush();
-      await rig.server.fill();
+      await fixture.server.fill();
       said += say(run, 14, 37);
       const flushed = run.writer.flush();
-      await rig.server.hasRoom();
+      await fixture.server.hasRoom();
       await flushed;
       return said + say(run, 37, 60);
     };
-    await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('count'));
-    const asker = await rig.read(scope, turnId);
+    await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('count'));
+    const asker = await fixture.read(scope, turnId);
     const text = await saved(sessionId);
     expect(text).toContain('w13 w14');
-    expect([heard(asker), heard(await rig.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
+    expect([heard(asker), heard(await fixture.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
   });
 
   it('when Redis has no memory for the end', async () => {
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const said = say(run, 0, 5);
       await run.writer.flush();
-      await rig.server.fill();
+      await fixture.server.fill();
       return said + say(run, 5, 9);
     };
-    await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('count'));
-    const asking = rig.read(scope, turnId);
+    await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('count'));
+    const asking = fixture.read(scope, turnId);
     const text = await eventually(async () => await saved(sessionId));
-    await rig.server.hasRoom();
-    expect([heard(await asking), heard(await rig.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
-    expect(rig.started).toEqual([turnId]);
+    await fixture.server.hasRoom();
+    expect([heard(await asking), heard(await fixture.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
+    expect(fixture.started).toEqual([turnId]);
   });
 
   it('when Redis is killed before its last second is on disk, and the worker goes on', async () => {
     const cut = gate();
     const goOn = gate();
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const said = say(run, 0, 10);
       await run.writer.flush();
-      const written = await rig.server.written();
+      const written = await fixture.server.written();
       const lost = say(run, 10, 20);
       await run.writer.flush();
       cut.open();
       await goOn.opened;
-      await rig.server.losePower(written);
+      await fixture.server.losePower(written);
       return said + lost + say(run, 20, 30);
     };
-    await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('count'));
-    const asking = rig.read(scope, turnId);
+    await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('count'));
+    const asking = fixture.read(scope, turnId);
     await cut.opened;
     goOn.open();
     const asker = await asking;
     expectRising(asker);
     const text = await saved(sessionId);
-    expect([heard(asker), heard(await rig.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
-    expect(rig.started).toEqual([turnId]);
+    expect([heard(asker), heard(await fixture.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
+    expect(fixture.started).toEqual([turnId]);
   });
 
   it('when Redis has lost that the turn was ever started', async () => {
     const begun = gate();
-    rig.play = async (run) => {
-      if (rig.started.length > 1) return say(run, 0, 3);
+    fixture.play = async (run) => {
+      if (fixture.started.length > 1) return say(run, 0, 3);
       say(run, 0, 10);
       await run.writer.flush();
       begun.open();
       await untilAborted(run.signal);
       throw run.signal.reason;
     };
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('count'));
-    const written = await rig.server.written();
-    await rig.worker();
-    const asking = rig.read(scope, turnId);
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('count'));
+    const written = await fixture.server.written();
+    await fixture.worker();
+    const asking = fixture.read(scope, turnId);
     await begun.opened;
-    await rig.server.losePower(written);
-    rig.reconciler.start();
+    await fixture.server.losePower(written);
+    fixture.reconciler.start();
     const asker = await asking;
     expectRising(asker);
     const text = await saved(sessionId);
-    expect([heard(asker), heard(await rig.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
+    expect([heard(asker), heard(await fixture.read(scope, turnId)), await reply(turnId)]).toEqual([text, text, text]);
   });
 });
 
 describe('a turn whose end Redis has lost', () => {
   async function loseEnd(): Promise<{ turnId: string; sessionId: string; words: string; lastHeard: string }> {
     let written = 0;
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const said = say(run, 0, 10);
       await run.writer.flush();
-      written = await rig.server.written();
+      written = await fixture.server.written();
       return said;
     };
-    const worker = await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('count', { dedupeId: 'once' }));
-    const words = await rig.read(scope, turnId);
+    const worker = await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('count', { dedupeId: 'once' }));
+    const words = await fixture.read(scope, turnId);
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
     await worker.stop(0);
-    await rig.server.losePower(written);
+    await fixture.server.losePower(written);
     return { turnId, sessionId, words: heard(words), lastHeard: parse(words).at(-2)?.id ?? '' };
   }
 
   it('is replayed from its session file, to early and late readers, and its request is answered again', async () => {
     const { turnId, words, lastHeard } = await loseEnd();
-    const again = await eventually(async () => await rig.turns.accept(scope, input('count', { dedupeId: 'once' })));
+    const again = await eventually(async () => await fixture.turns.accept(scope, input('count', { dedupeId: 'once' })));
     expect(again).toMatchObject({ turnId, replayed: true });
-    const [late, resumed] = await Promise.all([rig.read(scope, turnId), rig.read(scope, turnId, lastHeard)]);
+    const [late, resumed] = await Promise.all([fixture.read(scope, turnId), fixture.read(scope, turnId, lastHeard)]);
     expect(heard(late)).toBe(words);
     expect(parse(late).at(-1)?.type).toBe('done');
     expect(parse(resumed).map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
@@ -184,32 +184,32 @@ describe('a turn whose end Redis has lost', () => {
 
   it('is ended again by the next worker, which finds it in its lane and not in the inbox', async () => {
     const { turnId, sessionId, words } = await loseEnd();
-    await rig.worker();
-    rig.reconciler.start();
-    const events = parse(await rig.read(scope, turnId));
+    await fixture.worker();
+    fixture.reconciler.start();
+    const events = parse(await fixture.read(scope, turnId));
     expect(events.at(-1)?.type).toBe('done');
     expect(await reply(turnId)).toBe(words);
     expect((await scope.sessions.load(sessionId))?.turns).toHaveLength(1);
-    const next = await rig.turns.accept(scope, input('next'));
-    expect(parse(await rig.read(scope, next.turnId)).at(-1)?.type).toBe('done');
+    const next = await fixture.turns.accept(scope, input('next'));
+    expect(parse(await fixture.read(scope, next.turnId)).at(-1)?.type).toBe('done');
   });
 });
 
 describe('a reader who resumes when the stream is gone', () => {
   it('gets a reset above all that it has seen, also of an attempt that was leased after the turn was saved', async () => {
-    rig.play = async (run) => {
-      await rig.publish(run, 'all of it');
+    fixture.play = async (run) => {
+      await fixture.publish(run, 'all of it');
       throw new Error('died before it was announced');
     };
-    await rig.worker();
-    rig.reconciler.start();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
-    const seen = parse(await rig.read(scope, turnId)).at(-2)?.id ?? '';
+    await fixture.worker();
+    fixture.reconciler.start();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
+    const seen = parse(await fixture.read(scope, turnId)).at(-2)?.id ?? '';
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
-    await rig.server.flush();
-    const [reset, ...told] = parse(await rig.read(scope, turnId, seen));
+    await fixture.server.flush();
+    const [reset, ...replayed] = parse(await fixture.read(scope, turnId, seen));
     expect(reset?.type).toBe('text_reset');
     expect(compareIds(reset?.id ?? '', seen)).toBeGreaterThan(0);
-    expect(told.map(({ type }) => type)).toEqual(['text_delta', 'done']);
+    expect(replayed.map(({ type }) => type)).toEqual(['text_delta', 'done']);
   });
 });

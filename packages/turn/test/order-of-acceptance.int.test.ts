@@ -12,17 +12,17 @@ import { input, TestTurns } from './test-turns.ts';
 // Redis goes and comes back; a frozen one is given up after a second and a half.
 jest.setTimeout(40_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let scope: TenantScope;
 /** Two gateways: all they share is Redis and the disk. */
 let one: Turns;
 let other: Turns;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  stack.defer(() => rig.server.thaw());
-  scope = await rig.scope();
-  [one, other] = [await rig.gateway(), await rig.gateway()];
+  fixture = stack.use(await TestTurns.start());
+  stack.defer(() => fixture.server.thaw());
+  scope = await fixture.scope();
+  [one, other] = [await fixture.gateway(), await fixture.gateway()];
 });
 
 interface Order {
@@ -32,12 +32,12 @@ interface Order {
 
 /** Runs everything; the session has no numbers any more then. */
 async function runAll(): Promise<Order> {
-  await rig.worker();
-  rig.reconciler.start();
+  await fixture.worker();
+  fixture.reconciler.start();
   await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 25_000 });
   await eventually(async () => (await scope.laneOrder.sessionIds()).length === 0);
   const session = await scope.sessions.load(deriveSessionId('cs', 'web', 'ann'));
-  return { started: [...new Set(rig.started)], answered: session?.turns.map(({ id }) => id) ?? [] };
+  return { started: [...new Set(fixture.started)], answered: session?.turns.map(({ id }) => id) ?? [] };
 }
 
 function toOrder(...receipts: readonly TurnReceipt[]): Order {
@@ -62,29 +62,29 @@ class FlushedLanes extends Lanes {
 
 describe('a turn that was acknowledged first is answered first', () => {
   it('when Redis had no memory for it, and had it again for the next one', async () => {
-    await rig.server.fill();
+    await fixture.server.fill();
     const first = await one.accept(scope, input('first'));
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis is emptied once more while its lanes are restored', async () => {
     const first = await one.accept(scope, input('first'));
-    await rig.server.flush();
-    const { redis, queue, tenants } = await rig.another();
-    const lanes = new FlushedLanes(redis, async () => rig.server.flush());
+    await fixture.server.flush();
+    const { redis, queue, tenants } = await fixture.another();
+    const lanes = new FlushedLanes(redis, async () => fixture.server.flush());
     await new TurnReconciler({ redis, ...queue, lanes, tenants, log: silentLog }).reconcile();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when only a worker comes across it: no gateway could repair the lane, and no reconciler looks through the inbox', async () => {
-    const redis = rig.server.client();
+    const redis = fixture.server.client();
     await takeTask(redis, keyOf.scanLock, { forMs: HOUR_MS });
     const arrival = gate();
-    const never = await rig.gateway({ refuses: new Promise(() => undefined) });
-    const late = await rig.gateway({ refuses: arrival.opened });
+    const never = await fixture.gateway({ refuses: new Promise(() => undefined) });
+    const late = await fixture.gateway({ refuses: arrival.opened });
     const first = await never.accept(scope, input('first'));
     const second = await late.accept(scope, input('second'));
     arrival.open();
@@ -94,70 +94,70 @@ describe('a turn that was acknowledged first is answered first', () => {
   });
 
   it('when Redis was gone', async () => {
-    await rig.server.kill();
+    await fixture.server.kill();
     const first = await one.accept(scope, input('first'));
-    await rig.server.start();
+    await fixture.server.start();
     // One that has reached Redis again.
-    const back = await rig.gateway();
+    const back = await fixture.gateway();
     const second = await back.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis was frozen, and carries out what had timed out when it goes on', async () => {
-    rig.server.freeze();
+    fixture.server.freeze();
     const first = await one.accept(scope, input('first'));
-    rig.server.thaw();
+    fixture.server.thaw();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when its place is given after that of the next one', async () => {
     const arrival = gate();
-    const late = await rig.gateway({ refuses: arrival.opened });
+    const late = await fixture.gateway({ refuses: arrival.opened });
     const first = await late.accept(scope, input('first'));
     const second = await other.accept(scope, input('second'));
     const third = await one.accept(scope, input('third'));
     arrival.open();
-    const redis = rig.server.client();
+    const redis = fixture.server.client();
     await eventually(async () => (await redis.llen(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }))) === 3);
     redis.disconnect();
     expect(await runAll()).toEqual(toOrder(first, second, third));
   });
 
   it('when Redis was killed before its last second was on disk', async () => {
-    const written = await rig.server.written();
+    const written = await fixture.server.written();
     const first = await one.accept(scope, input('first'));
-    await rig.server.losePower(written);
+    await fixture.server.losePower(written);
     // One that has reached Redis again.
-    const back = await rig.gateway();
+    const back = await fixture.gateway();
     const second = await back.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
 
   it('when Redis was emptied, and the clock of the gateway that took it is an hour ahead', async () => {
-    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS });
+    const ahead = await fixture.gateway({ now: () => Date.now() + HOUR_MS });
     const receipts = [];
     for (const gateway of [ahead, other, ahead, one]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
-    await rig.server.flush();
+    await fixture.server.flush();
     receipts.push(await other.accept(scope, input('after')));
     expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('when none of several found room, and their gateways disagree about the time', async () => {
-    const ahead = await rig.gateway({ now: () => Date.now() + HOUR_MS });
-    await rig.server.fill();
+    const ahead = await fixture.gateway({ now: () => Date.now() + HOUR_MS });
+    await fixture.server.fill();
     const receipts = [];
     for (const gateway of [ahead, other, ahead]) receipts.push(await gateway.accept(scope, input(String(receipts.length))));
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
     receipts.push(await one.accept(scope, input('room')));
     expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
   it('when one that was acknowledged before it still waits in the lane', async () => {
     const before = await other.accept(scope, input('before'));
-    await rig.server.fill();
+    await fixture.server.fill();
     const first = await one.accept(scope, input('first'));
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(before, first, second));
   });
@@ -166,9 +166,9 @@ describe('a turn that was acknowledged first is answered first', () => {
     const message = input('first', { dedupeId: 'message-1' });
     armFailpoints('accept.after-inbox:throw');
     await expect(one.accept(scope, message)).rejects.toThrow('fail point');
-    await rig.server.fill();
+    await fixture.server.fill();
     const first = await other.accept(scope, message);
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
     const second = await other.accept(scope, input('second'));
     expect(await runAll()).toEqual(toOrder(first, second));
   });
@@ -176,10 +176,10 @@ describe('a turn that was acknowledged first is answered first', () => {
   it('and one that waits in the lane keeps its place when it is brought again meanwhile', async () => {
     const message = input('first', { dedupeId: 'message-1' });
     const first = await one.accept(scope, message);
-    await rig.server.fill();
+    await fixture.server.fill();
     const second = await other.accept(scope, input('second'));
     await one.accept(scope, message);
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
     const third = await other.accept(scope, input('third'));
     expect(await runAll()).toEqual(toOrder(first, second, third));
   });
@@ -217,16 +217,16 @@ describe('messages of one contact that arrive together', () => {
   });
 
   it('stay in their order when Redis is found gone', async () => {
-    await rig.server.kill();
+    await fixture.server.kill();
     const receipts = await bring(one, 'line 0', 'line 1', 'line 2');
-    await rig.server.start();
-    const after = await (await rig.gateway()).accept(scope, input('after'));
+    await fixture.server.start();
+    const after = await (await fixture.gateway()).accept(scope, input('after'));
     expect(await runAll()).toEqual(toOrder(...receipts, after));
   });
 
   it('stay in their order when Redis goes in the middle, and carries out the rest late', async () => {
     const arrival = gate();
-    const cut = await rig.gateway({ refuses: arrival.opened, hears: 3 });
+    const cut = await fixture.gateway({ refuses: arrival.opened, hears: 3 });
     const receipts = await bring(cut, ...texts.slice(0, 6));
     const after = await other.accept(scope, input('after'));
     arrival.open();
@@ -235,7 +235,7 @@ describe('messages of one contact that arrive together', () => {
 
   it('stay in their order when Redis has lost them all', async () => {
     const receipts = await bring(one, ...texts);
-    await rig.server.flush();
+    await fixture.server.flush();
     expect(await runAll()).toEqual(toOrder(...receipts));
   });
 
@@ -263,9 +263,9 @@ describe('messages of one contact that arrive together', () => {
 describe('an earlier turn without a place', () => {
   let first: TurnReceipt;
   beforeEach(async () => {
-    await rig.server.fill();
+    await fixture.server.fill();
     first = await one.accept(scope, input('first', { busy: 'collect' }));
-    await rig.server.hasRoom();
+    await fixture.server.hasRoom();
   });
 
   it('makes the session busy for one that does not want to wait', async () => {
@@ -281,7 +281,7 @@ describe('an earlier turn without a place', () => {
 
   it('takes along those behind it', async () => {
     const seen: (readonly string[])[] = [];
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       seen.push(await run.waitingBehind(20));
       return run.turn.text;
     };
@@ -296,26 +296,26 @@ describe('a turn that takes others along', () => {
     const begun = gate();
     const goOn = gate();
     const seen: (readonly string[])[] = [];
-    rig.play = async (run) => {
-      if (rig.started.length === 1) {
+    fixture.play = async (run) => {
+      if (fixture.started.length === 1) {
         begun.open();
         await goOn.opened;
       }
       seen.push(await run.waitingBehind(20));
       return run.turn.text;
     };
-    await rig.worker();
+    await fixture.worker();
     const first = await one.accept(scope, input('first', { busy: 'collect' }));
     await begun.opened;
-    const unheard = await rig.gateway({ refuses: new Promise(() => undefined) });
+    const unheard = await fixture.gateway({ refuses: new Promise(() => undefined) });
     const second = await unheard.accept(scope, input('second', { busy: 'collect' }));
-    const redis = rig.server.client();
+    const redis = fixture.server.client();
     // As if it had been accepted by a gateway that could not repair the lane.
     const third = await unheard.accept(scope, input('third', { busy: 'collect' }));
     await redis.rpush(keyOf.lane({ tenantId: 'acme', sessionId: first.sessionId }), third.turnId);
     redis.disconnect();
     goOn.open();
-    await rig.read(scope, first.turnId);
+    await fixture.read(scope, first.turnId);
     expect(seen[0]).toEqual([]);
     expect(await scope.laneOrder.read(first.sessionId)).toMatchObject({ numbered: [second.turnId, third.turnId] });
   });
@@ -325,7 +325,7 @@ describe('a session that Redis keeps in order', () => {
   it('has no number on disk', async () => {
     let clock = Date.now();
     const now = (): number => (clock += 1);
-    const gateways = [await rig.gateway({ now }), await rig.gateway({ now })];
+    const gateways = [await fixture.gateway({ now }), await fixture.gateway({ now })];
     for (const gateway of [...gateways, ...gateways]) await gateway.accept(scope, input('x'));
     expect(await scope.laneOrder.sessionIds()).toEqual([]);
   });

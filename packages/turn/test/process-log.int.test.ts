@@ -11,19 +11,19 @@ import { keyOf } from '../src/keys.ts';
 import { removeTenant } from '../src/index.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let scope: TenantScope;
 let gateway: Core;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  scope = await rig.scope();
-  gateway = await rig.another();
+  fixture = stack.use(await TestTurns.start());
+  scope = await fixture.scope();
+  gateway = await fixture.another();
 });
 
 const files = async (): Promise<string[]> =>
-  (await readdir(join(rig.dataDir, 'tenants', 'acme', 'inbox'))).filter((name) => name.endsWith('.json'));
-const logs = async (): Promise<string[]> => readdir(join(rig.dataDir, 'tenants', '.wal'));
+  (await readdir(join(fixture.dataDir, 'tenants', 'acme', 'inbox'))).filter((name) => name.endsWith('.json'));
+const logs = async (): Promise<string[]> => readdir(join(fixture.dataDir, 'tenants', '.wal'));
 const send = async (text: string, facts: Parameters<typeof input>[1] = {}): Promise<string> =>
   (await gateway.turns.accept(await gateway.tenants.open('acme'), input(text, facts))).turnId;
 /** As the process of this log was found dead: it is not renewed any more. */
@@ -38,18 +38,18 @@ describe('a turn that is accepted in the log', () => {
     expect(await files()).toEqual([]);
     expect(await scope.inbox.turnIds()).toEqual([turnId]);
     expect(await scope.inbox.read(turnId)).toMatchObject({ turnId, text: 'hello', tenantId: 'acme' });
-    expect(await rig.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'waiting' });
-    const { items } = await rig.turns.list(scope, { limit: 10 });
+    expect(await fixture.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'waiting' });
+    const { items } = await fixture.turns.list(scope, { limit: 10 });
     expect(items.map(({ id }) => id)).toEqual([turnId]);
-    await rig.turns.cancel(scope, turnId);
-    await rig.worker();
-    expect(parse(await rig.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
+    await fixture.turns.cancel(scope, turnId);
+    await fixture.worker();
+    expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
   });
 
   it('is answered without ever having a file', async () => {
-    await rig.worker();
+    await fixture.worker();
     const turnId = await send('hello');
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
     await eventually(async () => (await scope.inbox.turnIds()).length === 0);
     expect(await files()).toEqual([]);
     await gateway.accepted.stop();
@@ -61,8 +61,8 @@ describe('a turn that is accepted in the log', () => {
     await eventually(async () => (await files()).length > 0, { timeoutMs: 20_000 });
     expect(await files()).toEqual([`${turnId}.json`]);
     await eventually(async () => (await gateway.redis.hkeys(keyOf.logged('acme'))).length === 0);
-    await rig.worker();
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await fixture.worker();
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
     await eventually(async () => (await files()).length === 0);
   });
 
@@ -70,9 +70,9 @@ describe('a turn that is accepted in the log', () => {
     armFailpoints('accept.after-inbox:throw');
     await expect(send('hello')).rejects.toThrow('fail point');
     await eventually(async () => (await files()).length === 1, { timeoutMs: 20_000 });
-    rig.reconciler.start();
-    await rig.worker();
-    await eventually(() => rig.started.length === 1, { timeoutMs: 20_000 });
+    fixture.reconciler.start();
+    await fixture.worker();
+    await eventually(() => fixture.started.length === 1, { timeoutMs: 20_000 });
   });
 
   it('gets its file when its process ends, and the log goes', async () => {
@@ -86,18 +86,18 @@ describe('a turn that is accepted in the log', () => {
 
   it('that was refused is not accepted by a recovery', async () => {
     const begun = gate();
-    rig.play = async ({ signal }) => {
+    fixture.play = async ({ signal }) => {
       begun.open();
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       throw signal.reason;
     };
-    const worker = await rig.worker();
+    const worker = await fixture.worker();
     await send('first');
     await begun.opened;
     await expect(send('second', { busy: 'reject' })).rejects.toMatchObject({ code: 'session_busy' });
     await worker.stop(0);
     await die();
-    await rig.reconciler.reconcile();
+    await fixture.reconciler.reconcile();
     expect(await Promise.all((await scope.inbox.turnIds()).map(async (id) => (await scope.inbox.read(id))?.text))).toEqual(['first']);
   });
 });
@@ -108,8 +108,8 @@ describe('the log of a process that died', () => {
     armFailpoints('accept.after-inbox:throw');
     await expect(send('second')).rejects.toThrow('fail point');
     await die();
-    rig.reconciler.start();
-    await rig.worker();
+    fixture.reconciler.start();
+    await fixture.worker();
     const { sessionId } = (await scope.inbox.read(first)) ?? { sessionId: '' };
     await eventually(async () => (await texts(sessionId)).length === 2, { timeoutMs: 30_000 });
     expect(await texts(sessionId)).toEqual(['first', 'second']);
@@ -118,17 +118,17 @@ describe('the log of a process that died', () => {
 
   it('is recovered by two processes at once, and each turn is answered once', async () => {
     await Promise.all(Array.from({ length: 50 }, async (_, index) => send(`turn ${String(index)}`, { sender: `s${String(index)}` })));
-    await rig.server.flush();
-    await Promise.all([rig.reconciler.reconcile(), newReconciler(await rig.another()).reconcile()]);
-    await rig.worker({ concurrency: 16 });
-    rig.reconciler.start();
+    await fixture.server.flush();
+    await Promise.all([fixture.reconciler.reconcile(), newReconciler(await fixture.another()).reconcile()]);
+    await fixture.worker({ concurrency: 16 });
+    fixture.reconciler.start();
     await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 40_000 });
-    expect(rig.started.length).toBe(50);
-    expect(new Set(rig.started).size).toBe(50);
+    expect(fixture.started.length).toBe(50);
+    expect(new Set(fixture.started).size).toBe(50);
   });
 
   it('is recovered for every other tenant when the files of one cannot be written', async () => {
-    const bolt = await rig.scope('bolt');
+    const bolt = await fixture.scope('bolt');
     const { turnId: later } = await gateway.turns.accept(await gateway.tenants.open('bolt'), input('waits'));
     const turnId = await send('hello');
     const inbox = join(bolt.root, 'inbox');
@@ -149,11 +149,11 @@ describe('the log of a process that died', () => {
     await die();
     armFailpoints(`${point}:throw`);
     await expect(recover(gateway)).rejects.toThrow('fail point');
-    await recover(await rig.another());
+    await recover(await fixture.another());
     expect(await files()).toEqual([`${turnId}.json`]);
-    await rig.worker();
-    await rig.read(scope, turnId);
-    expect(rig.started).toEqual([turnId]);
+    await fixture.worker();
+    await fixture.read(scope, turnId);
+    expect(fixture.started).toEqual([turnId]);
   });
 
   it('whose process wakes up again acknowledges nothing by its log alone', async () => {
@@ -172,44 +172,44 @@ describe('the log of a process that died', () => {
 
 describe('when Redis has lost everything', () => {
   it('turns that are in logs alone are answered in the order of their acceptance, by whichever gateway', async () => {
-    const other = await rig.another();
+    const other = await fixture.another();
     const ids: string[] = [];
     for (let index = 0; index < 10; index += 1) {
       const { turns, tenants } = index % 2 === 0 ? gateway : other;
       ids.push((await turns.accept(await tenants.open('acme'), input(`turn ${String(index)}`))).turnId);
     }
     expect(await files()).toEqual([]);
-    await rig.server.flush();
+    await fixture.server.flush();
     // Nothing is lost from sight meanwhile.
     expect((await scope.inbox.turnIds()).toSorted()).toEqual(ids.toSorted());
     expect(await scope.inbox.read(ids[3] ?? '')).toMatchObject({ text: 'turn 3' });
-    await rig.reconciler.reconcile();
-    await rig.worker();
-    await rig.read(scope, ids.at(-1) ?? '');
-    expect(rig.started).toEqual(ids);
+    await fixture.reconciler.reconcile();
+    await fixture.worker();
+    await fixture.read(scope, ids.at(-1) ?? '');
+    expect(fixture.started).toEqual(ids);
   });
 
   it('a turn that was answered a moment ago is not answered again', async () => {
-    await rig.worker();
+    await fixture.worker();
     const turnId = await send('hello');
-    await rig.read(scope, turnId);
-    await rig.server.flush();
-    await rig.reconciler.reconcile();
+    await fixture.read(scope, turnId);
+    await fixture.server.flush();
+    await fixture.reconciler.reconcile();
     expect(await files()).toEqual([]);
     const next = await send('next');
-    await rig.read(scope, next);
-    expect(rig.started).toEqual([turnId, next]);
+    await fixture.read(scope, next);
+    expect(fixture.started).toEqual([turnId, next]);
   });
 
   it('a conversation that was removed a moment ago stays removed', async () => {
-    const worker = await rig.worker();
+    const worker = await fixture.worker();
     const turnId = await send('a secret');
-    await rig.read(scope, turnId);
-    const { sessionId } = (await rig.index.forTenant('acme').findTurn(turnId)) ?? { sessionId: '' };
+    await fixture.read(scope, turnId);
+    const { sessionId } = (await fixture.index.forTenant('acme').findTurn(turnId)) ?? { sessionId: '' };
     expect(await scope.removeSession(sessionId)).toBe(true);
     await worker.stop(0);
-    await rig.server.flush();
-    await rig.reconciler.reconcile();
+    await fixture.server.flush();
+    await fixture.reconciler.reconcile();
     expect(await scope.inbox.turnIds()).toEqual([]);
     await gateway.accepted.stop();
     expect(await files()).toEqual([]);
@@ -217,10 +217,10 @@ describe('when Redis has lost everything', () => {
 
   it('a tenant that was deleted stays deleted, also when another has its name', async () => {
     await send('a secret');
-    await removeTenant({ tenants: rig.tenants, turns: rig.turns, redis: gateway.redis }, 'acme');
-    const heir = await rig.tenants.create('acme');
-    await rig.server.flush();
-    await rig.reconciler.reconcile();
+    await removeTenant({ tenants: fixture.tenants, turns: fixture.turns, redis: gateway.redis }, 'acme');
+    const heir = await fixture.tenants.create('acme');
+    await fixture.server.flush();
+    await fixture.reconciler.reconcile();
     await gateway.accepted.stop();
     expect(await heir.inbox.filedTurnIds()).toEqual([]);
   });
@@ -229,18 +229,18 @@ describe('when Redis has lost everything', () => {
 describe('the same message in two logs', () => {
   it('is one turn, and keeps its place when it is brought again while Redis is gone', async () => {
     const message = input('first', { dedupeId: 'message-1' });
-    const other = await rig.another();
+    const other = await fixture.another();
     const [one, two] = [await gateway.tenants.open('acme'), await other.tenants.open('acme')];
     const first = await gateway.turns.accept(one, message);
     expect(await other.turns.accept(two, message)).toEqual({ ...first, replayed: true });
     await expect(other.turns.accept(two, { ...message, requestHash: 'other' })).rejects.toMatchObject({ code: 'idempotency_conflict' });
     const second = await gateway.turns.accept(one, input('second'));
-    await rig.server.fill();
+    await fixture.server.fill();
     await other.turns.accept(two, message);
-    await rig.server.hasRoom();
-    await rig.worker();
-    rig.reconciler.start();
-    await rig.read(scope, second.turnId);
-    expect(rig.started).toEqual([first.turnId, second.turnId]);
+    await fixture.server.hasRoom();
+    await fixture.worker();
+    fixture.reconciler.start();
+    await fixture.read(scope, second.turnId);
+    expect(fixture.started).toEqual([first.turnId, second.turnId]);
   });
 });

@@ -7,10 +7,10 @@ import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 jest.setTimeout(40_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
+  fixture = stack.use(await TestTurns.start());
 });
 
 const at = '2026-11-20T12:00:00.000Z';
@@ -44,7 +44,7 @@ function buildSteps(turnId: string): TurnStep[] {
 function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
   const seen: number[] = [];
   const begun = gate();
-  rig.play = async (run) => {
+  fixture.play = async (run) => {
     seen.push(run.steps.length);
     if (seen.length > 1) return 'first ';
     for (const step of buildSteps(run.turn.turnId)) run.writer.record(step);
@@ -58,10 +58,10 @@ function interrupted(): { seen: number[]; begun: ReturnType<typeof gate> } {
 
 describe('a turn whose stream is lost on the way', () => {
   it('is replayed from its journal, so that old and new readers see the same', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const begun = gate();
-    rig.play = async (run) => {
-      if (rig.started.length === 1) {
+    fixture.play = async (run) => {
+      if (fixture.started.length === 1) {
         for (const step of buildSteps(run.turn.turnId)) run.writer.record(step);
         await run.writer.persist();
         await run.writer.flush();
@@ -76,19 +76,19 @@ describe('a turn whose stream is lost on the way', () => {
       run.writer.emit(textDelta('second'));
       return 'first second';
     };
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
     await begun.opened;
-    await rig.server.flush();
+    await fixture.server.flush();
     await eventually(async () => {
-      await rig.reconciler.reconcile();
-      return rig.started.length === 2;
+      await fixture.reconciler.reconcile();
+      return fixture.started.length === 2;
     });
-    const events = parse(await rig.read(scope, turnId));
-    const told = ['session', 'text_reset', 'text_delta', 'tool_call_start', 'tool_call_end', 'tool_result', 'text_delta', 'done'];
-    expect(events.map(({ type }) => type)).toEqual(told);
+    const events = parse(await fixture.read(scope, turnId));
+    const types = ['session', 'text_reset', 'text_delta', 'tool_call_start', 'tool_call_end', 'tool_result', 'text_delta', 'done'];
+    expect(events.map(({ type }) => type)).toEqual(types);
     expect(events[1]?.data).toEqual({ reason: 'stream_lost' });
-    expect(await rig.streams.fold(scope, turnId, AbortSignal.timeout(5000))).toMatchObject({
+    expect(await fixture.streams.fold(scope, turnId, AbortSignal.timeout(5000))).toMatchObject({
       kind: 'done',
       reply: { reply: 'first second', toolCalls: [{ id: 'c1', output: 'Kept.' }] },
     });
@@ -97,18 +97,18 @@ describe('a turn whose stream is lost on the way', () => {
 
 describe('a Redis that came back empty', () => {
   it('is filled again by another when the one that began it died, and no turn loses its journal meanwhile', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const { seen, begun } = interrupted();
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
     await begun.opened;
-    await rig.server.flush();
-    const redis = rig.server.client();
+    await fixture.server.flush();
+    const redis = fixture.server.client();
     await redis.set(keyOf.restoreLock, Number.MAX_SAFE_INTEGER, 'PX', 1000);
-    await rig.reconciler.reconcile();
+    await fixture.reconciler.reconcile();
     expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
     await eventually(async () => {
-      await rig.reconciler.reconcile();
+      await fixture.reconciler.reconcile();
       return seen.length === 2;
     });
     expect(seen).toEqual([0, 4]);
@@ -116,15 +116,15 @@ describe('a Redis that came back empty', () => {
   });
 
   it('or has lost a part: a turn without a lane goes on after its journal', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const { seen, begun } = interrupted();
-    await rig.worker();
-    await rig.turns.accept(scope, input('x'));
+    await fixture.worker();
+    await fixture.turns.accept(scope, input('x'));
     await begun.opened;
-    const redis = rig.server.client();
+    const redis = fixture.server.client();
     await redis.multi().flushall().set(keyOf.enqueued, '1').exec();
     await eventually(async () => {
-      await rig.reconciler.reconcile();
+      await fixture.reconciler.reconcile();
       return seen.length === 2;
     });
     expect(seen).toEqual([0, 4]);
@@ -134,49 +134,49 @@ describe('a Redis that came back empty', () => {
 
 describe('a turn that was published, but not announced', () => {
   it('is replayed as it was published, when its readers had seen other text', async () => {
-    const scope = await rig.scope();
-    rig.play = async (run) => {
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
       run.writer.emit(textDelta('what was never publ'));
       await run.writer.flush();
-      await rig.publish(run, 'what was published');
+      await fixture.publish(run, 'what was published');
       throw new Error('died before it was announced');
     };
-    await rig.worker();
-    rig.reconciler.start();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
-    const events = parse(await rig.read(scope, turnId));
+    await fixture.worker();
+    fixture.reconciler.start();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
+    const events = parse(await fixture.read(scope, turnId));
     expect(events.map(({ type }) => type)).toEqual(['session', 'text_delta', 'text_reset', 'text_delta', 'done']);
     expect(events[3]?.data).toEqual({ delta: 'what was published' });
   });
 
   it('is only announced when its readers have it all', async () => {
-    const scope = await rig.scope();
-    rig.play = async (run) => {
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
       run.writer.emit(textDelta('all of it'));
       await run.writer.flush();
-      await rig.publish(run, 'all of it');
+      await fixture.publish(run, 'all of it');
       throw new Error('died before it was announced');
     };
-    await rig.worker();
-    rig.reconciler.start();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
-    expect(parse(await rig.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+    await fixture.worker();
+    fixture.reconciler.start();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
+    expect(parse(await fixture.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
   });
 });
 
 describe('a contact_id while Redis is being filled again', () => {
   it('is not refused as unknown: its first turn may wait in the inbox', async () => {
-    const scope = await rig.scope();
-    const { sessionId } = await rig.turns.accept(scope, input('x', { sender: null }));
-    await rig.server.flush();
+    const scope = await fixture.scope();
+    const { sessionId } = await fixture.turns.accept(scope, input('x', { sender: null }));
+    await fixture.server.flush();
     const next = input('y', { sender: null, contactId: sessionId });
-    await expect(rig.turns.accept(scope, next)).rejects.toMatchObject({ code: 'overloaded' });
-    await rig.reconciler.reconcile();
-    const redis = rig.server.client();
+    await expect(fixture.turns.accept(scope, next)).rejects.toMatchObject({ code: 'overloaded' });
+    await fixture.reconciler.reconcile();
+    const redis = fixture.server.client();
     await eventually(async () => (await redis.exists(keyOf.enqueued)) === 1);
     redis.disconnect();
-    expect(await rig.turns.accept(scope, next)).toMatchObject({ sessionId, replayed: false });
-    await expect(rig.turns.accept(scope, input('z', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
+    expect(await fixture.turns.accept(scope, next)).toMatchObject({ sessionId, replayed: false });
+    await expect(fixture.turns.accept(scope, input('z', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
       code: 'not_found',
     });
   });

@@ -5,7 +5,7 @@ import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { eventually, gate } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type TurnRun } from '../src/index.ts';
-import { deriveTurnId } from '../src/turn-ids.ts';
+import { deriveTurnId } from '../src/keys.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
@@ -13,42 +13,42 @@ import { input, parse, TestTurns } from './test-turns.ts';
 jest.setTimeout(40_000);
 
 describe('what a death of its worker is to a turn', () => {
-  let stage: TestLanes;
+  let fixture: TestLanes;
 
   setUpEach(async (stack) => {
-    stage = stack.use(await TestLanes.start());
-    await stage.empty();
+    fixture = stack.use(await TestLanes.start());
+    await fixture.empty();
   });
 
   /** Their worker dies, and its leases run out. */
   async function die(...leases: readonly Lease[]): Promise<void> {
-    for (const lease of leases) await stage.redis.hset(keyOf.lease(lease), 'until', 1);
+    for (const lease of leases) await fixture.redis.hset(keyOf.lease(lease), 'until', 1);
   }
 
   async function startBeside(sessionIds: readonly string[], worker: string): Promise<Lease[]> {
     const leases: Lease[] = [];
-    for (const sessionId of sessionIds) leases.push(await stage.take(sessionId, { worker }));
+    for (const sessionId of sessionIds) leases.push(await fixture.take(sessionId, { worker }));
     return leases;
   }
 
   it('is its last start only when it was alone: neighbours never get there', async () => {
     const sessions = ['poison', 'one', 'two'];
-    for (const sessionId of sessions) await stage.place(enqueuedTurn(sessionId));
+    for (const sessionId of sessions) await fixture.place(enqueuedTurn(sessionId));
     for (const worker of ['w1', 'w2', 'w3', 'w4', 'w5']) {
       const leases = await startBeside(sessions, worker);
       expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
       await die(...leases);
     }
     await die(...(await startBeside(['poison'], 'w6')));
-    expect((await stage.take('poison', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts + 1);
-    expect((await stage.take('one', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts);
+    expect((await fixture.take('poison', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await fixture.take('one', { worker: 'w7' })).starts).toBe(limits.turnMaxStarts);
   });
 
   it('ends it after exactly three starts when it was alone', async () => {
-    await stage.place(enqueuedTurn('poison'));
+    await fixture.place(enqueuedTurn('poison'));
     const starts: number[] = [];
     for (const worker of ['w1', 'w2', 'w3', 'w4']) {
-      const lease = await stage.take('poison', { worker });
+      const lease = await fixture.take('poison', { worker });
       starts.push(lease.starts);
       await die(lease);
     }
@@ -56,27 +56,27 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('is not its doing when it finished a step, or lives on elsewhere', async () => {
-    for (const sessionId of ['poison', 'proven', 'given back']) await stage.place(enqueuedTurn(sessionId));
+    for (const sessionId of ['poison', 'proven', 'given back']) await fixture.place(enqueuedTurn(sessionId));
     for (const worker of ['w1', 'w2']) await die(...(await startBeside(['poison'], worker)));
     const [poison, proven, givenBack] = await startBeside(['poison', 'proven', 'given back'], 'w3');
     if (poison === undefined || proven === undefined || givenBack === undefined) throw new Error('three leases');
-    await stage.append(proven, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
-    await stage.lanes.release(givenBack, { waitMs: 0, charged: false });
+    await fixture.append(proven, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+    await fixture.lanes.release(givenBack, { waitMs: 0, charged: false });
     await die(poison, proven);
-    expect((await stage.take('poison', { worker: 'w4' })).starts).toBe(limits.turnMaxStarts + 1);
-    expect((await stage.take('proven', { worker: 'w4' })).starts).toBe(1);
+    expect((await fixture.take('poison', { worker: 'w4' })).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await fixture.take('proven', { worker: 'w4' })).starts).toBe(1);
   });
 
   /** A start that finishes a step before its worker dies. */
   async function advanceAndDie(sessionId: string, worker: string): Promise<Lease> {
-    const lease = await stage.take(sessionId, { worker });
-    if (lease.starts <= limits.turnMaxStarts) await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+    const lease = await fixture.take(sessionId, { worker });
+    if (lease.starts <= limits.turnMaxStarts) await fixture.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
     await die(lease);
     return lease;
   }
 
   it('ends it after a bounded number of starts although it finishes a step in each of them', async () => {
-    await stage.place(enqueuedTurn('poison'));
+    await fixture.place(enqueuedTurn('poison'));
     const starts: number[] = [];
     for (let worker = 0; worker <= limits.turnMaxCrashes; worker += 1) {
       starts.push((await advanceAndDie('poison', `w${String(worker)}`)).starts);
@@ -86,55 +86,55 @@ describe('what a death of its worker is to a turn', () => {
   });
 
   it('is the last start of a turn that finishes steps only when it was alone: neighbours never get there', async () => {
-    for (const sessionId of ['poison', 'neighbour']) await stage.place(enqueuedTurn(sessionId));
+    for (const sessionId of ['poison', 'neighbour']) await fixture.place(enqueuedTurn(sessionId));
     for (let round = 0; round < 2 * limits.turnMaxCrashes; round += 1) {
       const leases = await startBeside(['poison', 'neighbour'], `w${String(round)}`);
       expect(Math.max(...leases.map(({ starts }) => starts))).toBeLessThanOrEqual(limits.turnMaxStarts);
-      for (const lease of leases) await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+      for (const lease of leases) await fixture.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
       await die(...leases);
     }
     await die(...(await startBeside(['poison'], 'alone')));
-    expect((await stage.take('poison')).starts).toBe(limits.turnMaxStarts + 1);
-    expect((await stage.take('neighbour')).starts).toBe(limits.turnMaxStarts);
+    expect((await fixture.take('poison')).starts).toBe(limits.turnMaxStarts + 1);
+    expect((await fixture.take('neighbour')).starts).toBe(limits.turnMaxStarts);
   });
 
   it('is not what a worker that stops or gives it back does to a turn, however often', async () => {
-    await stage.place(enqueuedTurn('long'));
+    await fixture.place(enqueuedTurn('long'));
     for (let round = 0; round < 3 * limits.turnMaxCrashes; round += 1) {
-      const lease = await stage.take('long', { worker: `w${String(round)}` });
+      const lease = await fixture.take('long', { worker: `w${String(round)}` });
       expect(lease).toMatchObject({ starts: 1, isLastStart: false });
-      await stage.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
-      await stage.lanes.release(lease, { waitMs: 0, charged: false });
+      await fixture.append(lease, [{ seq: 1, type: 'step', json: '{}' }], { progress: true });
+      await fixture.lanes.release(lease, { waitMs: 0, charged: false });
     }
   });
 
   it('makes the last start of a turn that finishes steps one in which it is alone', async () => {
-    await stage.place(enqueuedTurn('suspect'));
+    await fixture.place(enqueuedTurn('suspect'));
     for (let worker = 1; worker < limits.turnMaxCrashes; worker += 1) await advanceAndDie('suspect', `w${String(worker)}`);
     const lane = { tenantId: 'acme', sessionId: 'suspect', depth: 0 };
-    expect(await stage.lanes.lease(lane, 'w')).toMatchObject({ kind: 'alone', voids: 0 });
-    const { isLastStart } = await stage.take('suspect');
+    expect(await fixture.lanes.lease(lane, 'w')).toMatchObject({ kind: 'alone', voids: 0 });
+    const { isLastStart } = await fixture.take('suspect');
     expect(isLastStart).toBe(true);
   });
 
   it('makes the next start one that a worker asks for when it can be alone', async () => {
-    await stage.place(enqueuedTurn('suspect'));
+    await fixture.place(enqueuedTurn('suspect'));
     for (const worker of ['w1', 'w2']) await die(...(await startBeside(['suspect'], worker)));
     const lane = { tenantId: 'acme', sessionId: 'suspect', depth: 0 };
-    expect(await stage.lanes.lease(lane, 'w3')).toMatchObject({ kind: 'alone', voids: 0 });
-    expect(await stage.lanes.lease(lane, 'w3', { alone: true })).toMatchObject({ kind: 'leased', lease: { starts: 3 } });
+    expect(await fixture.lanes.lease(lane, 'w3')).toMatchObject({ kind: 'alone', voids: 0 });
+    expect(await fixture.lanes.lease(lane, 'w3', { alone: true })).toMatchObject({ kind: 'leased', lease: { starts: 3 } });
   });
 });
 
 describe('a worker', () => {
-  let rig: TestTurns;
+  let fixture: TestTurns;
   let scope: TenantScope;
   let redis: Redis;
 
   setUpEach(async (stack) => {
-    rig = stack.use(await TestTurns.start());
-    scope = await rig.scope();
-    redis = rig.server.client();
+    fixture = stack.use(await TestTurns.start());
+    scope = await fixture.scope();
+    redis = fixture.server.client();
     stack.defer(() => redis.disconnect());
   });
 
@@ -143,7 +143,7 @@ describe('a worker', () => {
     const dedupeId = `suspect:${sender}`;
     const lane = { tenantId: 'acme', sessionId: deriveSessionId('cs', 'web', sender) };
     await redis.hset(keyOf.lease(lane), { turn: deriveTurnId(await scope.identity(), dedupeId), starts: 2, until: 1, worker: 'dead' });
-    return await rig.turns.accept(scope, input(sender, { sender, dedupeId }));
+    return await fixture.turns.accept(scope, input(sender, { sender, dedupeId }));
   }
 
   /** Waits until this many wake-ups are being answered. */
@@ -164,38 +164,39 @@ describe('a worker', () => {
         message: { id: `${turnId}.1`, turnId, at: new Date().toISOString(), role: 'assistant', text },
       });
     };
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const { text } = run.turn;
       if (text === 'neighbour') await waiting.opened;
       if (text === 'suspect') {
         seen['neighbour'] = proven.has('neighbour');
-        later.open(await rig.turns.accept(scope, input('later', { sender: 'bob' })));
+        later.open(await fixture.turns.accept(scope, input('later', { sender: 'bob' })));
         await eventually(wakeupsTaken(2));
       }
       if (text === 'later') seen['suspect'] = proven.has('suspect');
       await prove(run);
       return text;
     };
-    await rig.worker();
-    await rig.turns.accept(scope, input('neighbour', { sender: 'ann' }));
-    await eventually(() => rig.started.length === 1);
+    await fixture.worker();
+    await fixture.turns.accept(scope, input('neighbour', { sender: 'ann' }));
+    await eventually(() => fixture.started.length === 1);
     const suspect = await acceptSuspect('suspect');
     await eventually(
-      () => rig.started.length > 1 || rig.answers.some(({ sessionId, kind }) => sessionId === suspect.sessionId && kind === 'alone'),
+      () =>
+        fixture.started.length > 1 || fixture.answers.some(({ sessionId, kind }) => sessionId === suspect.sessionId && kind === 'alone'),
     );
     waiting.open();
     const { turnId } = await later.opened;
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
     expect(seen).toEqual({ neighbour: true, suspect: true });
   });
 
   it('starts suspects one after the other', async () => {
     let running = 0;
     let most = 0;
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       running += 1;
       most = Math.max(most, running);
-      if (rig.started.length === 1) await eventually(wakeupsTaken(4));
+      if (fixture.started.length === 1) await eventually(wakeupsTaken(4));
       // Others would begin meanwhile.
       await eventually(() => running > 1, { timeoutMs: 200 }).catch(() => undefined);
       running -= 1;
@@ -203,9 +204,9 @@ describe('a worker', () => {
     };
     const suspects = [];
     for (const sender of ['a', 'b', 'c', 'd']) suspects.push(await acceptSuspect(sender));
-    await rig.worker();
-    rig.reconciler.start();
-    for (const { turnId } of suspects) expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await fixture.worker();
+    fixture.reconciler.start();
+    for (const { turnId } of suspects) expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
     expect(most).toBe(1);
   });
 });

@@ -7,18 +7,18 @@ import { setUpEach } from '@concierge/testing/set-up';
 import { forgetTenant, removeTenant } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let redis: ReturnType<typeof connectRedis>;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  redis = connectRedis({ url: rig.server.url, role: 'producer', log: silentLog });
+  fixture = stack.use(await TestTurns.start());
+  redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
   stack.defer(() => redis.disconnect());
 });
 
 async function remove(id: string, stopTimeoutMs?: number): Promise<{ stillRunning: number }> {
   return await removeTenant(
-    { tenants: rig.tenants, turns: rig.turns, redis, ...(stopTimeoutMs === undefined ? {} : { stopTimeoutMs }) },
+    { tenants: fixture.tenants, turns: fixture.turns, redis, ...(stopTimeoutMs === undefined ? {} : { stopTimeoutMs }) },
     id,
   );
 }
@@ -37,15 +37,15 @@ async function findKeys(tenantId: string, word: string): Promise<string[]> {
 
 /** All that is left of tenants, folders under removal included; files of the service itself do not count. */
 async function tenantFolders(): Promise<string[]> {
-  return (await readdir(join(rig.dataDir, 'tenants'))).filter((name) => name !== '.generations' && name !== '.wal');
+  return (await readdir(join(fixture.dataDir, 'tenants'))).filter((name) => name !== '.generations' && name !== '.wal');
 }
 
 describe('removing a tenant whose agents are at work', () => {
   it('ends its turns first: when the files go, nothing of it runs any more', async () => {
-    const [acme, bolt] = [await rig.scope('acme'), await rig.scope('bolt')];
+    const [acme, bolt] = [await fixture.scope('acme'), await fixture.scope('bolt')];
     const begun = gate();
     const seen: string[][] = [];
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       if (run.turn.tenantId === 'bolt') return 'bolt is answered';
       run.writer.emit(textDelta('the secret word'));
       await run.writer.flush();
@@ -56,36 +56,36 @@ describe('removing a tenant whose agents are at work', () => {
       await mkdir(join(acme.root, 'made-while-stopping'));
       return 'stopped';
     };
-    await rig.worker();
-    await rig.turns.accept(acme, input('work', { sender: 'ann' }));
+    await fixture.worker();
+    await fixture.turns.accept(acme, input('work', { sender: 'ann' }));
     await begun.opened;
-    await rig.turns.accept(acme, input('waits', { sender: 'ann' }));
+    await fixture.turns.accept(acme, input('waits', { sender: 'ann' }));
     expect(await remove('acme')).toEqual({ stillRunning: 0 });
     expect(seen).toEqual([['acme', 'bolt']]);
     expect(await tenantFolders()).toEqual(['bolt']);
     expect(await findKeys('acme', 'the secret word')).toEqual([]);
-    const { turnId } = await rig.turns.accept(bolt, input('hello'));
-    expect(parse(await rig.read(bolt, turnId)).at(-1)).toMatchObject({ type: 'done' });
+    const { turnId } = await fixture.turns.accept(bolt, input('hello'));
+    expect(parse(await fixture.read(bolt, turnId)).at(-1)).toMatchObject({ type: 'done' });
     expect(await findKeys('bolt', 'bolt is answered')).not.toEqual([]);
   });
 
   it('does not wait for ever, and what a turn writes after that leads nowhere', async () => {
-    const acme = await rig.scope('acme');
+    const acme = await fixture.scope('acme');
     const [begun, goOn] = [gate(), gate()];
     let ended = false;
-    rig.play = async () => {
+    fixture.play = async () => {
       begun.open();
       await goOn.opened;
       ended = true;
       return 'words of a deleted tenant';
     };
-    await rig.worker();
-    await rig.turns.accept(acme, input('work'));
+    await fixture.worker();
+    await fixture.turns.accept(acme, input('work'));
     await begun.opened;
     expect(await remove('acme', 50)).toEqual({ stillRunning: 1 });
     goOn.open();
     await eventually(() => ended);
-    await rig.reconciler.reconcile();
+    await fixture.reconciler.reconcile();
     expect(await tenantFolders()).toEqual([]);
     expect(await findKeys('acme', 'words of a deleted tenant')).toEqual([]);
   });
@@ -95,37 +95,37 @@ describe('a tenant of the name of a deleted one', () => {
   const asked = (): ReturnType<typeof input> => input('What is my balance?', { dedupeId: 'key-1', requestHash: 'same' });
 
   it('answers the request that the old one was asked by the same key itself', async () => {
-    rig.play = async () => Promise.resolve('the old balance');
-    await rig.worker();
-    const old = await rig.scope('acme');
-    const first = await rig.turns.accept(old, asked());
-    await rig.read(old, first.turnId);
+    fixture.play = async () => Promise.resolve('the old balance');
+    await fixture.worker();
+    const old = await fixture.scope('acme');
+    const first = await fixture.turns.accept(old, asked());
+    await fixture.read(old, first.turnId);
     await remove('acme');
-    rig.play = async () => Promise.resolve('the new balance');
-    const again = await rig.scope('acme');
-    const second = await rig.turns.accept(again, asked());
+    fixture.play = async () => Promise.resolve('the new balance');
+    const again = await fixture.scope('acme');
+    const second = await fixture.turns.accept(again, asked());
     expect(second).toMatchObject({ replayed: false });
     expect(second.turnId).not.toBe(first.turnId);
-    expect(await rig.turns.accept(again, asked())).toMatchObject({ turnId: second.turnId, replayed: true });
+    expect(await fixture.turns.accept(again, asked())).toMatchObject({ turnId: second.turnId, replayed: true });
   });
 
   it('does so also when Redis could not be asked to forget', async () => {
-    await rig.worker();
-    const old = await rig.scope('acme');
-    const first = await rig.turns.accept(old, asked());
-    await rig.read(old, first.turnId);
-    await rig.tenants.delete('acme');
-    expect(await rig.turns.accept(await rig.scope('acme'), asked())).toMatchObject({ replayed: false });
+    await fixture.worker();
+    const old = await fixture.scope('acme');
+    const first = await fixture.turns.accept(old, asked());
+    await fixture.read(old, first.turnId);
+    await fixture.tenants.delete('acme');
+    expect(await fixture.turns.accept(await fixture.scope('acme'), asked())).toMatchObject({ replayed: false });
   });
 
   it('gets no work that was left for the old one', async () => {
-    const old = await rig.scope('acme');
-    const bolt = await rig.scope('bolt');
-    for (const scope of [old, bolt]) await rig.turns.accept(scope, input('waits'));
-    const cutOff = join(rig.dataDir, 'tenants', '.removed-acme-0123456789ab');
+    const old = await fixture.scope('acme');
+    const bolt = await fixture.scope('bolt');
+    for (const scope of [old, bolt]) await fixture.turns.accept(scope, input('waits'));
+    const cutOff = join(fixture.dataDir, 'tenants', '.removed-acme-0123456789ab');
     await rename(old.root, cutOff);
     await writeFile(join(cutOff, 'left'), 'x');
-    expect(await rig.tenants.sweepRemoved(async (id) => forgetTenant(redis, id))).toBe(1);
+    expect(await fixture.tenants.sweepRemoved(async (id) => forgetTenant(redis, id))).toBe(1);
     expect(await findKeys('acme', 'waits')).toEqual([]);
     expect(await findKeys('bolt', 'waits')).not.toEqual([]);
     expect(await tenantFolders()).toEqual(['bolt']);
@@ -134,9 +134,9 @@ describe('a tenant of the name of a deleted one', () => {
 
 describe('ids of turns', () => {
   it('stay what they were for a tenant from before there were marks', async () => {
-    const scope = await rig.scope('acme');
+    const scope = await fixture.scope('acme');
     await rm(join(scope.root, 'settings', 'incarnation'));
-    const { turnId } = await rig.turns.accept(await rig.scope('acme'), input('hello', { dedupeId: 'key-1' }));
+    const { turnId } = await fixture.turns.accept(await fixture.scope('acme'), input('hello', { dedupeId: 'key-1' }));
     expect(turnId).toBe('t_1b5595c14f7a501596403d15c3c4e620');
   });
 });

@@ -2,9 +2,20 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { TestRedis } from '@concierge/testing';
-import { Lanes, type Lease, type Wakeup } from '../src/index.ts';
+import { z } from 'zod';
+import { Lanes, queuePrefix, wakeupQueueName, type Lease, type Wakeup } from '../src/index.ts';
 import type { Appended, TurnEnding } from '../src/lanes/lanes.ts';
+import { depths } from '../src/lanes/wakeup-queue.ts';
 import type { EntryToWrite } from '../src/streams/stream-entry.ts';
+
+/** The fields of a wake-up's job in BullMQ that a script writes. */
+const Job = z.object({
+  data: z
+    .string()
+    .transform((text) => z.object({ tenantId: z.string(), sessionId: z.string(), turnId: z.string() }).parse(JSON.parse(text))),
+  priority: z.coerce.number(),
+  timestamp: z.coerce.number(),
+});
 
 let clock = 1_000_000;
 
@@ -40,7 +51,7 @@ export class TestLanes implements AsyncDisposable {
   private constructor(server: TestRedis) {
     this.server = server;
     this.redis = server.client();
-    this.lanes = new Lanes(this.redis, { sendsWakeups: false });
+    this.lanes = new Lanes(this.redis);
   }
 
   static async start(): Promise<TestLanes> {
@@ -64,14 +75,28 @@ export class TestLanes implements AsyncDisposable {
   async place(given: AcceptedTurn, found: 'accepted' | 'orphan' | 'emptied' = 'accepted'): Promise<Wakeup[]> {
     const placed = await this.lanes.enqueue(given, { busy: 'queue', found });
     if (placed.kind !== 'enqueued') throw new Error(`was ${placed.kind}`);
-    return [...placed.wakeups];
+    return await this.takeWakeups();
+  }
+
+  /** What scripts have sent since the last time, in that order. */
+  async takeWakeups(): Promise<Wakeup[]> {
+    const sent = await Promise.all(depths.map(async (depth) => await this.#takeWakeupsAt(depth)));
+    return sent.flat();
+  }
+
+  async #takeWakeupsAt(depth: number): Promise<Wakeup[]> {
+    const queue = `${queuePrefix}:${wakeupQueueName(depth)}`;
+    const ids = await this.redis.zrange(`${queue}:prioritized`, '0', '-1');
+    const jobs = await Promise.all(ids.map(async (id) => Job.parse(await this.redis.hgetall(`${queue}:${id}`))));
+    if (ids.length > 0) await this.redis.del(`${queue}:prioritized`, ...ids.map((id) => `${queue}:${id}`));
+    return jobs.map(({ data, priority, timestamp }) => ({ ...data, backlog: priority, at: timestamp, depth }));
   }
 
   /** Enqueues a turn that collects. @returns the wake-ups, and when the lane is due */
   async collect(given: AcceptedTurn, debounceMs: number): Promise<{ wakeups: readonly Wakeup[]; dueInMs: number | null }> {
     const placed = await this.lanes.enqueue({ ...given, collects: true }, { busy: 'collect', debounceMs, found: 'accepted' });
     if (placed.kind !== 'enqueued') throw new Error(`was ${placed.kind}`);
-    return { wakeups: placed.wakeups, dueInMs: placed.dueInMs };
+    return { wakeups: await this.takeWakeups(), dueInMs: placed.dueInMs };
   }
 
   async take(sessionId: string, { tenantId = 'acme', depth = 0, worker = 'w' } = {}): Promise<Lease> {
@@ -88,7 +113,7 @@ export class TestLanes implements AsyncDisposable {
   /** @returns the wake-ups; null when the lease belongs to another */
   async finish(lease: Lease, end: TurnEnding): Promise<readonly Wakeup[] | null> {
     const finished = await this.lanes.finish(lease, { entries: [{ seq: 1000, type: 'done', json: '{}' }], before: null }, end);
-    return finished.kind === 'finished' ? finished.wakeups : null;
+    return finished === 'finished' ? await this.takeWakeups() : null;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -161,18 +161,18 @@ export async function readToEnd(streams: TurnStreams, { scope, turnId, after }: 
 }
 
 class WatchedLanes extends Lanes {
-  readonly #rig: Pick<TestTurns, 'answers' | 'renewed'>;
+  readonly #fixture: Pick<TestTurns, 'answers' | 'renewed'>;
   readonly #broken: BrokenRenewal[];
 
-  constructor(redis: Redis, rig: Pick<TestTurns, 'answers' | 'renewed'>, broken: readonly BrokenRenewal[]) {
+  constructor(redis: Redis, fixture: Pick<TestTurns, 'answers' | 'renewed'>, broken: readonly BrokenRenewal[]) {
     super(redis);
-    this.#rig = rig;
+    this.#fixture = fixture;
     this.#broken = [...broken];
   }
 
   override async lease(...given: Parameters<Lanes['lease']>): Promise<LeaseAnswer> {
     const answer = await super.lease(...given);
-    this.#rig.answers.push({ sessionId: given[0].sessionId, kind: answer.kind });
+    this.#fixture.answers.push({ sessionId: given[0].sessionId, kind: answer.kind });
     return answer;
   }
 
@@ -182,7 +182,7 @@ class WatchedLanes extends Lanes {
     if (broken === 'hangs') return await new Promise<never>(() => undefined);
     if (broken === 'fails') throw new Error('Command timed out');
     const renewed = await super.renew(leases);
-    this.#rig.renewed += 1;
+    this.#fixture.renewed += 1;
     return renewed;
   }
 }

@@ -10,19 +10,19 @@ import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 /** Not a timer: everything else of this round of the event loop has run. */
 const nextRound = promisify(setImmediate);
 
-let stage: TestLanes;
+let fixture: TestLanes;
 
 setUpOnce(async (stack) => {
-  stage = stack.use(await TestLanes.start());
-  await stage.empty();
+  fixture = stack.use(await TestLanes.start());
+  await fixture.empty();
 });
 
 async function leasedWriter(sessionId: string): Promise<{ readonly writer: TurnWriter; readonly turnId: string }> {
   const turn = enqueuedTurn(sessionId);
-  await stage.place(turn);
-  const lease = await stage.take(sessionId);
+  await fixture.place(turn);
+  const lease = await fixture.take(sessionId);
   const writer = new TurnWriter({
-    lanes: stage.lanes,
+    lanes: fixture.lanes,
     lease,
     inbox: { appendJournal: async () => Promise.resolve() },
     past: { steps: [], persisted: 0, lastPublicId: firstEntryId, openCalls: new Set(), entries: null },
@@ -40,7 +40,7 @@ it('a turn’s end never overtakes text that is being written', async () => {
   const data = { inputTokens: 1, outputTokens: 1, finishReason: 'stop' } as const;
   const finished = writer.finish({ type: 'done', data }, { state: 'done' });
   await Promise.all([flushed, finished]);
-  const entries = await readEntries(stage.redis, turnId, null);
+  const entries = await readEntries(fixture.redis, turnId, null);
   expect(entries.map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
 });
 
@@ -50,7 +50,7 @@ it('writes the first text of a turn without a timer, and gathers what follows', 
   try {
     writer.emit({ type: 'text_delta', data: { delta: 'one ' } });
     writer.emit({ type: 'text_delta', data: { delta: 'two ' } });
-    for (let round = 0; round < 10_000 && (await stage.redis.xlen(keyOf.events(turnId))) < 2; round += 1) await nextRound();
+    for (let round = 0; round < 10_000 && (await fixture.redis.xlen(keyOf.events(turnId))) < 2; round += 1) await nextRound();
     for (const delta of ['three ', 'four ']) writer.emit({ type: 'text_delta', data: { delta } });
     await nextRound();
     expect(jest.getTimerCount()).toBe(1);
@@ -58,6 +58,6 @@ it('writes the first text of a turn without a timer, and gathers what follows', 
     jest.useRealTimers();
   }
   await writer.flush();
-  const entries = await readEntries(stage.redis, turnId, null);
+  const entries = await readEntries(fixture.redis, turnId, null);
   expect(entries.slice(1).map(({ json }) => json)).toEqual(['{"delta":"one two "}', '{"delta":"three four "}']);
 });

@@ -7,126 +7,127 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
-import { deriveTurnId } from '../src/turn-ids.ts';
+import { deriveTurnId } from '../src/keys.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 // Recovery consists of waits: leases expire, the reconciler runs.
 jest.setTimeout(40_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
+  fixture = stack.use(await TestTurns.start());
 });
 
 describe('an accepted turn', () => {
   it('is on disk, runs, and leaves the inbox when its session is published', async () => {
-    const scope = await rig.scope();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('hello'));
+    const scope = await fixture.scope();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('hello'));
     expect(await scope.inbox.read(turnId)).toMatchObject({ turnId, sessionId, text: 'hello' });
-    await rig.worker();
-    const events = parse(await rig.read(scope, turnId));
+    await fixture.worker();
+    const events = parse(await fixture.read(scope, turnId));
     expect(events.map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
     expect((await scope.sessions.load(sessionId))?.turns.map(({ id }) => id)).toEqual([turnId]);
   });
 
   it('is read again from any place without a gap or a repeat', async () => {
-    const scope = await rig.scope();
-    rig.play = async (run) => {
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
       for (const word of ['one ', 'two ', 'three']) {
         run.writer.emit(textDelta(word));
         await run.writer.flush();
       }
       return 'one two three';
     };
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('count'));
-    const all = parse(await rig.read(scope, turnId));
-    for (const [index, { id }] of all.entries()) expect(parse(await rig.read(scope, turnId, id))).toEqual(all.slice(index + 1));
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('count'));
+    const all = parse(await fixture.read(scope, turnId));
+    for (const [index, { id }] of all.entries()) expect(parse(await fixture.read(scope, turnId, id))).toEqual(all.slice(index + 1));
   });
 
   it('is replayed from its session when the stream is gone', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('hello'));
-    const first = parse(await rig.read(scope, turnId));
+    const scope = await fixture.scope();
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('hello'));
+    const first = parse(await fixture.read(scope, turnId));
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
-    await rig.server.flush();
-    expect(parse(await rig.read(scope, turnId)).map(({ type, data }) => ({ type, data }))).toEqual(
+    await fixture.server.flush();
+    expect(parse(await fixture.read(scope, turnId)).map(({ type, data }) => ({ type, data }))).toEqual(
       first.map(({ type, data }) => ({ type, data })),
     );
-    const resumed = parse(await rig.read(scope, turnId, first[1]?.id ?? ''));
+    const resumed = parse(await fixture.read(scope, turnId, first[1]?.id ?? ''));
     expect(resumed.map(({ type }) => type)).toEqual(['text_reset', 'text_delta', 'done']);
   });
 
   it('is found, and replayed, when its worker died before the index had it', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('hello'));
-    await rig.read(scope, turnId);
+    const scope = await fixture.scope();
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('hello'));
+    await fixture.read(scope, turnId);
     await eventually(async () => !(await scope.inbox.has(turnId)));
     await scope.index.listTurns({ limit: 1 });
     forgetTurns(scope);
     expect(await scope.index.findTurn(turnId)).toBeUndefined();
-    expect(await rig.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'done' });
+    expect(await fixture.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'done' });
     await eventually(async () => (await scope.index.findTurn(turnId)) !== undefined);
     forgetTurns(scope);
-    const { redis } = await rig.another();
+    const { redis } = await fixture.another();
     await redis.del(keyOf.events(turnId));
-    expect(parse(await rig.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+    expect(parse(await fixture.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
   });
 
   it('is replayed without a repeat to a reader that was cut off in the replay', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('hello'));
-    const first = parse(await rig.read(scope, turnId));
+    const scope = await fixture.scope();
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('hello'));
+    const first = parse(await fixture.read(scope, turnId));
     await eventually(async () => (await scope.inbox.read(turnId)) === undefined);
-    await rig.server.flush();
+    await fixture.server.flush();
     for (const after of [null, first[0]?.id ?? '', first[1]?.id ?? '']) {
-      const told = parse(await rig.read(scope, turnId, after));
-      for (const [index, { id }] of told.entries()) expect(parse(await rig.read(scope, turnId, id))).toEqual(told.slice(index + 1));
+      const replayed = parse(await fixture.read(scope, turnId, after));
+      for (const [index, { id }] of replayed.entries())
+        expect(parse(await fixture.read(scope, turnId, id))).toEqual(replayed.slice(index + 1));
     }
   });
 
   it('runs in order of acceptance within its session', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const receipts = [];
-    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await rig.turns.accept(scope, input(text)));
-    await rig.worker();
-    await rig.read(scope, receipts.at(-1)?.turnId ?? '');
-    expect(rig.started).toEqual(receipts.map(({ turnId }) => turnId));
+    for (const text of ['a', 'b', 'c', 'd']) receipts.push(await fixture.turns.accept(scope, input(text)));
+    await fixture.worker();
+    await fixture.read(scope, receipts.at(-1)?.turnId ?? '');
+    expect(fixture.started).toEqual(receipts.map(({ turnId }) => turnId));
   });
 });
 
 /** As if a worker had died before it put them into the index. */
 function forgetTurns({ tenantId }: TenantScope): void {
-  const file = openSqlite(join(rig.dataDir, 'index', tenantId, 'data.db'));
+  const file = openSqlite(join(fixture.dataDir, 'index', tenantId, 'data.db'));
   file.database.exec('delete from turns; delete from pending');
   file.close();
 }
 
 describe('the same message', () => {
   it('is one turn, however often and wherever it is accepted, even after Redis lost everything', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
+    const scope = await fixture.scope();
+    await fixture.worker();
     const twice = { dedupeId: 'key-1', sender: null };
-    const receipts = await Promise.all(Array.from({ length: 10 }, async () => await rig.turns.accept(scope, input('once', twice))));
+    const receipts = await Promise.all(Array.from({ length: 10 }, async () => await fixture.turns.accept(scope, input('once', twice))));
     expect(new Set(receipts.map(({ turnId }) => turnId)).size).toBe(1);
     expect(new Set(receipts.map(({ sessionId }) => sessionId)).size).toBe(1);
     expect(receipts.filter(({ replayed }) => !replayed)).toHaveLength(1);
-    await rig.read(scope, receipts[0]?.turnId ?? '');
-    await rig.server.flush();
-    expect(await rig.turns.accept(scope, input('once', twice))).toMatchObject({ turnId: receipts[0]?.turnId, replayed: true });
-    expect(rig.started).toHaveLength(1);
+    await fixture.read(scope, receipts[0]?.turnId ?? '');
+    await fixture.server.flush();
+    expect(await fixture.turns.accept(scope, input('once', twice))).toMatchObject({ turnId: receipts[0]?.turnId, replayed: true });
+    expect(fixture.started).toHaveLength(1);
   });
 
   it('is known when Redis is empty, the index cannot be asked, and compaction has taken its turn out of the session', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
-    const first = await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }));
-    await rig.read(scope, first.turnId);
+    const scope = await fixture.scope();
+    await fixture.worker();
+    const first = await fixture.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }));
+    await fixture.read(scope, first.turnId);
     const session = await scope.sessions.load(first.sessionId);
     if (session === undefined) throw new Error('no session');
     await scope.sessions.appendHistory(
@@ -134,115 +135,117 @@ describe('the same message', () => {
       session.turns.map((turn) => ({ kind: 'turn', turn })),
     );
     await scope.sessions.publish({ ...session, revision: session.revision + 1, turns: [] });
-    await rig.server.flush();
-    const database = join(rig.dataDir, 'index', scope.tenantId, 'data.db');
+    await fixture.server.flush();
+    const database = join(fixture.dataDir, 'index', scope.tenantId, 'data.db');
     await rm(database);
     await mkdir(database);
     await expect(scope.index.findTurn(first.turnId)).rejects.toMatchObject({ code: 'ERR_SQLITE_ERROR' });
-    expect(await rig.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }))).toEqual({ ...first, replayed: true });
-    await expect(rig.turns.accept(scope, input('another', { dedupeId: 'key-1' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
-    expect(rig.started).toHaveLength(1);
+    expect(await fixture.turns.accept(scope, input('long ago', { dedupeId: 'key-1' }))).toEqual({ ...first, replayed: true });
+    await expect(fixture.turns.accept(scope, input('another', { dedupeId: 'key-1' }))).rejects.toMatchObject({
+      code: 'idempotency_conflict',
+    });
+    expect(fixture.started).toHaveLength(1);
   });
 
   it('keeps its place when it comes again after its gateway died before it had one', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const messages = ['first', 'second'].map((text) => input(text, { dedupeId: text, sender: 'anna' }));
     const [first, second] = messages;
     if (first === undefined || second === undefined) throw new Error('two messages');
     armFailpoints('accept.after-inbox:throw');
-    await expect(rig.turns.accept(scope, first)).rejects.toThrow('fail point');
-    const again = await rig.turns.accept(scope, first);
+    await expect(fixture.turns.accept(scope, first)).rejects.toThrow('fail point');
+    const again = await fixture.turns.accept(scope, first);
     expect(again.replayed).toBe(true);
-    const next = await rig.turns.accept(scope, second);
-    await rig.worker();
-    await rig.read(scope, next.turnId);
-    expect(rig.started).toEqual([again.turnId, next.turnId]);
+    const next = await fixture.turns.accept(scope, second);
+    await fixture.worker();
+    await fixture.read(scope, next.turnId);
+    expect(fixture.started).toEqual([again.turnId, next.turnId]);
   });
 
   it('is a conflict when its content differs', async () => {
-    const scope = await rig.scope();
-    await rig.turns.accept(scope, input('one', { dedupeId: 'k' }));
-    await expect(rig.turns.accept(scope, input('two', { dedupeId: 'k' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
+    const scope = await fixture.scope();
+    await fixture.turns.accept(scope, input('one', { dedupeId: 'k' }));
+    await expect(fixture.turns.accept(scope, input('two', { dedupeId: 'k' }))).rejects.toMatchObject({ code: 'idempotency_conflict' });
   });
 });
 
 describe('a session', () => {
   it('can be continued while its first turn still runs, and by its own agent only', async () => {
-    const scope = await rig.scope();
-    const { sessionId } = await rig.turns.accept(scope, input('first', { sender: null }));
-    await rig.turns.accept(scope, input('second', { sender: null, contactId: sessionId }));
-    await expect(rig.turns.accept(scope, input('x', { sender: null, contactId: sessionId, agent: 'admin' }))).rejects.toBeInstanceOf(
+    const scope = await fixture.scope();
+    const { sessionId } = await fixture.turns.accept(scope, input('first', { sender: null }));
+    await fixture.turns.accept(scope, input('second', { sender: null, contactId: sessionId }));
+    await expect(fixture.turns.accept(scope, input('x', { sender: null, contactId: sessionId, agent: 'admin' }))).rejects.toBeInstanceOf(
       AppError,
     );
-    await expect(rig.turns.accept(scope, input('x', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
+    await expect(fixture.turns.accept(scope, input('x', { sender: null, contactId: 'f'.repeat(32) }))).rejects.toMatchObject({
       code: 'not_found',
     });
-    await expect(rig.turns.accept(scope, input('x', { contactId: sessionId }))).rejects.toMatchObject({ code: 'contact_mismatch' });
+    await expect(fixture.turns.accept(scope, input('x', { contactId: sessionId }))).rejects.toMatchObject({ code: 'contact_mismatch' });
   });
 
   it('refuses a turn for a busy session when asked to, and forgets that turn', async () => {
-    const scope = await rig.scope();
-    await rig.turns.accept(scope, input('first'));
-    await expect(rig.turns.accept(scope, input('second', { busy: 'reject' }))).rejects.toMatchObject({ code: 'session_busy' });
+    const scope = await fixture.scope();
+    await fixture.turns.accept(scope, input('first'));
+    await expect(fixture.turns.accept(scope, input('second', { busy: 'reject' }))).rejects.toMatchObject({ code: 'session_busy' });
     expect(await scope.inbox.turnIds()).toHaveLength(1);
   });
 
   it('gives way to a turn that interrupts', async () => {
-    const scope = await rig.scope();
-    rig.play = async (run) => {
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
       if (run.turn.text === 'long') await untilAborted(run.signal);
       return run.turn.text;
     };
-    await rig.worker();
-    const long = await rig.turns.accept(scope, input('long'));
-    await eventually(() => rig.started.length === 1);
-    const short = await rig.turns.accept(scope, input('short', { busy: 'interrupt' }));
-    expect(parse(await rig.read(scope, long.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
-    expect(parse(await rig.read(scope, short.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
+    await fixture.worker();
+    const long = await fixture.turns.accept(scope, input('long'));
+    await eventually(() => fixture.started.length === 1);
+    const short = await fixture.turns.accept(scope, input('short', { busy: 'interrupt' }));
+    expect(parse(await fixture.read(scope, long.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
+    expect(parse(await fixture.read(scope, short.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
   });
 });
 
 describe('cancelling', () => {
   it('reaches a turn that waits, in its place', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const reasons: unknown[] = [];
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       await Promise.resolve();
       if (run.signal.aborted) reasons.push(run.signal.reason);
       return run.signal.aborted ? '' : run.turn.text;
     };
-    const first = await rig.turns.accept(scope, input('first'));
-    const second = await rig.turns.accept(scope, input('second'));
-    await rig.turns.cancel(scope, second.turnId);
-    await rig.server.flush();
-    await rig.reconciler.reconcile();
-    await rig.worker();
-    expect(parse(await rig.read(scope, first.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'stop' } });
-    expect(parse(await rig.read(scope, second.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'cancelled' } });
+    const first = await fixture.turns.accept(scope, input('first'));
+    const second = await fixture.turns.accept(scope, input('second'));
+    await fixture.turns.cancel(scope, second.turnId);
+    await fixture.server.flush();
+    await fixture.reconciler.reconcile();
+    await fixture.worker();
+    expect(parse(await fixture.read(scope, first.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'stop' } });
+    expect(parse(await fixture.read(scope, second.turnId)).at(-1)).toMatchObject({ data: { finishReason: 'cancelled' } });
     expect(reasons).toEqual([expect.any(TurnCancelled)]);
   });
 });
 
 describe('what a crash leaves', () => {
   it('is an inbox file without a lane: the reconciler enqueues it', async () => {
-    const scope = await rig.scope();
-    await rig.worker();
+    const scope = await fixture.scope();
+    await fixture.worker();
     const turnId = deriveTurnId(await scope.identity(), 'orphan');
     const { busy: _busy, contactId: _contact, dedupeId: _dedupe, ...kept } = input('orphan');
     const facts = { version: 1, turnId, tenantId: 'acme', sessionId: 'a'.repeat(32), acceptedAtMs: Date.now() - 60_000 } as const;
     await scope.inbox.accept({ ...kept, ...facts });
     await eventually(async () => {
-      await rig.reconciler.reconcile();
-      return rig.started.includes(turnId);
+      await fixture.reconciler.reconcile();
+      return fixture.started.includes(turnId);
     });
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
   });
 
   it('is a turn in the middle of its steps: another worker goes on after the last finished one', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const begun = gate();
     const stepsSeen: number[] = [];
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       stepsSeen.push(run.steps.length);
       if (run.steps.length > 0) return 'went on';
       run.writer.emit(textDelta('half a sent'));
@@ -251,21 +254,21 @@ describe('what a crash leaves', () => {
       await untilAborted(run.signal);
       throw run.signal.reason;
     };
-    const first = await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('long'));
+    const first = await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('long'));
     await begun.opened;
     await first.stop(0);
-    await rig.worker();
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    await fixture.worker();
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
     expect(stepsSeen).toEqual([0, 1]);
   });
 
   it('is a frozen worker: its writes after its lease is gone reach no reader', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const begun = gate();
     const thaw = gate();
     let refused: unknown;
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       if (run.attempt > 1) return 'second';
       begun.open();
       await thaw.opened;
@@ -275,14 +278,14 @@ describe('what a crash leaves', () => {
       });
       throw refused;
     };
-    await rig.worker();
-    const { turnId, sessionId } = await rig.turns.accept(scope, input('x'));
+    await fixture.worker();
+    const { turnId, sessionId } = await fixture.turns.accept(scope, input('x'));
     await begun.opened;
-    const redis = rig.server.client();
+    const redis = fixture.server.client();
     await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId }), 'until', 0);
     await redis.zadd(keyOf.due, 0, `acme/${sessionId}`);
-    await rig.reconciler.reconcile();
-    const sse = await rig.read(scope, turnId);
+    await fixture.reconciler.reconcile();
+    const sse = await fixture.read(scope, turnId);
     thaw.open();
     await eventually(() => refused instanceof LeaseLost);
     expect(sse).not.toContain('too late');
@@ -291,10 +294,10 @@ describe('what a crash leaves', () => {
   });
 
   it('is an emptied Redis in the middle of a turn: it runs again and readers see its end', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const begun = gate();
-    rig.play = async (run) => {
-      const isSecond = rig.started.length === 2;
+    fixture.play = async (run) => {
+      const isSecond = fixture.started.length === 2;
       run.writer.emit(textDelta(isSecond ? 'kept' : 'lost'));
       await run.writer.flush();
       if (isSecond) return 'kept';
@@ -302,14 +305,14 @@ describe('what a crash leaves', () => {
       await untilAborted(run.signal);
       throw run.signal.reason;
     };
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
-    const reading = rig.read(scope, turnId);
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
+    const reading = fixture.read(scope, turnId);
     await begun.opened;
-    await rig.server.flush();
+    await fixture.server.flush();
     await eventually(async () => {
-      await rig.reconciler.reconcile();
-      return rig.started.length === 2;
+      await fixture.reconciler.reconcile();
+      return fixture.started.length === 2;
     });
     const events = parse(await reading);
     expect(events.filter(({ type }) => type === 'done')).toHaveLength(1);
@@ -317,74 +320,74 @@ describe('what a crash leaves', () => {
   });
 
   it('is a turn that fails every time: it ends in an error after three starts and the next one runs', async () => {
-    const scope = await rig.scope();
-    rig.play = async (run) => {
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
       await Promise.resolve();
       if (run.turn.text === 'poison') throw new Error('boom');
       return run.turn.text;
     };
-    await rig.worker();
-    rig.reconciler.start();
-    const poison = await rig.turns.accept(scope, input('poison'));
-    const next = await rig.turns.accept(scope, input('fine'));
-    expect(parse(await rig.read(scope, poison.turnId)).at(-1)).toMatchObject({ type: 'error', data: { code: 'turn_crashed' } });
-    expect(parse(await rig.read(scope, next.turnId)).at(-1)?.type).toBe('done');
-    expect(rig.started.filter((turnId) => turnId === poison.turnId)).toHaveLength(3);
+    await fixture.worker();
+    fixture.reconciler.start();
+    const poison = await fixture.turns.accept(scope, input('poison'));
+    const next = await fixture.turns.accept(scope, input('fine'));
+    expect(parse(await fixture.read(scope, poison.turnId)).at(-1)).toMatchObject({ type: 'error', data: { code: 'turn_crashed' } });
+    expect(parse(await fixture.read(scope, next.turnId)).at(-1)?.type).toBe('done');
+    expect(fixture.started.filter((turnId) => turnId === poison.turnId)).toHaveLength(3);
   });
 
   it('is a draining worker: it takes nothing new and gives back what it has', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const begun = gate();
     const reasons: unknown[] = [];
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       if (run.attempt > 1) return 'x';
       begun.open();
       await untilAborted(run.signal);
       reasons.push(run.signal.reason);
       throw run.signal.reason;
     };
-    const worker = await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('x'));
+    const worker = await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('x'));
     await begun.opened;
     await worker.stop(10);
     expect(reasons).toEqual([expect.any(WorkerDraining)]);
-    expect((await rig.turns.find(scope, turnId))?.status).toBe('waiting');
-    await rig.worker();
-    expect(parse(await rig.read(scope, turnId)).at(-1)?.type).toBe('done');
+    expect((await fixture.turns.find(scope, turnId))?.status).toBe('waiting');
+    await fixture.worker();
+    expect(parse(await fixture.read(scope, turnId)).at(-1)?.type).toBe('done');
   });
 });
 
 describe('a list of turns', () => {
   it('shows live and ended ones, newest acceptance first, page by page', async () => {
-    const scope = await rig.scope();
-    const worker = await rig.worker();
+    const scope = await fixture.scope();
+    const worker = await fixture.worker();
     const ended = [];
-    for (const text of ['a', 'b', 'c']) ended.push(await rig.turns.accept(scope, input(text)));
-    await rig.read(scope, ended.at(-1)?.turnId ?? '');
+    for (const text of ['a', 'b', 'c']) ended.push(await fixture.turns.accept(scope, input(text)));
+    await fixture.read(scope, ended.at(-1)?.turnId ?? '');
     await eventually(async () => (await scope.inbox.turnIds()).length === 0);
     await worker.stop(0);
-    const waiting = await rig.turns.accept(scope, input('d'));
+    const waiting = await fixture.turns.accept(scope, input('d'));
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await rig.turns.list(scope, { limit: 2, cursor });
+      const page = await fixture.turns.list(scope, { limit: 2, cursor });
       seen.push(...page.items.map(({ id }) => id));
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
     expect(seen).toEqual([waiting, ...ended.toReversed()].map(({ turnId }) => turnId));
-    expect((await rig.turns.list(scope, { limit: 10, status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting.turnId]);
+    expect((await fixture.turns.list(scope, { limit: 10, status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting.turnId]);
     for (const { turnId, sessionId } of [waiting, ...ended]) {
-      expect((await rig.turns.list(scope, { limit: 10, contact_id: sessionId })).items.map(({ id }) => id)).toContain(turnId);
+      expect((await fixture.turns.list(scope, { limit: 10, contact_id: sessionId })).items.map(({ id }) => id)).toContain(turnId);
     }
-    expect((await rig.turns.list(scope, { limit: 10, contact_id: 'f'.repeat(32) })).items).toEqual([]);
+    expect((await fixture.turns.list(scope, { limit: 10, contact_id: 'f'.repeat(32) })).items).toEqual([]);
   });
 });
 
 describe('the journal of a turn', () => {
   it('has every step once, however many calls of a command write theirs at the same time', async () => {
-    const scope = await rig.scope();
+    const scope = await fixture.scope();
     const read = Promise.withResolvers<readonly TurnStep[]>();
-    rig.play = async (run) => {
+    fixture.play = async (run) => {
       const buildStep = (index: number): TurnStep => ({
         kind: 'nested_intent',
         callId: `c1/${String(index)}`,
@@ -400,8 +403,8 @@ describe('the journal of a turn', () => {
       read.resolve(await run.scope.inbox.readJournal(run.turn.turnId));
       return 'done';
     };
-    await rig.worker();
-    await rig.turns.accept(scope, input('x'));
+    await fixture.worker();
+    await fixture.turns.accept(scope, input('x'));
     const names = (await read.promise).map((step) => (step.kind === 'nested_intent' ? step.callId : step.kind));
     expect(names).toEqual(Array.from({ length: 20 }, (_, index) => `c1/${String(index)}`));
   });

@@ -11,11 +11,11 @@ function readDepth({ turn }: TurnRun): number {
 }
 
 /** Starts so many turns below this one and waits for their ends. */
-async function askOthers(rig: TestTurns, run: TurnRun, count: number): Promise<string[]> {
+async function askOthers(fixture: TestTurns, run: TurnRun, count: number): Promise<string[]> {
   const depth = readDepth(run) + 1;
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
-      const { turnId } = await rig.turns.accept(
+      const { turnId } = await fixture.turns.accept(
         run.scope,
         input(`${run.turn.text}.${String(index)}`, {
           origin: 'subagent',
@@ -24,24 +24,24 @@ async function askOthers(rig: TestTurns, run: TurnRun, count: number): Promise<s
           grant: { parentTurnId: run.turn.turnId, depth, tools: [] },
         }),
       );
-      const folded = await rig.streams.fold(run.scope, turnId, run.signal);
+      const folded = await fixture.streams.fold(run.scope, turnId, run.signal);
       return folded.kind === 'done' ? folded.reply.reply : folded.error.message;
     }),
   );
 }
 
-async function ask(rig: TestTurns, tenant: string, text: string): Promise<string> {
-  const scope = await rig.scope(tenant);
-  const { turnId } = await rig.turns.accept(scope, input(text, { sender: `of ${text}` }));
-  const folded = await rig.streams.fold(scope, turnId, never);
+async function ask(fixture: TestTurns, tenant: string, text: string): Promise<string> {
+  const scope = await fixture.scope(tenant);
+  const { turnId } = await fixture.turns.accept(scope, input(text, { sender: `of ${text}` }));
+  const folded = await fixture.streams.fold(scope, turnId, never);
   return folded.kind === 'done' ? folded.reply.reply : folded.error.message;
 }
 
 /** Three children each, and two grandchildren each of those: each answers how many turns it counts, itself included. */
-function family(rig: TestTurns): (run: TurnRun) => Promise<string> {
+function family(fixture: TestTurns): (run: TurnRun) => Promise<string> {
   return async (run) => {
     const count = readDepth(run) === limits.subagentDepthMax ? 0 : 3 - readDepth(run);
-    const heard = await askOthers(rig, run, count);
+    const heard = await askOthers(fixture, run, count);
     const text = String(heard.reduce((sum, said) => sum + Number(said), 1));
     run.writer.emit({ type: 'text_delta', data: { delta: text } });
     return text;
@@ -50,53 +50,53 @@ function family(rig: TestTurns): (run: TurnRun) => Promise<string> {
 
 describe('a turn that waits for turns it has started', () => {
   it('ends where one turn may run at once, of one tenant and of all', async () => {
-    await using rig = await TestTurns.start();
-    rig.play = family(rig);
-    await rig.worker({ concurrency: 1, tenantShare: 1 });
-    expect(await ask(rig, 'acme', 'a')).toBe('10');
+    await using fixture = await TestTurns.start();
+    fixture.play = family(fixture);
+    await fixture.worker({ concurrency: 1, tenantShare: 1 });
+    expect(await ask(fixture, 'acme', 'a')).toBe('10');
   }, 60_000);
 
   it('ends beside many others that wait, of several tenants', async () => {
-    await using rig = await TestTurns.start();
-    rig.play = family(rig);
-    await rig.worker({ concurrency: 2, tenantShare: 1 });
-    for (const tenant of ['acme', 'other']) await rig.scope(tenant);
-    const asked = ['acme', 'other'].flatMap((tenant) => [1, 2, 3, 4].map(async (number) => ask(rig, tenant, `p${String(number)}`)));
+    await using fixture = await TestTurns.start();
+    fixture.play = family(fixture);
+    await fixture.worker({ concurrency: 2, tenantShare: 1 });
+    for (const tenant of ['acme', 'other']) await fixture.scope(tenant);
+    const asked = ['acme', 'other'].flatMap((tenant) => [1, 2, 3, 4].map(async (number) => ask(fixture, tenant, `p${String(number)}`)));
     expect(await Promise.all(asked)).toEqual(asked.map(() => '10'));
-    expect(new Set(rig.started).size).toBe(80);
+    expect(new Set(fixture.started).size).toBe(80);
   }, 120_000);
 
   it('does not hold up another tenant', async () => {
-    await using rig = await TestTurns.start();
+    await using fixture = await TestTurns.start();
     const held = gate();
-    rig.play = async (run) => {
-      if (run.turn.text === 'loud') return (await askOthers(rig, run, 3)).join();
+    fixture.play = async (run) => {
+      if (run.turn.text === 'loud') return (await askOthers(fixture, run, 3)).join();
       if (readDepth(run) > 0) await held.opened;
       run.writer.emit({ type: 'text_delta', data: { delta: 'heard' } });
       return 'heard';
     };
-    await rig.worker({ concurrency: 2, tenantShare: 1 });
-    const loud = ask(rig, 'acme', 'loud');
-    await eventually(() => rig.started.length === 2);
-    expect(await ask(rig, 'quiet', 'hello')).toBe('heard');
+    await fixture.worker({ concurrency: 2, tenantShare: 1 });
+    const loud = ask(fixture, 'acme', 'loud');
+    await eventually(() => fixture.started.length === 2);
+    expect(await ask(fixture, 'quiet', 'hello')).toBe('heard');
     held.open();
     await loud;
   }, 60_000);
 
   it('has all its live child turns cancelled by one call', async () => {
-    await using rig = await TestTurns.start();
-    const scope = await rig.scope();
-    rig.play = async (run) => {
-      if (readDepth(run) === 0) return (await askOthers(rig, run, 3)).join();
+    await using fixture = await TestTurns.start();
+    const scope = await fixture.scope();
+    fixture.play = async (run) => {
+      if (readDepth(run) === 0) return (await askOthers(fixture, run, 3)).join();
       await untilAborted(run.signal);
       return 'stopped';
     };
-    await rig.worker({ concurrency: 2, tenantShare: 2 });
-    const { turnId } = await rig.turns.accept(scope, input('parent'));
-    await eventually(() => rig.started.length === 3);
-    await rig.turns.cancelChildren(scope, turnId);
-    await rig.streams.fold(scope, turnId, never);
-    const { items } = await rig.turns.list(scope, { limit: 10 });
+    await fixture.worker({ concurrency: 2, tenantShare: 2 });
+    const { turnId } = await fixture.turns.accept(scope, input('parent'));
+    await eventually(() => fixture.started.length === 3);
+    await fixture.turns.cancelChildren(scope, turnId);
+    await fixture.streams.fold(scope, turnId, never);
+    const { items } = await fixture.turns.list(scope, { limit: 10 });
     expect(items.filter(({ origin }) => origin === 'subagent').map(({ status }) => status)).toEqual(
       Array.from({ length: 3 }, () => 'cancelled'),
     );

@@ -10,12 +10,12 @@ import { input, TestTurns } from './test-turns.ts';
 
 jest.setTimeout(30_000);
 
-let rig: TestTurns;
+let fixture: TestTurns;
 let redis: Redis;
 
 setUpEach(async (stack) => {
-  rig = stack.use(await TestTurns.start());
-  redis = rig.server.client();
+  fixture = stack.use(await TestTurns.start());
+  redis = fixture.server.client();
   stack.defer(() => redis.disconnect());
 });
 
@@ -55,10 +55,10 @@ it('a wake-up that a script has sent is the job that BullMQ itself adds', async 
 });
 
 it('a wake-up that ended with its turn is left as BullMQ itself leaves a completed job', async () => {
-  const scope = await rig.scope();
-  await rig.worker();
-  const { turnId } = await rig.turns.accept(scope, input('x'));
-  await rig.read(scope, turnId);
+  const scope = await fixture.scope();
+  await fixture.worker();
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
+  await fixture.read(scope, turnId);
   await eventually(async () => (await redis.zcard(`${queue}:completed`)) === 1);
   const [id = ''] = await redis.zrange(`${queue}:completed`, '0', '0');
   const [ended, state] = [await readJob(id), await readState()];
@@ -70,7 +70,7 @@ it('a wake-up that ended with its turn is left as BullMQ itself leaves a complet
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => wakeups.stop());
   const worker = takeWakeups({
-    redis: stack.adopt(rig.blocking(), (own) => own.disconnect()),
+    redis: stack.adopt(fixture.blocking(), (own) => own.disconnect()),
     depth: 0,
     concurrency: 1,
     log,
@@ -88,10 +88,10 @@ it('answered wake-ups are kept for the dashboards, and not more of them than the
   const commands = redis.pipeline();
   for (const [index, id] of old.entries()) commands.zadd(`${queue}:completed`, index, id).hset(`${queue}:${id}`, 'name', 'turn');
   await commands.exec();
-  const scope = await rig.scope();
-  await rig.worker();
-  const { turnId } = await rig.turns.accept(scope, input('x'));
-  await rig.read(scope, turnId);
+  const scope = await fixture.scope();
+  await fixture.worker();
+  const { turnId } = await fixture.turns.accept(scope, input('x'));
+  await fixture.read(scope, turnId);
   await eventually(async () => (await redis.zcard(`${queue}:completed`)) === keptWakeups);
   expect(await redis.exists(`${queue}:old.0`)).toBe(0);
   expect(await redis.exists(`${queue}:old.${String(keptWakeups)}`)).toBe(1);

@@ -42,7 +42,7 @@ async function acceptedBy(scope: TenantScope): Promise<AcceptedTurn[]> {
 }
 
 /** The turn in the words of the fixtures. */
-function told({ sender, text, channelMessage, ...turn }: AcceptedTurn, expected: ExpectedMessage): object {
+function toExpected({ sender, text, channelMessage, ...turn }: AcceptedTurn, expected: ExpectedMessage): object {
   return {
     origin: turn.origin,
     agent: turn.agent,
@@ -101,7 +101,7 @@ describe('a delivery of a channel', () => {
     const { messages, messages_count: count = messages.length } = fixture.expected;
     expect(turns).toHaveLength(count);
     const [first] = messages;
-    const all = first === undefined ? [] : sorted(turns.map((turn) => told(turn, first)));
+    const all = first === undefined ? [] : sorted(turns.map((turn) => toExpected(turn, first)));
     const expected = sorted(messages.map((message) => wanted(message, channel)));
     // A fixture of a thousand messages names the first and the last.
     expect(count === messages.length ? all : all.filter((one) => expected.includes(one))).toEqual(expected);

@@ -69,8 +69,8 @@ describe('the worker’s configuration', () => {
 
   it('chooses the sandbox itself unless configured otherwise', () => {
     expect(readConfig(least).sandbox).toEqual({ kind: 'auto', image: 'concierge-sandbox', runtime: undefined, hostDataDir: undefined });
-    const told = { SANDBOX: 'docker', SANDBOX_IMAGE: 'registry.example/agents:7', SANDBOX_RUNTIME: 'runsc', HOST_DATA_DIR: '/srv/data' };
-    expect(readConfig({ ...least, ...told }).sandbox).toEqual({
+    const given = { SANDBOX: 'docker', SANDBOX_IMAGE: 'registry.example/agents:7', SANDBOX_RUNTIME: 'runsc', HOST_DATA_DIR: '/srv/data' };
+    expect(readConfig({ ...least, ...given }).sandbox).toEqual({
       kind: 'docker',
       image: 'registry.example/agents:7',
       runtime: 'runsc',

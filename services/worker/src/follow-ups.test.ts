@@ -68,8 +68,8 @@ describe('the end of a turn', () => {
     const cancelled = AbortSignal.abort(new TurnCancelled('cancelled'));
     await runner(new Script(say('Never said.'))).runTurn(turnRun(scope, { signal: cancelled }));
     await runner(new Script(new ModelError('unavailable', 'The model is away.'))).runTurn(turnRun(scope));
-    const told = (await events()).map(({ type, data }) => [type, data['finishReason'] ?? data['error']]);
-    expect(told).toEqual(
+    const received = (await events()).map(({ type, data }) => [type, data['finishReason'] ?? data['error']]);
+    expect(received).toEqual(
       expect.arrayContaining([
         ['turn.completed', 'cancelled'],
         ['turn.failed', { code: 'provider_error' }],

@@ -66,7 +66,7 @@ describe('on WhatsApp', () => {
     for (const state of ['read', 'delivered', 'sent', 'failed'] as const)
       await fixture.receipts.note(fixture.scope, 'channel_a', receipt({ messageId, state }));
     expect((await fixture.delivery(id)).state).toBe('read');
-    expect(fixture.told).toEqual(['sent', 'read']);
+    expect(fixture.reported).toEqual(['sent', 'read']);
   });
 
   it('a message whose answer never came is known to be sent, and read, by the reference that its receipts give back', async () => {
@@ -83,7 +83,7 @@ describe('on WhatsApp', () => {
       problem: null,
       parts: [{ providerMessageId: 'wamid.ours' }],
     });
-    expect(fixture.told).toEqual(['unknown', 'delivered', 'read']);
+    expect(fixture.reported).toEqual(['unknown', 'delivered', 'read']);
   });
 
   it('marks of others, and of messages that never were, are none of ours', async () => {
@@ -140,7 +140,7 @@ describe('on WhatsApp', () => {
     const delivered = receipt({ messageId, state: 'delivered' });
     await expect(died.note(fixture.scope, 'channel_a', delivered)).rejects.toThrow('it died');
     await fixture.receipts.note(fixture.scope, 'channel_a', delivered);
-    expect(fixture.told).toEqual(['sent', 'delivered']);
+    expect(fixture.reported).toEqual(['sent', 'delivered']);
   });
 
   it('one that failed after it was taken is a failure, which the owner can see', async () => {
@@ -151,7 +151,7 @@ describe('on WhatsApp', () => {
     await fixture.receipts.note(fixture.scope, 'channel_a', receipt({ messageId, state: 'failed', errorCodes: ['131026'] }));
     expect((await fixture.delivery(id)).view()).toMatchObject({ state: 'failed', problem: { code: '131026' } });
     expect((await fixture.scope.channels.find('channel_a'))?.lastError).toMatchObject({ code: '131026' });
-    expect(fixture.told).toEqual(['sent', 'failed']);
+    expect(fixture.reported).toEqual(['sent', 'failed']);
   });
 });
 

@@ -24,7 +24,7 @@ describe('a message to a channel', () => {
     expect(await fixture.scope.outbox.waiting()).toEqual([]);
     expect(await fixture.scope.outbox.lanes()).toEqual([]);
     expect((await fixture.scope.channels.find('channel_c'))?.lastOutboundAt).toBe(new Date(fixture.nowMs).toISOString());
-    expect(fixture.told).toEqual(['sent']);
+    expect(fixture.reported).toEqual(['sent']);
   });
 
   it('goes out part by part, in order', async () => {
@@ -44,7 +44,7 @@ describe('a message to a channel', () => {
     await fixture.deliver(id);
     expect((await fixture.delivery(id)).fullView()).toMatchObject({ state: 'sent', parts: [{ state: 'sent', tries: 2 }] });
     expect(texts()).toEqual(['Hello']);
-    expect(fixture.told).toEqual(['sent']);
+    expect(fixture.reported).toEqual(['sent']);
   });
 
   it('is not begun again when its request may have left', async () => {
@@ -58,7 +58,7 @@ describe('a message to a channel', () => {
       expect((await fixture.delivery(id)).view()).toMatchObject({ state: 'unknown', problem: { code: 'interrupted' } });
     }
     expect(texts()).toEqual(['at delivery.after-send']);
-    expect(fixture.told).toEqual(['unknown', 'unknown']);
+    expect(fixture.reported).toEqual(['unknown', 'unknown']);
   });
 
   it('is not begun again after the machine itself has stopped: what was written last may be lost then', async () => {
@@ -95,7 +95,7 @@ describe('a message to a channel', () => {
     expect(await fixture.deliver(id)).toEqual({ kind: 'empty' });
     expect(texts()).toEqual(['a'.repeat(4000), 'b'.repeat(4000)]);
     expect((await fixture.delivery(id)).fullView()).toMatchObject({ state: 'unknown', parts: [{ state: 'unknown' }, { state: 'sent' }] });
-    expect(fixture.told).toEqual(['unknown']);
+    expect(fixture.reported).toEqual(['unknown']);
   });
 
   it('that is being sent when the worker must stop is unknown, too', async () => {
@@ -222,7 +222,7 @@ describe('what a channel answers', () => {
     await fixture.deliver(other);
     expect((await fixture.delivery(first)).view()).toMatchObject({ state: 'failed', problem: { code: '403' } });
     expect((await fixture.delivery(other)).state).toBe('sent');
-    expect(fixture.told).toEqual(['failed', 'sent']);
+    expect(fixture.reported).toEqual(['failed', 'sent']);
   });
 
   it('that the credentials are not valid stops what goes out and nothing else; what waits is sent once it is connected anew', async () => {
@@ -272,7 +272,7 @@ describe('what a channel answers', () => {
       fixture.nowMs += 15 * 60_000;
     }
     expect((await fixture.delivery(id)).view()).toMatchObject({ state: 'expired', problem: { code: '401' } });
-    expect(fixture.told).toEqual(['expired']);
+    expect(fixture.reported).toEqual(['expired']);
   });
 
   it('that comes after the owner has connected the channel anew does not disable the new binding', async () => {
@@ -298,7 +298,7 @@ describe('a message that must not be sent', () => {
     await fixture.deliver(id);
     expect((await fixture.delivery(id)).state).toBe('expired');
     expect(texts()).toEqual([]);
-    expect(fixture.told).toEqual(['expired']);
+    expect(fixture.reported).toEqual(['expired']);
   });
 
   it.each([HOUR_MS, -HOUR_MS])(

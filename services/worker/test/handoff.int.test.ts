@@ -72,9 +72,9 @@ describe('a staff member who takes a conversation over', () => {
     expect(fixture.model.requests).toHaveLength(asked);
     fixture.model.when('can you change the address', [say('Done.')]);
     await fixture.say(bob, 'can you change the address');
-    const told = JSON.stringify(fixture.model.requests.at(-1)?.body.messages);
+    const shown = JSON.stringify(fixture.model.requests.at(-1)?.body.messages);
     for (const words of ['still there?', 'a person of the team wrote this message', 'Anna here: it comes on Monday.', 'thanks, Anna'])
-      expect(told).toContain(words);
+      expect(shown).toContain(words);
   });
 
   it('is refused an answer where the agent has the conversation, and repeats one without saying it twice', async () => {

@@ -5,7 +5,7 @@ import { serveRequests, silentLog } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { McpTools } from '../src/capabilities/mcp-tools.ts';
+import { McpTools } from '../src/capabilities/turn-capabilities.ts';
 import { TestRunner, type PlayedTurn } from './test-runner.ts';
 
 const asked: string[] = [];

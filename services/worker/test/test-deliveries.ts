@@ -26,7 +26,7 @@ export class TestDeliveries implements AsyncDisposable {
   /** Messages are accepted by the machine's clock. */
   nowMs = Date.now();
   /** States that `onReported` was called with, in order. */
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   /** Bindings that were throttled, and for how long. */
   readonly held: { readonly channel: string; readonly ms: number }[] = [];
   readonly telegram = new FakeTelegram(telegram);
@@ -209,7 +209,7 @@ export class TestDeliveries implements AsyncDisposable {
   }
 
   async #hear(state: string): Promise<void> {
-    this.told.push(state);
+    this.reported.push(state);
     return Promise.resolve();
   }
 }

@@ -7,8 +7,7 @@ import { RecordedWriter } from '../fixtures/recorded-writer.ts';
 import { MemoryFiles, unusedContext } from '../fixtures/tool-fixture.ts';
 import { Conversation } from '../loop/conversation.ts';
 import { allTools } from '../tools/all-tools.ts';
-import { TurnTools, ToolRegistry } from '../tools/turn-tools.ts';
-import { defineTool, type Tool } from '../tools/tool.ts';
+import { defineTool, ToolRegistry, TurnTools, type Tool } from '../tools/tool.ts';
 import { Dispatcher, exitCodes, type DispatchReply, type CommandGate } from './dispatcher.ts';
 
 const never = new AbortController().signal;

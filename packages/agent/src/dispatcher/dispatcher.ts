@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { limits, type TurnStep } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { z } from 'zod';
-import { journalCall, type LoopRun, type ToolOutcome } from '../loop/loop-run.ts';
+import type { LoopRun, ToolOutcome } from '../loop/loop-run.ts';
+import { journalCall } from '../loop/conversation.ts';
 import type { CommandCaller } from '../tools/runtime/runtime-access.ts';
 import { listArguments, listHelp, toolHelp, readCommandLine } from './read-command-line.ts';
 

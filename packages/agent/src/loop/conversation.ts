@@ -1,31 +1,27 @@
-import type {
-  AssistantMessage,
-  FinishReason,
-  HistoryLine,
-  Session,
-  SessionMessage,
-  SessionSummary,
-  ToolCall,
-  ToolMessage,
-  TurnStep,
-  UserMessage,
+import {
+  viewStep,
+  type AssistantMessage,
+  type FinishReason,
+  type HistoryLine,
+  type ModelUsage,
+  type Session,
+  type SessionMessage,
+  type SessionSummary,
+  type ToolCall,
+  type ToolMessage,
+  type TurnEvent,
+  type TurnOutput,
+  type TurnStep,
+  type TurnStepView,
+  type Usage,
+  type UserMessage,
 } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
-import { TurnUsage } from './turn-usage.ts';
+import { compactMessages, NestedCalls, summaryWith, type NestedCall } from './rare-steps.ts';
 
 type AssistantStep = Extract<TurnStep, { kind: 'assistant' }>;
 type PromptStep = Extract<TurnStep, { kind: 'prompt' }>;
 type CompactionStep = Extract<TurnStep, { kind: 'compaction' }>;
-
-type NestedIntent = Extract<TurnStep, { kind: 'nested_intent' }>;
-type NestedResult = Extract<TurnStep, { kind: 'nested_result' }>;
-
-/** A call that a running command made through the dispatcher. */
-interface NestedCall {
-  readonly name: string;
-  /** `begun`: it may have taken effect. */
-  readonly state: 'begun' | 'done' | 'failed';
-}
 
 /** A call of the last reply and how far it came. */
 export interface OpenCall {
@@ -65,7 +61,8 @@ export class Conversation {
   #lastReply: AssistantStep | undefined;
   readonly #callIds = new Set<string>();
   readonly #intended = new Set<string>();
-  readonly #nested = new NestedCalls();
+  /** Made with the first of them. */
+  #nested: NestedCalls | undefined;
   readonly #results = new Map<string, ToolMessage>();
   #partial = '';
   #firstHeardAtMs: number | null = null;
@@ -106,7 +103,7 @@ export class Conversation {
 
   /** The turn's first message has been added: the user's, or else what a staff member wrote. */
   get hasPrompt(): boolean {
-    return this.tally.startedAt !== null;
+    return this.#prompt !== undefined || this.#replies > 0;
   }
 
   /** The user's message of this turn. */
@@ -157,14 +154,14 @@ export class Conversation {
 
   /** Calls through the dispatcher in this turn so far. */
   get nestedCalls(): number {
-    return this.#nested.count;
+    return this.#nested?.count ?? 0;
   }
 
   /** Calls of the last reply that have no result yet, in call order. */
   openCalls(): OpenCall[] {
     const calls = this.#lastReply?.message.toolCalls ?? [];
     return calls
-      .map((call, index) => ({ call, index, intended: this.#intended.has(call.id), nested: this.#nested.of(call.id) }))
+      .map((call, index) => ({ call, index, intended: this.#intended.has(call.id), nested: this.#nested?.of(call.id) ?? [] }))
       .filter(({ call }) => !this.#results.has(call.id));
   }
 
@@ -203,10 +200,10 @@ export class Conversation {
         this.#applyResult(step.message);
         return;
       case 'nested_intent':
-        this.#nested.begin(step);
+        (this.#nested ??= new NestedCalls()).begin(step);
         return;
       case 'nested_result':
-        this.#nested.finish(step);
+        (this.#nested ??= new NestedCalls()).finish(step);
         return;
       case 'compaction':
         this.#applyCompaction(step);
@@ -269,19 +266,13 @@ export class Conversation {
   }
 
   #applyCompaction(step: CompactionStep): void {
-    const pruned = new Set(step.prunedIds);
-    const cut = step.keepFromId === null ? this.#messages.length : this.#messages.findIndex((message) => message.id === step.keepFromId);
-    // A cut that names a message of another version of the session moves nothing: too much context is better than a
-    // lost message.
-    const moved = this.#messages.slice(0, Math.max(cut, 0));
-    for (const message of moved) this.archived.push({ kind: 'message', message });
     const known = this.heartbeat;
-    this.#messages = withNewestHeartbeat(this.#messages.slice(moved.length)).map((message) =>
-      message.role === 'tool' && pruned.has(message.id) ? { ...message, pruned: true } : message,
-    );
+    const { moved, kept } = compactMessages(this.#messages, step);
+    for (const message of moved) this.archived.push({ kind: 'message', message });
+    this.#messages = kept;
     if (moved.length > 0) this.#summary = step.summary;
     // The summary's HEARTBEAT stays known after the message that showed it has moved.
-    if (this.#summary !== null) this.#summary = summaryWith(this.#summary, lastHeartbeat(this.#messages) === undefined ? known : undefined);
+    if (this.#summary !== null) this.#summary = summaryWith(this.#summary, lastHeartbeat(kept) === undefined ? known : undefined);
     this.#contextTokens = null;
   }
 
@@ -300,43 +291,94 @@ function lastHeartbeat(messages: readonly SessionMessage[]): string | undefined 
   return shown?.role === 'user' ? shown.heartbeat : undefined;
 }
 
-function summaryWith({ heartbeat: _known, ...summary }: SessionSummary, heartbeat: string | undefined): SessionSummary {
-  return { ...summary, ...(heartbeat !== undefined && { heartbeat }) };
+interface JournalingRun {
+  readonly conversation: Conversation;
+  readonly tools: Readonly<Record<'hasSideEffect' | 'resumes', (name: string) => boolean>>;
+  readonly writer: TurnOutput;
 }
 
-/** The same messages with the last copy of HEARTBEAT alone. */
-function withNewestHeartbeat(messages: readonly SessionMessage[]): SessionMessage[] {
-  const newest = messages.findLast((message) => message.role === 'user' && message.heartbeat !== undefined);
-  return messages.map((message) => {
-    if (message.role !== 'user' || message.heartbeat === undefined || message === newest) return message;
-    const { heartbeat: _older, ...rest } = message;
-    return rest;
-  });
+type CallStep = Extract<TurnStep, { kind: 'intent' | 'result' | 'nested_intent' | 'nested_result' }>;
+
+/**
+ * A call that may run again is only noted. Around a side effect each step is written, which fails once another worker
+ * has the session, and then put on disk: an emptied Redis must not make the effect happen twice. The same holds for a
+ * call that takes up what it began: asked anew, the model would make another one.
+ */
+export async function journalCall({ conversation, tools, writer }: JournalingRun, step: CallStep, events: TurnEvent[] = []): Promise<void> {
+  const name = step.kind === 'result' ? step.message.name : step.name;
+  if (tools.hasSideEffect(name) || tools.resumes(name)) {
+    await writer.step(step, events);
+    await writer.persist();
+  } else {
+    writer.record(step);
+    for (const event of events) writer.emit(event);
+  }
+  conversation.apply(step);
 }
 
-/** The calls of one turn that were made inside other calls, kept by the call that they were made in. */
-class NestedCalls {
-  readonly #byParent = new Map<string, Map<string, NestedCall>>();
+/** What a turn has cost and when: counted from the same steps that make the conversation, once per model call. */
+export class TurnUsage {
+  readonly #models = new Map<string, ModelUsage>();
+  readonly steps: TurnStepView[] = [];
+  #firstTextAtMs: number | null = null;
 
-  get count(): number {
-    return [...this.#byParent.values()].reduce((sum, calls) => sum + calls.size, 0);
+  get models(): ModelUsage[] {
+    return [...this.#models.values()];
   }
 
-  begin({ callId, parentId, name }: NestedIntent): void {
-    this.#put(parentId, callId, { name, state: 'begun' });
+  get usage(): Usage {
+    const models = this.models;
+    return {
+      inputTokens: models.reduce((sum, model) => sum + model.inputTokens, 0),
+      outputTokens: models.reduce((sum, model) => sum + model.outputTokens, 0),
+    };
   }
 
-  finish({ callId, parentId, name, isError }: NestedResult): void {
-    this.#put(parentId, callId, { name, state: isError ? 'failed' : 'done' });
+  get firstTextAt(): string | null {
+    return this.#firstTextAtMs === null ? null : new Date(this.#firstTextAtMs).toISOString();
   }
 
-  /** The calls made inside `parentId`, each followed by those that were made inside it. */
-  of(parentId: string): NestedCall[] {
-    return [...(this.#byParent.get(parentId) ?? [])].flatMap(([callId, call]) => [call, ...this.of(callId)]);
+  /** Text of a reply that never became a step counts as first text too. */
+  heardAt(ms: number): void {
+    this.#firstTextAtMs ??= ms;
   }
 
-  #put(parentId: string, callId: string, call: NestedCall): void {
-    const calls = this.#byParent.get(parentId) ?? new Map<string, NestedCall>();
-    this.#byParent.set(parentId, calls.set(callId, call));
+  count(step: TurnStep): void {
+    const view = viewStep(step);
+    if (view !== null) this.steps.push(view);
+    switch (step.kind) {
+      case 'said':
+        this.heardAt(Date.parse(step.message.at));
+        return;
+      case 'assistant':
+        if (step.firstTextAtMs !== null) this.heardAt(step.firstTextAtMs);
+        this.#addUsage(step.usage);
+        return;
+      case 'compaction':
+        if (step.usage !== null) this.#addUsage(step.usage);
+        return;
+      case 'prompt':
+      case 'intent':
+      case 'result':
+      case 'nested_intent':
+      case 'nested_result':
+        return;
+    }
   }
+
+  #addUsage(usage: ModelUsage): void {
+    const before = this.#models.get(usage.model);
+    this.#models.set(usage.model, before === undefined ? usage : sumUsage(before, usage));
+  }
+}
+
+function sumUsage(left: ModelUsage, right: ModelUsage): ModelUsage {
+  return {
+    model: left.model,
+    calls: left.calls + right.calls,
+    inputTokens: left.inputTokens + right.inputTokens,
+    outputTokens: left.outputTokens + right.outputTokens,
+    cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
+    costUsd: left.costUsd === null && right.costUsd === null ? null : (left.costUsd ?? 0) + (right.costUsd ?? 0),
+  };
 }

@@ -3,7 +3,7 @@ import { limits, type TurnEvent, type ToolMessage, type TurnStep } from '@concie
 import { ModelError } from '@concierge/model';
 import { HandlerTools, loopFixture, userMessage } from '../fixtures/loop-fixture.ts';
 import { callTools, ending, modelUsage, say, ScriptedReplies, toolCall } from '../fixtures/scripted-replies.ts';
-import { CallProgress } from './loop-run.ts';
+import { CallProgress } from '../tools/tool.ts';
 import { OUTCOME_UNKNOWN, closeOpenCalls, runAgentLoop } from './run-agent-loop.ts';
 
 const results = (messages: readonly { role: string }[]): ToolMessage[] =>

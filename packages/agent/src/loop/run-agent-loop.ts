@@ -1,8 +1,9 @@
-import { toolCallEnd, type FinishReason, AppError, type TurnStep, toolCallStart, type ToolMessage } from '@concierge/contract';
-import { CallProgress, journalCall, type LoopRun, type ToolOutcome } from './loop-run.ts';
+import { AppError, toolCallEnd, toolCallStart, type FinishReason, type ToolMessage, type TurnStep } from '@concierge/contract';
+import type { LoopRun, ToolOutcome } from './loop-run.ts';
 import type { ModelEvent } from '@concierge/model';
 import { modelMessages } from './model-messages.ts';
-import type { OpenCall } from './conversation.ts';
+import { CallProgress } from '../tools/tool.ts';
+import { journalCall, type OpenCall } from './conversation.ts';
 
 /**
  * One turn, from the first model call to the answer: at most `maxTurns` calls with tools, then one without. What

@@ -5,8 +5,7 @@ import { z } from 'zod';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
 import type { ToolAccess } from './tool-access.ts';
-import { defineTool, type Tool } from './tool.ts';
-import { TurnTools, ToolRegistry } from './turn-tools.ts';
+import { defineTool, ToolRegistry, TurnTools, type Tool } from './tool.ts';
 
 const contract = new URL('../../../../docs/spec/contract.md', import.meta.url);
 

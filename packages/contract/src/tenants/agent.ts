@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import type { ModelFacts } from './provider.ts';
 import { AgentName, ModelRef, type TenantSettings } from './tenant.ts';
 import type { Authority } from '../turns/turn.ts';
 
@@ -192,6 +193,20 @@ const tokensPerTool = { admin: 250, cs: 200 } as const;
 export function toolTokens(access: 'admin' | 'cs', count: number): number {
   return count * tokensPerTool[access];
 }
+
+/** Share of the window that is left to the answer when the model's own maximum would take more. */
+const ANSWER_SHARE_MAX = 0.25;
+/** Estimates are wrong by a few per cent. */
+const MARGIN_SHARE = 0.03;
+
+/** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
+export function countLimitTokens(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>): number {
+  const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
+  return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
+}
+
+/** The share of these that tools and prompt may take; a larger one leaves hardly any room for a conversation. */
+export const overheadShareMax = 0.5;
 
 /** What a turn keeps to itself when it starts another: whatever sends messages, or makes things happen later. */
 const neverHandedOn: ReadonlySet<string> = new Set<ToolName>(['message', 'reply', 'handoff', 'channels', 'cron']);

@@ -32,20 +32,6 @@ export const ModelFacts = z.strictObject({
 });
 export type ModelFacts = z.infer<typeof ModelFacts>;
 
-/** Share of the window that is left to the answer when the model's own maximum would take more. */
-const ANSWER_SHARE_MAX = 0.25;
-/** Estimates are wrong by a few per cent. */
-const MARGIN_SHARE = 0.03;
-
-/** Tokens that prompt, tools and messages may use together: the context window without what the answer needs. */
-export function countLimitTokens(facts: Pick<ModelFacts, 'contextWindow' | 'maxOutputTokens'>): number {
-  const reserve = Math.min(facts.maxOutputTokens, facts.contextWindow * ANSWER_SHARE_MAX);
-  return Math.floor(facts.contextWindow - reserve - facts.contextWindow * MARGIN_SHARE);
-}
-
-/** The share of these that tools and prompt may take; a larger one leaves hardly any room for a conversation. */
-export const overheadShareMax = 0.5;
-
 const ModelRef = z.string().regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
 
 /** DATA_DIR/providers.json (contract §1). Any OpenAI-compatible base URL is a provider. */

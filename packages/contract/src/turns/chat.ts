@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
 import { limits } from '../limits.ts';
-import { codePoints } from '../values/text.ts';
+import { fitsMessage } from '../values/text.ts';
 import { FinishReason, JsonObject } from './turn-event.ts';
 
 export const uploadTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'] as const;
@@ -19,11 +19,8 @@ export const ContactId = z.string().regex(/^[0-9a-f]{32}$/u, 'is not a contact_i
 
 export const MessageText = z
   .string()
-  .refine((text) => text.length > 0, 'must not be empty')
-  .refine(
-    (text) => codePoints(text) <= limits.messageMaxCharacters,
-    `must be at most ${String(limits.messageMaxCharacters)} characters long`,
-  )
+  .min(1, 'must not be empty')
+  .refine(fitsMessage, `must be at most ${String(limits.messageMaxCharacters)} characters long`)
   .meta({ description: '1 to 32000 characters, counted in Unicode code points', minLength: 1, maxLength: limits.messageMaxCharacters });
 
 const attachments = z

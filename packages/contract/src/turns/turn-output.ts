@@ -53,43 +53,24 @@ type ReadArguments = { readonly ok: true; readonly value: JsonObject } | { reado
 /** A model's arguments as an object. Empty text is no arguments. The reason of a refusal is meant for the model. */
 export function readArguments(text: string): ReadArguments {
   if (text.trim() === '') return { ok: true, value: {} };
-  // Counted before parsing: parse takes a million levels, and stringify throws at twenty thousand.
-  if (jsonDepth(text) > limits.jsonMaxDepth) {
-    return { ok: false, reason: `The arguments are nested deeper than ${String(limits.jsonMaxDepth)} levels.` };
-  }
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return { ok: false, reason: `The arguments are not valid JSON: ${error instanceof Error ? error.message : 'unreadable'}` };
   }
+  // Parse takes a million levels, and stringify throws at twenty thousand.
+  if (isDeeper(value, limits.jsonMaxDepth)) {
+    return { ok: false, reason: `The arguments are nested deeper than ${String(limits.jsonMaxDepth)} levels.` };
+  }
   const object = JsonObject.safeParse(value);
   return object.success ? { ok: true, value: object.data } : { ok: false, reason: 'The arguments must be one JSON object.' };
 }
 
-/**
- * Deepest nesting of arrays and objects in a JSON text; brackets inside strings do not count. Linear, and fine with
- * broken JSON.
- */
-function jsonDepth(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let isInString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (isInString) {
-      if (unit === BACKSLASH) index += 1;
-      else if (unit === QUOTE) isInString = false;
-    } else if (unit === QUOTE) isInString = true;
-    else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
-      depth += 1;
-      deepest = Math.max(deepest, depth);
-    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth -= 1;
-  }
-  return deepest;
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
 }
-
-const [BACKSLASH, QUOTE, OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x22, 0x7b, 0x5b, 0x7d, 0x5d];
 
 /** A finished step as lists, records and the console show it; null for a step that is only bookkeeping. */
 export function viewStep(step: TurnStep): TurnStepView | null {

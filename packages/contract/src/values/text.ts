@@ -1,17 +1,13 @@
-/** Length as the interface counts it. */
+import { limits } from '../limits.ts';
+
+/** Length as the interface counts it. A text without surrogate pairs is not copied. */
 export function codePoints(text: string): number {
-  let surrogatePairs = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0xd8_00 && unit <= 0xdb_ff && index + 1 < text.length) {
-      const next = text.charCodeAt(index + 1);
-      if (next >= 0xdc_00 && next <= 0xdf_ff) {
-        surrogatePairs += 1;
-        index += 1;
-      }
-    }
-  }
-  return text.length - surrogatePairs;
+  return text.replaceAll(/[\u{10000}-\u{10FFFF}]/gu, '_').length;
+}
+
+/** Is it no longer than a message may be? */
+export function fitsMessage(text: string): boolean {
+  return codePoints(text) <= limits.messageMaxCharacters;
 }
 
 /** `text` in at most `maxBytes` of UTF-8, cut between code points, never inside one. */

@@ -1,6 +1,6 @@
+import type { APIError } from 'openai';
 import { z } from 'zod';
 import type { ModelErrorKind } from '../model.ts';
-import { isRefusal } from './transport.ts';
 
 /**
  * What may help: the same model again, another model and the same one only where there is no other, only another model,
@@ -188,4 +188,33 @@ export function isRefusedAsTooLong({ status, code, message }: Refusal): boolean 
   if (status === 413) return true;
   if (status !== undefined && status !== 400 && status !== 422) return false;
   return messages.some((pattern) => pattern.test(message));
+}
+
+const refusals = new WeakSet<Error>();
+
+/** Whether an error is a provider's answer, as the library reads it. */
+function isRefusal(error: unknown): error is APIError {
+  return error instanceof Error && refusals.has(error);
+}
+
+/**
+ * As the library reads a refusal: `error` of the body, the body itself, or what is no JSON as the message. The library
+ * is loaded with the first one: it is 230 files.
+ */
+export async function toRefusal(status: number, text: string, headers: Headers): Promise<APIError> {
+  const { APIError: Refusal } = await import('openai');
+  const json = parseObject(text);
+  const body = json === undefined || ('error' in json && json.error != null) ? json : { error: json };
+  const refusal = Refusal.generate(status, body, json === undefined ? text : undefined, headers);
+  refusals.add(refusal);
+  return refusal;
+}
+
+function parseObject(text: string): object | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,8 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { urlToHttpOptions } from 'node:url';
-import type { APIError } from 'openai';
+import { fellSilent, timedOut, toRefusal, type CallFailure } from './call-failure.ts';
+import type { ModelLimits } from './attempts.ts';
 
 /** An error page longer than this is cut. */
 const ERROR_BODY_MAX_CHARACTERS = 64 * 1024;
@@ -97,35 +98,6 @@ function toAbortError(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new DOMException('The request was aborted', 'AbortError');
 }
 
-const refusals = new WeakSet<Error>();
-
-/** Whether an error is a provider's answer, as the library reads it. */
-export function isRefusal(error: unknown): error is APIError {
-  return error instanceof Error && refusals.has(error);
-}
-
-/**
- * As the library reads a refusal: `error` of the body, the body itself, or what is no JSON as the message. The library
- * is loaded with the first one: it is 230 files.
- */
-async function toRefusal(status: number, text: string, headers: Headers): Promise<APIError> {
-  const { APIError: Refusal } = await import('openai');
-  const json = parseObject(text);
-  const body = json === undefined || ('error' in json && json.error != null) ? json : { error: json };
-  const refusal = Refusal.generate(status, body, json === undefined ? text : undefined, headers);
-  refusals.add(refusal);
-  return refusal;
-}
-
-function parseObject(text: string): object | undefined {
-  try {
-    const json: unknown = JSON.parse(text);
-    return typeof json === 'object' && json !== null ? json : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function toHeaders(message: IncomingMessage): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(message.headers)) {
@@ -217,5 +189,65 @@ export class StreamedBody {
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
+  }
+}
+
+/** calling → waiting (headers came) → speaking (text or a call began) → finished (finish reason seen). */
+type CallPhase = 'calling' | 'waiting' | 'speaking' | 'finished';
+
+/**
+ * Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long.
+ */
+export class CallDeadline {
+  readonly #limits: ModelLimits;
+  readonly #caller: AbortSignal;
+  readonly #controller = new AbortController();
+  /** For the request. */
+  readonly signal: AbortSignal = this.#controller.signal;
+  /** The failure, when it was this deadline that ended the attempt. */
+  expired: CallFailure | undefined;
+  readonly #overall: NodeJS.Timeout;
+  #silence: NodeJS.Timeout;
+  #phase: CallPhase = 'calling';
+
+  constructor(caller: AbortSignal, limits: ModelLimits) {
+    this.#caller = caller;
+    this.#limits = limits;
+    this.#overall = setTimeout(() => this.#expire(timedOut(`no end after ${String(limits.attemptMs)} ms`)), limits.attemptMs);
+    this.#silence = this.#watch();
+    caller.addEventListener('abort', this.#abort, { once: true });
+    if (caller.aborted) this.#abort();
+  }
+
+  /** The provider gave a sign of life. */
+  heard(phase: CallPhase): void {
+    if (phase === this.#phase) {
+      this.#silence.refresh();
+      return;
+    }
+    this.#phase = phase;
+    clearTimeout(this.#silence);
+    this.#silence = this.#watch();
+  }
+
+  /** Call it when the attempt is over. */
+  clear(): void {
+    clearTimeout(this.#silence);
+    clearTimeout(this.#overall);
+    this.#caller.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => this.#controller.abort(this.#caller.reason);
+
+  #watch(): NodeJS.Timeout {
+    const { headersMs, firstByteMs, idleMs, afterFinishMs } = this.#limits;
+    const patienceMs = { calling: Math.min(headersMs, firstByteMs), waiting: firstByteMs, speaking: idleMs, finished: afterFinishMs };
+    const silenceMs = patienceMs[this.#phase];
+    return setTimeout(() => this.#expire(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
+  }
+
+  #expire(failure: CallFailure): void {
+    this.expired = failure;
+    this.#controller.abort(failure);
   }
 }

@@ -25,15 +25,15 @@ export function outputCases(side: Side): void {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
     const whole = Array.from({ length: 200_000 }, (_, index) => `${String(index + 1)}\n`).join('');
-    const told: string[] = [];
-    const result = await bash(sandbox, 'seq 1 200000', { onOutput: (chunk) => told.push(chunk) });
+    const emitted: string[] = [];
+    const result = await bash(sandbox, 'seq 1 200000', { onOutput: (chunk) => emitted.push(chunk) });
     expect(result.outputBytes).toBe(whole.length);
     const [head = '', leftOut = '', tail = ''] = result.output.split(/\n\[\.\.\. (\d+) bytes of output left out here \.\.\.\]\n/u);
     expect(whole.startsWith(head)).toBe(true);
     expect(whole.endsWith(tail)).toBe(true);
     expect(head.length + Number(leftOut) + tail.length).toBe(whole.length);
     expect(head.length + tail.length).toBe(outputBytes);
-    expect(told.join('')).toBe(whole.slice(0, outputBytes));
+    expect(emitted.join('')).toBe(whole.slice(0, outputBytes));
   });
 
   it('makes any bytes into text, and no character into two', async () => {

@@ -1,7 +1,6 @@
 import type { Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { enterIfThere, isPlainFile, maxDepth, nameProblem, type FolderHandle } from '@concierge/files';
-import { isPrivateName } from './workspace-meter.ts';
 
 /** Files are looked at in place where that is cheap: others have their turn after so many. */
 const lookedAtOnce = 500;
@@ -19,6 +18,8 @@ export interface Listing {
   readonly prefix: string;
   readonly recursive: boolean;
   readonly limit: number;
+  /** Whether a name at the top is left out. */
+  readonly isHidden: (name: string) => boolean;
 }
 
 /** undefined where nothing is, and for what tenants may not see: links, sockets, devices. */
@@ -33,7 +34,7 @@ export async function listFolder(entries: FileEntry[], folder: FolderHandle, lis
   await using held = folder;
   for (const name of (await held.names()).toSorted()) {
     if (entries.length >= listing.limit) return;
-    if (nameProblem(name) !== undefined || (listing.prefix === '' && isPrivateName(name))) continue;
+    if (nameProblem(name) !== undefined || (listing.prefix === '' && listing.isHidden(name))) continue;
     const path = listing.prefix === '' ? name : `${listing.prefix}/${name}`;
     const entry = toFileEntry(path, await held.stat(name));
     if (entry === undefined) continue;

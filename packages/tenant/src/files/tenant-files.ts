@@ -6,6 +6,7 @@ import {
   emptyFolder,
   etagMatches,
   toEtag,
+  foldName,
   FolderHandle,
   invalidPath,
   parsePath,
@@ -15,8 +16,42 @@ import {
   writePlainFile,
 } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
-import { isPrivateName } from './workspace-meter.ts';
 import { toFileEntry, listFolder, type FileEntry } from './list-folder.ts';
+
+/** What is not the tenant's to read or write by path: state with rules of its own, reached through its own classes. */
+const privateNames = new Set([
+  'sessions',
+  'inbox',
+  'channels',
+  'cron',
+  'keys',
+  'keys.json',
+  'tenant.json',
+  'settings',
+  // A file of earlier versions; its content moves to settings/ (see `SettingsFiles`).
+  'tenant.last-good.json',
+  'uploads',
+  'mcp',
+  'contacts',
+  'handoffs',
+  'outbox',
+  'widget',
+  'events',
+]);
+
+/**
+ * The top of a tenant's folder as its commands see it: our own state not at all, what was attached to messages to read
+ * only. Everything else is the workspace.
+ */
+export const workspaceRules: { readonly masked: readonly string[]; readonly readOnly: readonly string[] } = {
+  masked: [...privateNames].filter((name) => name !== 'uploads'),
+  readOnly: ['uploads'],
+};
+
+/** Is this first part of a path one that only our own code may touch? */
+export function isPrivateName(name: string): boolean {
+  return privateNames.has(foldName(name));
+}
 
 /** Their own classes delete temporary files in these. */
 const sweptElsewhere = new Set(['sessions', 'inbox', 'keys', 'uploads', 'mcp', 'settings']);
@@ -188,7 +223,8 @@ export class TenantFiles {
     if (names[0] !== undefined && isPrivateName(names[0])) throw new AppError('not_found', 'There is no such folder.');
     const entries: FileEntry[] = [];
     const folder = await this.#walk(names);
-    await listFolder(entries, folder, { prefix: path, recursive: options.recursive ?? false, limit: options.limit ?? 1000 });
+    const { recursive = false, limit = 1000 } = options;
+    await listFolder(entries, folder, { prefix: path, recursive, limit, isHidden: isPrivateName });
     return entries;
   }
 

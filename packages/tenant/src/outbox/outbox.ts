@@ -186,7 +186,7 @@ export class Outbox {
       if (step.kind === 'result' && step.providerMessageId !== undefined)
         await this.#sent.add(sentKey(delivery.message.channel, step.providerMessageId), `${id} ${String(step.part)}`);
     }
-    if (delivery.state === 'failed') await this.#files.moveToDead(delivery);
+    if (delivery.state === 'failed') await this.#files.ended.moveToDead(delivery);
     return delivery;
   }
 
@@ -211,7 +211,7 @@ export class Outbox {
     const nowMs = this.#nowMs();
     const expiresAt = new Date(nowMs + limits.outboxTtlSeconds * 1000).toISOString();
     // One that was sent and has failed after all may lie among the settled still.
-    await this.#files.moveToDead(delivery);
+    await this.#files.ended.moveToDead(delivery);
     const isTakenUp = await this.#files.takeUp(delivery, { kind: 'redrive', at: new Date(nowMs).toISOString(), by, expiresAt });
     const after = await this.delivery(id);
     // Another has taken it up, unless it has only just ended and is still being put away.
@@ -233,9 +233,10 @@ export class Outbox {
     const lane = deriveLaneId({ channel, to });
     const isTheirs = (id: string): boolean => readLaneId(id) === lane;
     const found = await Promise.all((await this.#files.waitingIn(lane)).map(async (message) => this.#files.onItsWay(message)));
-    for (const id of (await this.#files.deadIds()).filter(isTheirs)) found.push(...some(await this.#files.readDead(id)));
-    for (const day of (await this.#files.days()).slice(0, readMarkDays))
-      for (const id of (await this.#files.settledIds(day)).filter(isTheirs)) found.push(...some(await this.#files.readSettled(day, id)));
+    for (const id of (await this.#files.ended.deadIds()).filter(isTheirs)) found.push(...some(await this.#files.ended.readDead(id)));
+    for (const day of (await this.#files.ended.days()).slice(0, readMarkDays))
+      for (const id of (await this.#files.ended.settledIds(day)).filter(isTheirs))
+        found.push(...some(await this.#files.ended.readSettled(day, id)));
     return found;
   }
 
@@ -246,7 +247,7 @@ export class Outbox {
 
   /** The messages that staff may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
-    return readEach(await this.#files.deadIds(), async (id) => this.#files.readDead(id));
+    return readEach(await this.#files.ended.deadIds(), async (id) => this.#files.ended.readDead(id));
   }
 
   async onTheirWay(): Promise<Delivery[]> {
@@ -255,11 +256,11 @@ export class Outbox {
 
   /** Days with settled messages, the last one first, and what is settled of a day. */
   async settledDays(): Promise<string[]> {
-    return this.#files.days();
+    return this.#files.ended.days();
   }
 
   async listSettled(day: string): Promise<Delivery[]> {
-    return readEach(await this.#files.settledIds(day), async (id) => this.#files.readSettled(day, id));
+    return readEach(await this.#files.ended.settledIds(day), async (id) => this.#files.ended.readSettled(day, id));
   }
 
   /** Clears away what writers that died in the middle left. */
@@ -271,8 +272,9 @@ export class Outbox {
   async forget(): Promise<void> {
     const untilMs = this.#nowMs() - limits.outboxKeptDays * DAY_MS;
     const untilDay = new Date(untilMs).toISOString().slice(0, 10);
-    for (const day of await this.#files.days()) if (day < untilDay) await this.#files.removeDay(day);
-    for (const { message, updatedAt } of await this.dead()) if (Date.parse(updatedAt) < untilMs) await this.#files.removeDead(message.id);
+    for (const day of await this.#files.ended.days()) if (day < untilDay) await this.#files.ended.removeDay(day);
+    for (const { message, updatedAt } of await this.dead())
+      if (Date.parse(updatedAt) < untilMs) await this.#files.ended.removeDead(message.id);
     await this.#sent.removeBefore(untilMs - DAY_MS);
     await this.#turns.removeBefore(untilMs - DAY_MS);
   }

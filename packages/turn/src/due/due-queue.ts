@@ -1,7 +1,7 @@
 import type { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { RedisScript, type Log, type ScriptReply } from '@concierge/runtime';
+import { RedisScript, type Log } from '@concierge/runtime';
 import { addJobs, jobOptions, openWakeupQueue, openWakeupWorker, toPriority } from '../lanes/wakeup-queue.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 
@@ -173,7 +173,7 @@ export class DueQueue {
     return PlanReply.parse(await this.#run('plan', { member: toMember(claim), claim: claim.number, ...then }));
   }
 
-  async #run(name: keyof typeof scripts, given: object): Promise<ScriptReply> {
+  async #run(name: keyof typeof scripts, given: object): Promise<unknown> {
     const { redis, clock } = this.#options;
     const facts = { ...given, ...(clock !== undefined && { nowMs: clock() }), ...(this.queues.length > 0 && { kind: this.kind }) };
     return scripts[name].run(redis, [queuePrefix, keyOf.dueWork(this.kind)], [JSON.stringify(facts)]);

@@ -30,9 +30,9 @@ async function tell(facts: Partial<NewOutbound>, ...steps: readonly DeliveryStep
     callId: 'answer',
     ...facts,
   });
-  const told = emitDeliveries(new WebhookEvents({ queue: { add: silently }, log }));
+  const emit = emitDeliveries(new WebhookEvents({ queue: { add: silently }, log }));
   const states = steps.map((_step, at) => new Delivery(message, steps.slice(0, at + 1)));
-  for (const delivery of [...states, ...states.slice(-1)]) await told(scope, delivery);
+  for (const delivery of [...states, ...states.slice(-1)]) await emit(scope, delivery);
 }
 
 async function silently(): Promise<void> {

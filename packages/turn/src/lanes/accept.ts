@@ -3,7 +3,7 @@ import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { keyOf } from '../keys.ts';
+import { deriveFreshSender, deriveTurnId, keyOf, newTurnId } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
@@ -11,7 +11,6 @@ import type { ProcessLog } from '../wal/process-log.ts';
 import type { LoggedTurn } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
 import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
-import { deriveFreshSender, newTurnId, deriveTurnId } from '../turn-ids.ts';
 
 export interface AcceptOptions {
   readonly redis: Redis;
@@ -116,7 +115,7 @@ export class TurnAcceptance {
           await this.number(scope, turn);
         }
         await failpoint('accept.after-lane');
-        this.#letRun(placed);
+        if (placed.dueInMs !== null) this.#debounceTimer.expect(placed.dueInMs);
         if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
         return receipt;
       }
@@ -269,18 +268,13 @@ export class TurnAcceptance {
     try {
       const cancelled = await scope.inbox.isCancelled(first.turnId);
       const placed = await this.#options.lanes.enqueue(first, { busy, debounceMs, found: 'orphan', cancelled });
-      if (placed.kind === 'enqueued') this.#letRun(placed);
+      if (placed.kind === 'enqueued' && placed.dueInMs !== null) this.#debounceTimer.expect(placed.dueInMs);
       if (await scope.laneOrder.isUsed(first.sessionId)) await this.#repair.repair(scope, first);
     } catch (error) {
       this.#warn(error, first, 'accepted before, and perhaps not yet in its lane');
       // The turn may have its place already; it certainly needs one.
       await scope.laneOrder.mention(first.sessionId, first.turnId);
     }
-  }
-
-  #letRun({ wakeups, dueInMs }: Extract<EnqueueOutcome, { kind: 'enqueued' }>): void {
-    background(this.#options.wakeupQueue.wake(wakeups), this.#options.log);
-    if (dueInMs !== null) this.#debounceTimer.expect(dueInMs);
   }
 
   protected now(): number {

@@ -33,8 +33,7 @@ export class LaneRepair {
         continue;
       }
       const cancelled = await scope.inbox.isCancelled(turnId);
-      const placed = await lanes.enqueue(turn, { busy: 'queue', found: 'orphan', cancelled });
-      if (placed.kind === 'enqueued') await wakeupQueue.wake(placed.wakeups);
+      await lanes.enqueue(turn, { busy: 'queue', found: 'orphan', cancelled });
     }
     const { moved, wakeups } = await lanes.order({ tenantId: scope.tenantId, sessionId }, numbered, own);
     await wakeupQueue.wake(wakeups);

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
-import { RedisScript, type ScriptReply } from '@concierge/runtime';
+import type { z } from 'zod';
+import { RedisScript } from '@concierge/runtime';
 import { limits, type AcceptedTurn, type TurnInput, type TurnStatus } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
 import type { StreamWrite } from '../streams/stream-entry.ts';
@@ -9,16 +10,16 @@ import {
   DueReply,
   EnqueuedReply,
   FinishReply,
+  FoundReply,
   LeaseReply,
   OpenReply,
   OrderReply,
   ReadinessReply,
-  readWakeups,
   ReleaseReply,
   RenewReply,
-  toEnqueueOutcome,
-  toWakeups,
   type EnqueueOutcome,
+  type Finished,
+  type WakeupReply,
 } from './lane-replies.ts';
 import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
 
@@ -120,8 +121,6 @@ export interface TurnEnding {
  */
 export type Appended = { readonly kind: 'written'; readonly entries: number } | { readonly kind: 'lost' | 'cut' };
 
-export type Finished = { readonly kind: 'finished'; readonly wakeups: readonly Wakeup[] } | { readonly kind: 'lost' | 'cut' };
-
 /** Epochs of one generation; what was drawn before there were generations is below the first. */
 const EPOCHS_OF_GENERATION = 1e9;
 const FIRST_GENERATION = 2000;
@@ -133,6 +132,32 @@ function entryArguments({ before, entries }: StreamWrite): (string | number)[] {
 /** A depth beyond the bound shares the slots of the deepest. */
 function readDepth({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
+}
+
+function toWakeups(tenantId: string, replies: readonly z.infer<typeof WakeupReply>[]): Wakeup[] {
+  return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ tenantId, sessionId, turnId, backlog, at, depth }));
+}
+
+function readWakeups(reply: unknown): Wakeup[] {
+  return FoundReply.parse(reply).flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake]));
+}
+
+function toEnqueueOutcome(reply: z.infer<typeof EnqueuedReply>): EnqueueOutcome {
+  switch (reply[0]) {
+    case 'exists': {
+      const [, state, requestHash, sessionId, logId, isUnclear] = reply;
+      const logged = logId === '' ? undefined : { logId, isUnclear: isUnclear === '1' };
+      return { kind: 'exists', state, requestHash, sessionId, logged };
+    }
+    case 'busy':
+    case 'full': {
+      return { kind: reply[0] };
+    }
+    case 'enqueued': {
+      const [kind, headTurnId, waitingBefore, dueIn, unclear] = reply;
+      return { kind, headTurnId, waitingBefore, wakeups: [], dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
+    }
+  }
 }
 
 /** Collected turns are answered together, so more of them may wait. */
@@ -163,12 +188,9 @@ export class Lanes {
   readonly #redis: Redis;
   /** Set once, by the reader. */
   reader: AcceptanceReader | undefined;
-  readonly #sends: { readonly sends?: typeof sentByScripts };
 
-  /** `sendsWakeups`: wake-ups of acceptances and ends of turns are sent in the same call; else they are returned. */
-  constructor(redis: Redis, { sendsWakeups = true } = {}) {
+  constructor(redis: Redis) {
     this.#redis = redis;
-    this.#sends = sendsWakeups ? { sends: sentByScripts } : {};
   }
 
   async enqueue(turn: AcceptedTurn, options: EnqueueOptions): Promise<EnqueueOutcome> {
@@ -216,9 +238,9 @@ export class Lanes {
       debounceMs: busy === 'collect' ? debounceMs : 0,
       log: logged?.logId ?? '',
       body: logged?.content ?? '',
-      ...this.#sends,
+      sends: sentByScripts,
     };
-    return toEnqueueOutcome(tenantId, EnqueuedReply.parse(await this.#run('accept', given)));
+    return toEnqueueOutcome(EnqueuedReply.parse(await this.#run('accept', given)));
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
@@ -260,15 +282,15 @@ export class Lanes {
     return { kind: entries === 0 ? 'lost' : 'cut' };
   }
 
+  /** Announces the end. The wake-up of the lane that may run now is sent with it. */
   async finish(lease: Lease, write: StreamWrite, end: TurnEnding): Promise<Finished> {
     const { tenantId, sessionId, turnId, epoch, wakeup } = lease;
     const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
     const written = { before: write.before ?? -1, entries: write.entries };
     const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
-    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup, keptWakeups, ...this.#sends }));
-    if (reply[0] !== 'finished') return { kind: reply[0] };
-    if (wakeup !== undefined) wakeup.isCompleted = true;
-    return { kind: 'finished', wakeups: toWakeups(lease.tenantId, reply[1]) };
+    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup, keptWakeups, sends: sentByScripts }));
+    if (reply === 'finished' && wakeup !== undefined) wakeup.isCompleted = true;
+    return reply;
   }
 
   /**
@@ -366,7 +388,7 @@ export class Lanes {
     await this.#run('heartbeat', { workerId, share, facts: JSON.stringify(facts), leaving, goneMs: WORKER_GONE_MS });
   }
 
-  async #run(name: Exclude<keyof typeof scripts, 'append'>, given: object): Promise<ScriptReply> {
+  async #run(name: Exclude<keyof typeof scripts, 'append'>, given: object): Promise<unknown> {
     return await scripts[name].run(this.#redis, [queuePrefix], [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
   }
 }

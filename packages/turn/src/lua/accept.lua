@@ -6,9 +6,9 @@
 --       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler;
 --       log: id of the write-ahead log that has the turn, or '' for one with an inbox file; body: the turn, with a log;
 --       reader: who follows the turn from now on (publish.lua), or ''; sends: how wake-ups are sent from here
---       (wakeups.lua); without it the caller sends them
+--       (wakeups.lua)
 -- Returns {'exists', state, request hash, session id, its log, '1' when it was unclear} | {'busy'} | {'full'}
---       | {'enqueued', head turn id, waiting before it, wakeups, ms until the lane is due that is debounced, or -1, '1'
+--       | {'enqueued', head turn id, waiting before it, ms until the lane is due that is debounced, or -1, '1'
 --         when times of acceptance do not determine its place, or its log is not known (log-renew.lua): when Redis
 --         loses it, only a file and a number on disk do}
 -- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision. A
@@ -100,8 +100,8 @@ if open then
       wakeups = let_run(prefix, account, session, { turn = turn_id, depth = depth }, in_line, now, given.firstWaitMs)
     end
   end
-  return { 'enqueued', waiting == 0 and turn_id or redis.call('LINDEX', lane, 0), waiting,
-    send_wakeups(prefix, account, wakeups, given.sends), due_in, unclear }
+  send_wakeups(prefix, account, wakeups, given.sends)
+  return { 'enqueued', waiting == 0 and turn_id or redis.call('LINDEX', lane, 0), waiting, due_in, unclear }
 end
 
 if late == '1' then redis.call('RPUSH', lane, turn_id) else place_in_order(accepted_at) end
@@ -117,4 +117,4 @@ elseif waiting > 0 and head == turn_id and pool ~= pool_at(account, depth) then
 end
 if waiting == 0 then pool = line_up(prefix, account, session, turn_id) end
 redis.call('SADD', prefix .. ':unopened', pool)
-return { 'enqueued', head, waiting, {}, -1, unclear }
+return { 'enqueued', head, waiting, -1, unclear }

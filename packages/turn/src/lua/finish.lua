@@ -4,7 +4,7 @@
 --       before: entries that the writer knows to be in the stream, -1 when it does not know; answered: ids of the turns
 --       that were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler; sends: as in
 --       accept.lua; wakeup: that the worker answers, to be completed from here
--- Returns {'lost'} | {'cut'}: entries are missing in the stream, nothing was written | {'finished', wakeups}
+-- Returns 'lost' | 'cut': entries are missing in the stream, nothing was written | 'finished'
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "lanes.lua"
 #include "add-entry.lua"
@@ -20,11 +20,11 @@ local lease = redis.call('HMGET', held, 'epoch', 'worker', 'depth', 'starts', 'l
 local first = redis.call('LRANGE', lane, 0, 1)
 if lease[1] ~= epoch or first[1] ~= turn_id then
   -- The same call, sent again by a reconnected client.
-  if redis.call('HGET', turn, 'endedBy') == epoch then return { 'finished', {} } end
-  return { 'lost' }
+  if redis.call('HGET', turn, 'endedBy') == epoch then return 'finished' end
+  return 'lost'
 end
 
-if given.before >= 0 and redis.call('XLEN', events) ~= given.before then return { 'cut' } end
+if given.before >= 0 and redis.call('XLEN', events) ~= given.before then return 'cut' end
 for _, entry in ipairs(given.entries) do
   local failure = add_entry(events, epoch .. '-' .. entry.seq, entry.type, entry.json)
   if failure then return failure end
@@ -52,7 +52,8 @@ if head and was_answered(head) then
   -- The next turn is already answered and only its end is to be announced: the lane keeps its place, or a contact with
   -- many messages would wait in line for each.
   local next_one = wake(prefix, pool, session, now_ms(prefix), given.firstWaitMs)
-  return { 'finished', send_wakeups(prefix, account, { next_one }, given.sends) }
+  send_wakeups(prefix, account, { next_one }, given.sends)
+  return 'finished'
 end
 redis.call('SREM', prefix .. ':admitted:' .. pool, session)
 redis.call('ZREM', prefix .. ':due', member)
@@ -65,4 +66,5 @@ else
   redis.call('EXPIRE', held, 3600)
 end
 for _, one in ipairs(admit(prefix, pool, nil, given.firstWaitMs)) do wakeups[#wakeups + 1] = one end
-return { 'finished', send_wakeups(prefix, account, wakeups, given.sends) }
+send_wakeups(prefix, account, wakeups, given.sends)
+return 'finished'

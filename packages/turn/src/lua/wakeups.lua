@@ -2,10 +2,8 @@
 -- left as `Queue.add` and a `Worker` of BullMQ leave them (wakeup-jobs.int.test.ts compares both), less its stream of
 -- events, which no process reads, and the looks for what wake-ups never have: parents, limits, logs, other ids.
 
--- `rules`: options of the jobs, and their largest priority; nil when the caller sends them. Returns what is left to the
--- caller.
+-- `rules`: options of the jobs, and their largest priority.
 local function send_wakeups(prefix, account, wakeups, rules)
-  if not rules then return wakeups end
   for _, one in ipairs(wakeups) do
     local session, turn, backlog, at, depth = unpack(one)
     local queue, options = prefix .. ':turns' .. (depth > 0 and '-' .. depth or ''), rules.options
@@ -17,7 +15,6 @@ local function send_wakeups(prefix, account, wakeups, rules)
     redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + count % 0x100000000, id)
     redis.call('ZADD', queue .. ':marker', 0, '0')
   end
-  return {}
 end
 
 -- How many answered wake-ups there may be beyond those that are kept.

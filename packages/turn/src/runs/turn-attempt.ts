@@ -92,10 +92,9 @@ export class TurnAttempt {
       await writer.flush();
       await replaySaved(this.#options.redis, run);
     }
-    const wakeups = await writer.finish(end.event, { state: toTurnStatus(end), answered: end.answered });
+    await writer.finish(end.event, { state: toTurnStatus(end), answered: end.answered });
     await failpoint('turn.after-done');
     background(this.#clear(scope, turn, isNumbered), this.#options.log);
-    await this.#options.wakeupQueue.wake(wakeups);
   }
 
   /**
@@ -167,7 +166,7 @@ export class TurnAttempt {
     const { lastPublicId, openCalls } = foldStream(await readEntries(this.#options.redis, turnId, null));
     const writer = this.#openWriter(scope, { steps: [], persisted: 0, lastPublicId, openCalls, entries: null });
     const { event, state } = await replayEnded(scope, this.#lease, writer);
-    await this.#options.wakeupQueue.wake(await writer.finish(event, { state }));
+    await writer.finish(event, { state });
   }
 
   async #giveBack(error: unknown): Promise<void> {

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { failpoint, isRedisFull, type Log } from '@concierge/runtime';
 import type { TerminalEvent, TurnEvent, TurnStep } from '@concierge/contract';
 import type { Inbox } from '@concierge/tenant';
-import type { Appended, Finished, Lanes, Lease, TurnEnding } from '../lanes/lanes.ts';
-import type { Wakeup } from '../lanes/wakeup-queue.ts';
+import type { Finished } from '../lanes/lane-replies.ts';
+import type { Appended, Lanes, Lease, TurnEnding } from '../lanes/lanes.ts';
 import { replaySteps } from './replay-turn.ts';
 import { LeaseLost, WorkerDraining } from '../runs/turn-run.ts';
 import type { StreamBytes } from './stream-bytes.ts';
@@ -173,16 +173,15 @@ export class TurnWriter {
   }
 
   /** Announces the end and frees the lane: call only after the session file has been published. @throws LeaseLost */
-  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<Wakeup[]> {
+  async finish(event: TerminalEvent, end: Omit<TurnEnding, 'payload'>): Promise<void> {
     this.#cancelTimer();
     // No other wait may follow this one: a write that began in it would be overtaken by the end and be lost.
     while (this.#writing !== undefined) await this.#writing;
     if (this.#lost !== undefined) throw this.#lost;
     // Pending entries go out in the same write.
     const finished = await this.#finish([...this.#pending, toPending(event)], end);
-    const answer = finished.kind === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
-    if (answer.kind !== 'finished') throw this.#loseLease();
-    return [...answer.wakeups];
+    const answer = finished === 'cut' ? await this.#finish([...this.#wholeTurn(), toPending(event)], end) : finished;
+    if (answer !== 'finished') throw this.#loseLease();
   }
 
   #cancelTimer(): void {

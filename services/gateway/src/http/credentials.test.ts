@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { readApiKey, guardOperator, type Asker } from './credentials.ts';
+import { readApiKey, guardOperator, type Asker } from './request-context.ts';
 
 describe('readApiKey', () => {
   it('takes the key from either header, and from both when they agree', () => {

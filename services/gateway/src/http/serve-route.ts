@@ -4,14 +4,13 @@ import { duringActivity, type Log } from '@concierge/runtime';
 import type { Authenticated, KeyRecord, Tenants } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
-import { readApiKey, guardOperator } from './credentials.ts';
 import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
 import { BodyBudget, type BodyRoom, bytesToExpect, readBody } from './request-body.ts';
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './http-server.ts';
 import { takeRequest } from './rate-window.ts';
 import type { Siblings } from '../processes/siblings.ts';
-import { readRequestContext } from './request-context.ts';
+import { guardOperator, readApiKey, readRequestContext } from './request-context.ts';
 
 export interface ServeOptions {
   readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget'>;

@@ -3,7 +3,7 @@ import type { InboundMessage, InboundRetraction } from '@concierge/channel';
 import {
   ChannelMessage,
   limits,
-  codePoints,
+  fitsMessage,
   type TurnInput,
   toAppName,
   type MessagingChannel,
@@ -97,7 +97,7 @@ export function buildDedupeId({ channel, account }: BoundChannel, providerMessag
  * the model that there was more.
  */
 function cut(text: string): string {
-  if (codePoints(text) <= limits.messageMaxCharacters) return text;
+  if (fitsMessage(text)) return text;
   const characters = Array.from(text);
   const kept = limits.messageMaxCharacters - leftOut(characters.length).length;
   return `${characters.slice(0, kept).join('')}${leftOut(characters.length - kept)}`;

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, Response } from 'express';
 import { AppError, limits } from '@concierge/contract';
 import { readSenderToken, deriveSessionId, type OpenWidget, type TenantScope, type Tenants } from '@concierge/tenant';
-import { bearerToken } from '../http/credentials.ts';
+import { bearerToken } from '../http/request-context.ts';
 
 const PREFLIGHT_SECONDS = 600;
 const exposed = 'ETag, Retry-After, X-Request-Id';

@@ -3,6 +3,7 @@ import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
 import { applyEvent, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
 import { changeTurn, mergeTurns, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
+import { KeptMessages } from './kept-messages.ts';
 import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
 
 /**
@@ -13,12 +14,6 @@ const TURNS_LISTED = 60;
 
 /** Attempts in a row without a single new event before the user of the page is asked. */
 const MAX_RETRIES = 40;
-
-/**
- * How long a reload that has begun may still run this page: its address is the one from before the service named the
- * conversation.
- */
-const RELOAD_MS = 3000;
 
 /** The contact that the user plays towards cs. */
 export interface Contact {
@@ -66,15 +61,13 @@ export class Conversation {
   readonly #options: ConversationOptions;
   readonly #listeners = new Set<() => void>();
   readonly #followed = new Map<string, AbortController>();
-  /** The body of each message that is not stored yet, by the turn's key. */
-  readonly #bodies = new Map<string, SavedTurn['body']>();
+  readonly #kept: KeptMessages;
   #state: ConversationState;
-  /** Deletes what was saved under the name from before the service named the conversation. */
-  #forget: (() => void) | undefined;
   #closed = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
+    this.#kept = new KeptMessages(options);
     this.#state = { ...options.target, isCustomers: false, title: null, load: { at: 'loading' }, turns: [] };
   }
 
@@ -102,7 +95,7 @@ export class Conversation {
     if (isCustomers) return;
     const key = this.#options.newKey();
     const contact = agent === 'cs' ? { channel, ...(sender === null ? {} : { sender }) } : {};
-    this.#bodies.set(key, {
+    this.#kept.set(key, {
       message: text,
       ...contact,
       ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ id }) => id) }),
@@ -163,7 +156,7 @@ export class Conversation {
   withdraw(key: string): Message | null {
     const turn = this.#turn(key);
     if (turn?.state.at !== 'unsent') return null;
-    this.#bodies.delete(key);
+    this.#kept.delete(key);
     this.#set({ ...this.#state, turns: this.#state.turns.filter((other) => other.key !== key) });
     return turn.question;
   }
@@ -182,7 +175,7 @@ export class Conversation {
   /** Stops following. Turns go on at the service, and what is being handed in is still handed in. */
   close(): void {
     this.#closed = true;
-    this.#forget?.();
+    this.#kept.close();
     this.#listeners.clear();
     for (const [key, leave] of this.#followed) if (this.#turn(key)?.state.at !== 'sending') leave.abort();
   }
@@ -191,8 +184,7 @@ export class Conversation {
     const { gateway, saved, restore } = this.#options;
     const { contactId } = this.#state;
     if (contactId === null && !restore) saved.save(this.#name, []);
-    const kept = saved.load(this.#name);
-    for (const { key, body } of kept) this.#bodies.set(key, body);
+    const kept = this.#kept.load(this.#name);
     this.#set({ ...this.#state, ...readPlayedSender(kept, this.#state) });
     if (contactId === null) {
       this.#set({
@@ -276,8 +268,8 @@ export class Conversation {
     if (turnId !== null) return gateway.followTurn(turnId, options);
     const { agent, contactId } = this.#state;
     // Fixed by the first attempt: the same key must come with the same body.
-    const body = { message: '', ...(contactId !== null && { contact_id: contactId }), ...this.#bodies.get(key) };
-    this.#bodies.set(key, body);
+    const body = { message: '', ...(contactId !== null && { contact_id: contactId }), ...this.#kept.get(key) };
+    this.#kept.set(key, body);
     this.#save();
     return gateway.streamTurn(agent, body, { ...options, idempotencyKey: key });
   }
@@ -294,30 +286,13 @@ export class Conversation {
 
   #named(contactId: string): void {
     if (this.#state.contactId === contactId) return;
-    this.#keepForReload(this.#name);
+    this.#kept.saveForReload(this.#name, this.#state.turns);
     if (this.#state.agent !== 'admin') this.#options.saved.markPlayed(contactId);
     this.#set({ ...this.#state, contactId });
     if (this.#closed) return;
     this.#options.onContact?.(contactId);
     // The contact that is played may have talked before.
     if (this.#state.sender !== null) void this.#loadStored();
-  }
-
-  /**
-   * A reload between the acceptance and the new address finds the turn under the old name, and with it the
-   * conversation.
-   */
-  #keepForReload(name: string): void {
-    const { saved } = this.#options;
-    const turns = this.#unended();
-    saved.save(name, turns);
-    const forget = (): void => {
-      clearTimeout(timer);
-      this.#forget = undefined;
-      if (saved.load(name)[0]?.key === turns[0]?.key) saved.save(name, []);
-    };
-    const timer = setTimeout(forget, RELOAD_MS);
-    this.#forget = forget;
   }
 
   /** Shows what the session file has. A session that is not stored yet is none. */
@@ -330,7 +305,7 @@ export class Conversation {
   }
 
   async #conclude(key: string): Promise<void> {
-    if (!this.#options.keepEnded) this.#bodies.delete(key);
+    this.#kept.end(key);
     const turn = this.#turn(key);
     if (turn?.question === null) await this.#loadStored();
     if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
@@ -351,7 +326,7 @@ export class Conversation {
       this.#change(key, (unreachable) => ({ ...unreachable, link: 'lost' }));
       return;
     }
-    this.#bodies.delete(key);
+    this.#kept.delete(key);
     const { code, retryable } = failure;
     const message = failure.status === 404 ? 'What became of this message is not known any more.' : failure.message;
     this.#change(key, (lost) => ({ ...lost, state: { at: 'failed', failure: { code, message, retryable } } }));
@@ -375,18 +350,8 @@ export class Conversation {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Keeps what a reload would lose: messages whose turn has not ended. */
   #save(): void {
-    this.#options.saved.save(this.#name, this.#unended());
-  }
-
-  #unended(): SavedTurn[] {
-    return this.#state.turns.flatMap(({ key, turnId, question, state }): SavedTurn[] => {
-      const body = this.#bodies.get(key);
-      const kept = this.#options.keepEnded || (state.at !== 'done' && state.at !== 'failed');
-      if (body === undefined || question === null || !kept) return [];
-      return [{ key, turnId, question: { ...question, attachments: [...question.attachments] }, body }];
-    });
+    this.#kept.save(this.#name, this.#state.turns);
   }
 }
 

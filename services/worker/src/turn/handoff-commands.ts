@@ -3,7 +3,7 @@ import {
   toAppName,
   channelSynonyms,
   clip,
-  codePoints,
+  fitsMessage,
   isMessagingChannel,
   limits,
   readRecipient,
@@ -67,7 +67,7 @@ export class HandoffCommands {
     if (typeof found === 'string') return found;
     const prefix = findCommandPrefix(run.turn.channel);
     if (text.trim() === '') return `What should be answered? ${prefix}answer ${code} and your text.`;
-    if (codePoints(text) > limits.messageMaxCharacters) return 'That is too long to be sent.';
+    if (!fitsMessage(text)) return 'That is too long to be sent.';
     const dedupeId = `command:${run.turn.turnId}`;
     await this.#desk.answer(run.scope, found.sessionId, { text, by: toContactActor(run.turn), dedupeId, keyId: null });
     return `Passed on to ${renderTitle(found)}. The conversation stays with you until ${prefix}resume ${code}.`;

@@ -21,14 +21,20 @@ import { limits, type ModelFacts, type Session, type TenantSettings, type TurnSt
 import { ModelError, type Model } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { TurnRun } from '@concierge/turn';
-import type { McpTools } from '../capabilities/mcp-tools.ts';
-import { OpenedCapabilities, type CapabilityFactories } from '../capabilities/turn-capabilities.ts';
+import { OpenedCapabilities, type CapabilityFactories, type McpTools } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
-import { contextBudget, turnStatus, promptContext, warnOfSmallWindow, type PromptContext } from './prompt-context.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
 import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
 import { SessionImages } from './session-images.ts';
-import { turnAgent, type TurnAgent } from './turn-agent.ts';
+import {
+  contextBudget,
+  promptContext,
+  turnAgent,
+  turnStatus,
+  warnOfSmallWindow,
+  type PromptContext,
+  type TurnAgent,
+} from './turn-agent.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 

@@ -15,7 +15,7 @@ import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
 import type { ReportedWarning } from './turn-warnings.ts';
 import { allTools, ToolRegistry } from '@concierge/agent';
-import { contextBudget, crowdedModels } from './prompt-context.ts';
+import { contextBudget, crowdedModels } from './turn-agent.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const MEGABYTE = 1_000_000;

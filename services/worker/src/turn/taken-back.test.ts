@@ -18,7 +18,7 @@ const channelMessage: ChannelMessage = { address: { to: '9', thread: null }, isG
 const secret = 'my card number is 4111 1111';
 
 let scope: TenantScope;
-let told: string[];
+let emitted: string[];
 
 setUpOnce(async (stack) => {
   scope = await stack.use(await TestTenants.start()).scope();
@@ -52,8 +52,8 @@ async function accept(sessionId: string, text: string, facts: Partial<AcceptedTu
 
 /** Runs the first, with the others waiting behind it. */
 async function run([head, ...others]: readonly AcceptedTurn[], script = new Script(say('Thank you.'))): Promise<Script> {
-  told = [];
-  const emit = async (_scope: unknown, { type }: { type: string }) => Promise.resolve(void told.push(type));
+  emitted = [];
+  const emit = async (_scope: unknown, { type }: { type: string }) => Promise.resolve(void emitted.push(type));
   const metrics = new TurnMetrics(newMetrics('test'), () => 0);
   const runner = new TurnRunner({
     models: { forRef: () => script },
@@ -113,14 +113,14 @@ describe('a message that its sender took back', () => {
     expect(JSON.stringify(hits)).not.toContain('4111');
     const next = await run([await accept(sessionId, 'and now?')]);
     expect(JSON.stringify(next.requests[0]?.messages)).not.toContain('4111');
-    expect(told).toEqual(['turn.completed']);
+    expect(emitted).toEqual(['turn.completed']);
   });
 
   it('notifies no system of a turn that ended: nothing was asked', async () => {
     const turn = await accept(newSessionId(), secret);
     await run([turn]);
     await takeBack(turn);
-    expect(told).toEqual([]);
+    expect(emitted).toEqual([]);
   });
 
   it('leaves alone what it was answered together with', async () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { FileAccess, TurnDocuments } from '../tool-context.ts';
 import { Template, TemplateError } from './template.ts';
-import { pageArguments, buildPage, wrapLines } from '../page-lines.ts';
+import { pageArguments, buildPage, wrapLines } from '../files/file-tools.ts';
 
 const FOLDER = 'templates';
 const LISTED_MAX = 100;

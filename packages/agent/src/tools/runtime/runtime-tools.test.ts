@@ -5,7 +5,7 @@ import { exited, RecordedRuntime } from '../../fixtures/recorded-runtime.ts';
 import { toolCall } from '../../fixtures/scripted-replies.ts';
 import { unusedContext } from '../../fixtures/tool-fixture.ts';
 import type { ToolOutcome } from '../../loop/loop-run.ts';
-import { TurnTools, ToolRegistry } from '../turn-tools.ts';
+import { ToolRegistry, TurnTools } from '../tool.ts';
 import { processTool, bash, exec } from './command-tools.ts';
 
 const runtimeTools = [bash, exec, processTool];

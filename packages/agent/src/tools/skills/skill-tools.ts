@@ -4,7 +4,7 @@ import { defineTool, ToolError } from '../tool.ts';
 import { replaceOnce } from '../replace-once.ts';
 import type { ToolContext } from '../tool-context.ts';
 import { FrontMatterError, parseFrontMatter, stringifyFrontMatter } from '@concierge/tenant';
-import { fitsOnPage, pageArguments, buildPage } from '../page-lines.ts';
+import { fitsOnPage, pageArguments, buildPage } from '../files/file-tools.ts';
 
 export const loadSkill = defineTool({
   name: 'load_skill',

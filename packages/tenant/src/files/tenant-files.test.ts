@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isPrivateName } from './workspace-meter.ts';
+import { isPrivateName } from './tenant-files.ts';
 
 describe('paths', () => {
   it('knows what is not to be reached by path, in any spelling', () => {

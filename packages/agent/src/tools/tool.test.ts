@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { toolCall } from '../fixtures/scripted-replies.ts';
 import { unusedContext } from '../fixtures/tool-fixture.ts';
 import { allTools } from './all-tools.ts';
-import { defineTool, ToolError, type Tool } from './tool.ts';
+import { defineTool, ToolError, ToolRegistry, TurnTools, type Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import { TurnTools, ToolRegistry } from './turn-tools.ts';
 
 const neverAborted = new AbortController().signal;
 
