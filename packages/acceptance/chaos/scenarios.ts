@@ -318,7 +318,7 @@ export interface TwoMachines extends Place {
   readonly faults: FaultPlan;
 }
 
-/** Gateways and workers on two machines over a network file system that answers from caches, the index in PostgreSQL. */
+/** Gateways and workers on two machines over a network file system with caches; the index in PostgreSQL. */
 export async function runTwoMachines({ seed, tree, faults }: TwoMachines, verdict: Verdict): Promise<void> {
   await using disk = await NetworkDisk.mount();
   await using postgres = await startPostgres();

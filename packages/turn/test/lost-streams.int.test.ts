@@ -56,14 +56,14 @@ function expectRising(sse: string): void {
 
 describe('every reader ends with the content of the session file', () => {
   it('when it was cut off in a replay, and the stream of the turn is whole by now', async () => {
-    rig.play = async (run) => Promise.resolve(say(run, 0, 3));
-    await rig.worker();
-    const { turnId } = await rig.turns.accept(scope, input('tell'));
-    await rig.read(scope, turnId);
+    fixture.play = async (run) => Promise.resolve(say(run, 0, 3));
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('tell'));
+    await fixture.read(scope, turnId);
     const replayed = '9007199254740991-2';
-    expect(await rig.streams.isReadToEnd(scope, turnId, replayed)).toBe(false);
-    expect(parse(await rig.read(scope, turnId, replayed)).map(({ type }) => type)).toEqual(['done']);
-    expect(await rig.streams.isReadToEnd(scope, turnId, '9007199254740991-3')).toBe(true);
+    expect(await fixture.streams.isReadToEnd(scope, turnId, replayed)).toBe(false);
+    expect(parse(await fixture.read(scope, turnId, replayed)).map(({ type }) => type)).toEqual(['done']);
+    expect(await fixture.streams.isReadToEnd(scope, turnId, '9007199254740991-3')).toBe(true);
   });
 
   it('when Redis has no memory for a while in mid-sentence', async () => {
