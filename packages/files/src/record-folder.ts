@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, unlink } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
-import type { Log } from '@concierge/runtime';
+import { staleCode, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import { AppError, invalidFieldsText } from '@concierge/contract';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { lookQuickly, lstatIfThere } from './stat-cache.ts';
 import { namesIn, isSystemError } from './system-error.ts';
+
+const STALE_LOOKS_MAX = 3;
 
 /** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
 export type Parsed<T> = { readonly status: 'ok'; readonly value: T } | { readonly status: 'broken'; readonly reason: string };
@@ -26,12 +28,12 @@ export function parseJson<S extends z.ZodType>(schema: S, text: string): Parsed<
 
 /** The text of a private file of ours; undefined when there is none. Not for folders a tenant's tools can write to. */
 export async function readIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing(readFile(path, 'utf8'));
+  return unlessMissing(async () => readFile(path, 'utf8'));
 }
 
 /** The same, of a small file that was written a moment ago. */
 export async function readFreshIfThere(path: string): Promise<string | undefined> {
-  return unlessMissing(quickReadText(path));
+  return unlessMissing(async () => quickReadText(path));
 }
 
 /** For small files that were written a moment ago. Rejects as `readFile` does. */
@@ -50,12 +52,15 @@ export async function quickReaddir(path: string): Promise<string[]> {
   );
 }
 
-async function unlessMissing(reading: Promise<string>): Promise<string | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
+async function unlessMissing(read: () => Promise<string>): Promise<string | undefined> {
+  for (let looks = 1; ; looks += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      if (isSystemError(error, 'ENOENT', 'ENOTDIR')) return undefined;
+      // Another machine has replaced or removed the file meanwhile: its name leads to the new one.
+      if (!isSystemError(error, staleCode) || looks === STALE_LOOKS_MAX) throw error;
+    }
   }
 }
 

@@ -1,6 +1,12 @@
 import { isRedisUnavailable } from './redis.ts';
 import { sqliteErrorCode } from './sqlite.ts';
 
+/**
+ * Of a network file system: another machine has replaced or removed what was open or looked up. libuv has no name for
+ * it (ESTALE, 116 of Linux).
+ */
+export const staleCode = 'Unknown system error -116';
+
 /** Failures of the machine, not of the request: disk, descriptors, memory, a connection to another process. */
 const machineCodes = new Set([
   'ENOSPC',
@@ -10,7 +16,7 @@ const machineCodes = new Set([
   'EMFILE',
   'ENFILE',
   'ENOMEM',
-  'ESTALE',
+  staleCode,
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',

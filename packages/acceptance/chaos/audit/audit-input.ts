@@ -124,8 +124,9 @@ function byId<Item extends { readonly id: string }>(items: readonly Item[]): Ite
 /** Everything but what quotes the conversation itself. */
 async function readEffects(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const kept = files.filter((path) => !/^\/(?:sessions|inbox)\//u.test(path.slice(folder.length)));
+  // A network file system may name a file twice in one listing.
+  const files = new Set(entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)));
+  const kept = [...files].filter((path) => !/^\/(?:sessions|inbox)\//u.test(path.slice(folder.length)));
   return (await Promise.all(kept.map(async (path) => effectsIn(await readFile(path, 'utf8'))))).flat();
 }
 

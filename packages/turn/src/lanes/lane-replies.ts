@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { TurnStatus } from '@concierge/contract';
-import type { Wakeup } from './wakeup-queue.ts';
 
 export type EnqueueOutcome =
   | {
@@ -17,8 +16,6 @@ export type EnqueueOutcome =
       readonly kind: 'enqueued';
       readonly headTurnId: string;
       readonly waitingBefore: number;
-      /** None: the script has sent them. */
-      readonly wakeups: readonly Wakeup[];
       /** When the debounced lane is due; null: the lane is not debounced. */
       readonly dueInMs: number | null;
       /** When Redis loses the turn, times of acceptance do not determine its place: it needs a number on disk. */

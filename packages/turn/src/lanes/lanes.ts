@@ -155,7 +155,7 @@ function toEnqueueOutcome(reply: z.infer<typeof EnqueuedReply>): EnqueueOutcome 
     }
     case 'enqueued': {
       const [kind, headTurnId, waitingBefore, dueIn, unclear] = reply;
-      return { kind, headTurnId, waitingBefore, wakeups: [], dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
+      return { kind, headTurnId, waitingBefore, dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
     }
   }
 }

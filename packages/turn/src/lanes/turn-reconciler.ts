@@ -147,9 +147,7 @@ export class TurnReconciler extends Reconciler {
   }
 
   async #enqueue(scope: TenantScope, turn: AcceptedTurn, found: EnqueueOptions['found']): Promise<void> {
-    const { lanes, wakeupQueue } = this.#options;
     const cancelled = await scope.inbox.isCancelled(turn.turnId);
-    const placed = await lanes.enqueue(turn, { busy: 'queue', found, cancelled });
-    if (placed.kind === 'enqueued') await wakeupQueue.wake(placed.wakeups);
+    await this.#options.lanes.enqueue(turn, { busy: 'queue', found, cancelled });
   }
 }
