@@ -26,7 +26,7 @@ export async function serveMetrics(
   registry: Registry,
   address: { readonly port: number; readonly host: string },
 ): Promise<AsyncDisposable & { readonly port: number }> {
-  // On demand: Node's fetch comes with it, 5 MiB and 80 ms of a processor that a process without a server does not need.
+  // On demand: Node's fetch comes with it, 5 MiB and 80 ms of a processor for a process that has no server.
   const { createServer } = await import('node:http');
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {

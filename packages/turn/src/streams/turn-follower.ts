@@ -33,8 +33,8 @@ export interface FollowerOptions {
   /** Listens to the turn's live messages. @returns whether that is complete, and needs no other call */
   readonly join: (turnId: string) => Promise<boolean>;
   /**
-   * For a stream that is gone or has lost its end: the events of the ended turn that a reader of `after` lacks, from its
-   * session file; null while the turn has not ended.
+   * For a stream that is gone or has lost its end: the events of the ended turn that a reader of `after` lacks, from
+   * its session file; null while the turn has not ended.
    */
   readonly replay: (followed: FollowedTurn, after: string | null) => Promise<StreamEntry[] | null>;
 }

@@ -16,7 +16,7 @@ const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
 const PING_EVERY_MS = 5000;
 /**
- * Readers are checked for silence as often, in so many parts: 5,000 that read their streams at once need 100 MiB for a
+ * Readers are checked for silence as often, in so many parts: 5,000 that read their streams at once need 50 MiB for a
  * moment.
  */
 const SILENCE_PARTS = 20;

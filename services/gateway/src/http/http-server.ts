@@ -192,7 +192,7 @@ export class Drain {
     return this.#end.signal;
   }
 
-  /** Like `hold`, for a request that waits for a turn; disposed of when it is answered. @throws AppError `shutting_down` */
+  /** Like `hold`, for a request that waits for a turn, until it is disposed of. @throws AppError `shutting_down` */
   admit(): Disposable {
     if (this.#draining) throw shuttingDown();
     this.hold();

@@ -133,7 +133,7 @@ export class EventStream implements FollowSink, Beating {
     this.quietSinceMs = performance.now();
     // Sends the headers as a piece of their own, in the same packet. Node keeps them as long as the answer lasts, and
     // V8 makes one string of what is sent: joined to the text, they would stay the fifty pieces that they were put
-    // together from, 1.7 KiB instead of 0.8.
+    // together from, 1.7 KiB instead of 0.6.
     if (!this.#isBegun) this.#response.write('');
     this.#isBegun = true;
     this.#response.write(text);
