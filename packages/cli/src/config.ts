@@ -12,7 +12,7 @@ import {
   toProvidersFile,
   toSandboxSettings,
 } from '@concierge/runtime';
-import { outboundAllow } from '@concierge/web';
+import { outboundAllow } from '@concierge/web/outbound-url';
 import { z } from 'zod';
 
 const Secrets = z.looseObject({ KEY_SECRET: z.string().optional(), SECRETS_KEY: z.string().optional() });

@@ -70,6 +70,8 @@ function readName(command: string): string {
 }
 
 const KIBIBYTE = 1024;
+/** A turn that is not answered gets its inbox file after some seconds, and leaves the gateway's memory then. */
+const REST_MS = 15_000;
 const steps = [1000, 5000] as const;
 
 /** What an open event stream, of a turn that waits for the model, costs the gateway. */
@@ -94,6 +96,7 @@ export async function measureIdleStreams(bench: Bench): Promise<Row[]> {
 }
 
 async function settledBytes({ system, gatewayPid }: Product): Promise<number> {
+  await wait(REST_MS);
   const [gateway] = system.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
   await collectGarbage(gateway, async () => system.readServiceLog(gateway.name));

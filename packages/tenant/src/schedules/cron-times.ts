@@ -1,6 +1,10 @@
+import { createRequire } from 'node:module';
 import { HOUR_MS, MINUTE_MS, AppError, limits } from '@concierge/contract';
-import { CronExpressionParser, type CronExpression as ParsedCron } from 'cron-parser';
+import type * as CronParser from 'cron-parser';
+import type { CronExpression as ParsedCron } from 'cron-parser';
 import type { ZoneClock } from './zone-clock.ts';
+
+const require = createRequire(import.meta.url);
 
 const dayMinutes = 24 * 60;
 /**
@@ -30,6 +34,8 @@ export class CronExpression {
       );
     const odd = fields.find((field) => !field.split(',').every((part) => entry.test(part)));
     if (odd !== undefined) throw refused(`${odd} is no field: there are *, numbers, names such as MON, ranges, lists and steps`);
+    // On demand: it brings a whole library of dates, 20 ms of a command that reads no schedule.
+    const { CronExpressionParser }: typeof CronParser = require('cron-parser');
     try {
       // Its zone is UTC: walls are counted by it, and mapped to instants by ZoneClock.
       this.#parsed = CronExpressionParser.parse(fields.join(' '), { tz: 'UTC', currentDate: new Date(0) });

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
 import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
 
 /** Follows turns from before they are enqueued (TurnStreams). */
@@ -25,18 +26,22 @@ export interface FollowSink {
   end(): void;
 }
 
+/** What all readers of a process have in common. */
 export interface FollowerOptions {
   readonly redis: Redis;
-  readonly turnId: string;
-  readonly sink: FollowSink;
   readonly log: Log;
   /** Listens to the turn's live messages. @returns whether that is complete, and needs no other call */
-  readonly join: () => Promise<boolean>;
+  readonly join: (turnId: string) => Promise<boolean>;
   /**
-   * For a stream that is gone or has lost its end: the events of the ended turn that the reader lacks, from its session
-   * file; null while the turn has not ended.
+   * For a stream that is gone or has lost its end: the events of the ended turn that a reader of `after` lacks, from
+   * its session file; null while the turn has not ended.
    */
-  readonly replay: (after: string | null) => Promise<StreamEntry[] | null>;
+  readonly replay: (followed: FollowedTurn, after: string | null) => Promise<StreamEntry[] | null>;
+}
+
+export interface FollowedTurn {
+  readonly scope: TenantScope;
+  readonly turnId: string;
 }
 
 const RETRY_MS = 500;
@@ -50,6 +55,8 @@ const SLICE = 64;
  */
 export class TurnFollower {
   readonly #options: FollowerOptions;
+  readonly #turn: FollowedTurn;
+  readonly #sink: FollowSink;
   #last: string | null;
   /** The stream has more unread entries after this id. */
   #more: string | null = null;
@@ -63,9 +70,11 @@ export class TurnFollower {
   #retry: NodeJS.Timeout | undefined;
   onEnd: () => void = () => undefined;
 
-  constructor(options: FollowerOptions) {
+  constructor(options: FollowerOptions, turn: FollowedTurn, sink: FollowSink) {
     this.#options = options;
-    this.#last = options.sink.after;
+    this.#turn = turn;
+    this.#sink = sink;
+    this.#last = sink.after;
   }
 
   /** The turn was just accepted, and what was published since is here. */
@@ -82,7 +91,7 @@ export class TurnFollower {
     if (this.#state === 'ended') return;
     this.#isSilent = false;
     const message = decodeLive(payload);
-    if (this.#state === 'live' && this.#last === message.before && this.#options.sink.room?.() === undefined) {
+    if (this.#state === 'live' && this.#last === message.before && this.#sink.room?.() === undefined) {
       this.#pass(message.sse, message.last, message.ends);
     } else if (this.#last === null || compareIds(message.last, this.#last) > 0) {
       void this.fill();
@@ -112,7 +121,7 @@ export class TurnFollower {
       } while (this.#again());
       this.#goLive();
     } catch (error) {
-      this.#options.log.debug({ err: error, turnId: this.#options.turnId }, 'cannot read the stream yet');
+      this.#options.log.debug({ err: error, turnId: this.#turn.turnId }, 'cannot read the stream yet');
       this.#tryLater();
     } finally {
       this.#reading = false;
@@ -138,7 +147,7 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
-    if (!this.#isJoined) this.#isJoined = await this.#options.join();
+    if (!this.#isJoined) this.#isJoined = await this.#options.join(this.#turn.turnId);
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
@@ -149,7 +158,7 @@ export class TurnFollower {
       await this.#passEntries(entries);
       return;
     }
-    const replayed = await this.#options.replay(this.#last);
+    const replayed = await this.#options.replay(this.#turn, this.#last);
     if (replayed === null) await this.#passLive(entries);
     else await this.#passEnded(replayed);
   }
@@ -180,7 +189,7 @@ export class TurnFollower {
   }
 
   async #newest(): Promise<StreamEntry | null> {
-    return await newestEntry(this.#options.redis, this.#options.turnId);
+    return await newestEntry(this.#options.redis, this.#turn.turnId);
   }
 
   /**
@@ -196,8 +205,7 @@ export class TurnFollower {
   }
 
   async #entries(): Promise<StreamEntry[]> {
-    const { redis, turnId } = this.#options;
-    const entries = await readSlice(redis, turnId, { after: this.#more ?? this.#last, atMost: SLICE });
+    const entries = await readSlice(this.#options.redis, this.#turn.turnId, { after: this.#more ?? this.#last, atMost: SLICE });
     this.#more = entries.length < SLICE ? null : (entries.at(-1)?.id ?? null);
     return entries;
   }
@@ -205,7 +213,7 @@ export class TurnFollower {
   /** Writes entries as fast as the reader takes them, and no faster. */
   async #passEntries(entries: readonly StreamEntry[]): Promise<void> {
     for (let from = 0; from < entries.length; from += SLICE) {
-      await this.#options.sink.room?.();
+      await this.#sink.room?.();
       const slice = entries.slice(from, from + SLICE);
       this.#pass(renderEntries(slice), slice.findLast((entry) => entry.type !== 'step')?.id ?? this.#last, hasEnd(slice));
     }
@@ -214,10 +222,10 @@ export class TurnFollower {
   #pass(sse: string, last: string | null, ends: boolean): void {
     if (this.#state === 'ended') return;
     this.#last = last;
-    if (sse !== '') this.#options.sink.write(sse);
+    if (sse !== '') this.#sink.write(sse);
     if (!ends) return;
     this.close();
-    this.#options.sink.end();
+    this.#sink.end();
     this.onEnd();
   }
 }

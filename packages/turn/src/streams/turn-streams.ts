@@ -7,7 +7,7 @@ import { replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
-import { TurnFollower, type AcceptanceReader, type FollowSink } from './turn-follower.ts';
+import { TurnFollower, type AcceptanceReader, type FollowerOptions, type FollowSink } from './turn-follower.ts';
 import { compareIds, firstEntryId, isTerminal, newestEntry, readEntries, toEvent, type StreamEntry } from './stream-entry.ts';
 
 const join = new RedisScript(new URL('./join.lua', import.meta.url));
@@ -15,6 +15,11 @@ const join = new RedisScript(new URL('./join.lua', import.meta.url));
 const LIVE_PREFIX = `${queuePrefix}:live:`;
 /** A subscriber connection that does not answer within this is replaced. */
 const PING_EVERY_MS = 5000;
+/**
+ * Readers are checked for silence as often, in so many parts: 5,000 that read their streams at once need 50 MiB for a
+ * moment.
+ */
+const SILENCE_PARTS = 20;
 /** Many turns end at once: one command unsubscribes from all that ended within this time. */
 const LEAVE_TOGETHER_MS = 50;
 /** Turns whose acceptance is answered with their events. Any other turn has readers seldom. */
@@ -49,7 +54,9 @@ export class TurnStreams implements AcceptanceReader {
   readonly #redis: Redis;
   readonly #subscriber: Redis;
   readonly #log: Log;
-  readonly #followers = new Map<string, Set<TurnFollower>>();
+  readonly #forFollowers: FollowerOptions;
+  /** Lists, not sets: most turns have one reader, and a set of one has three times the size of such a list. */
+  readonly #followers = new Map<string, readonly TurnFollower[]>();
   readonly #own = `@${randomUUID()}`;
   /** Whether the channel of this process is subscribed to. */
   #isListening = false;
@@ -57,6 +64,10 @@ export class TurnStreams implements AcceptanceReader {
   /** Turns whose own channels are subscribed to. */
   readonly #joined = new Set<string>();
   readonly #ping: NodeJS.Timeout;
+  readonly #silence: NodeJS.Timeout;
+  /** Readers that have not been checked in this round. */
+  #unchecked: Iterator<readonly TurnFollower[]> = this.#followers.values();
+  #part = 0;
   /** Turns that are no longer followed and still subscribed to. */
   readonly #left = new Set<string>();
   #leaving: NodeJS.Timeout | undefined;
@@ -65,6 +76,12 @@ export class TurnStreams implements AcceptanceReader {
     this.#redis = redis;
     this.#subscriber = subscriber;
     this.#log = log;
+    this.#forFollowers = {
+      redis,
+      log,
+      join: async (turnId) => await this.#join(turnId),
+      replay: async ({ scope, turnId }, after) => await this.#replay(scope, turnId, after),
+    };
     subscriber.on('message', (channel: string, payload: string) => {
       this.#deliver(channel, payload);
     });
@@ -80,14 +97,17 @@ export class TurnStreams implements AcceptanceReader {
     this.#ping = setInterval(() => {
       void this.#checkSubscriber();
       this.#forgetOld();
-      for (const followers of this.#followers.values()) for (const follower of followers) follower.checkSilence();
     }, PING_EVERY_MS);
     this.#ping.unref();
+    this.#silence = setInterval(() => {
+      this.#checkSilence();
+    }, PING_EVERY_MS / SILENCE_PARTS);
+    this.#silence.unref();
   }
 
   get openStreams(): number {
     let open = 0;
-    for (const followers of this.#followers.values()) open += followers.size;
+    for (const followers of this.#followers.values()) open += followers.length;
     return open;
   }
 
@@ -109,22 +129,13 @@ export class TurnStreams implements AcceptanceReader {
    * @returns a function that stops following
    */
   follow(scope: TenantScope, turnId: string, sink: FollowSink): () => void {
-    const follower = new TurnFollower({
-      redis: this.#redis,
-      turnId,
-      sink,
-      log: this.#log,
-      join: async () => await this.#join(turnId),
-      replay: async (after) => await this.#replay(scope, turnId, after),
-    });
+    const follower = new TurnFollower(this.#forFollowers, { scope, turnId }, sink);
     const leave = (): void => {
       follower.close();
       this.#leave(turnId, follower);
     };
     follower.onEnd = leave;
-    const known = this.#followers.get(turnId);
-    if (known === undefined) this.#followers.set(turnId, new Set([follower]));
-    else known.add(follower);
+    this.#followers.set(turnId, [...(this.#followers.get(turnId) ?? []), follower]);
     const expected = sink.after === null ? this.#expected.get(turnId) : undefined;
     this.#expected.delete(turnId);
     if (expected === undefined) void follower.fill({ asksDisk: true });
@@ -176,6 +187,7 @@ export class TurnStreams implements AcceptanceReader {
 
   async stop(): Promise<void> {
     clearInterval(this.#ping);
+    clearInterval(this.#silence);
     clearTimeout(this.#leaving);
     for (const followers of this.#followers.values()) for (const follower of followers) follower.close();
     this.#followers.clear();
@@ -217,7 +229,14 @@ export class TurnStreams implements AcceptanceReader {
 
   #leave(turnId: string, follower: TurnFollower): void {
     const followers = this.#followers.get(turnId);
-    if (followers === undefined || !followers.delete(follower) || followers.size > 0) return;
+    if (followers?.includes(follower) !== true) return;
+    if (followers.length > 1) {
+      this.#followers.set(
+        turnId,
+        followers.filter((other) => other !== follower),
+      );
+      return;
+    }
     this.#followers.delete(turnId);
     if (!this.#joined.has(turnId)) return;
     this.#left.add(turnId);
@@ -267,6 +286,16 @@ export class TurnStreams implements AcceptanceReader {
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.hasFile(turnId)) return null;
     return await replayTurn(this.#redis, { scope, turnId, after });
+  }
+
+  #checkSilence(): void {
+    this.#part = (this.#part + 1) % SILENCE_PARTS;
+    if (this.#part === 0) this.#unchecked = this.#followers.values();
+    for (let left = Math.ceil(this.#followers.size / SILENCE_PARTS); left > 0; left -= 1) {
+      const next = this.#unchecked.next();
+      if (next.done === true) return;
+      for (const follower of next.value) follower.checkSilence();
+    }
   }
 
   async #checkSubscriber(): Promise<void> {

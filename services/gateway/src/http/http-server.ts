@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -41,7 +41,7 @@ export function createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswe
   if (counts.isShared) limitTogether(server, counts, maxConnections);
   server.on('clientError', refuseBroken);
   server.prependListener('request', (_request, response) => {
-    cutOffUnread(response, unreadAnswerMs);
+    response.setTimeout(unreadAnswerMs).on('timeout', cutOffUnread);
   });
   // Bodies are small and refused by their headers if at all: no need to answer 417 to clients that ask first.
   server.on('checkExpectation', app);
@@ -61,12 +61,10 @@ function limitTogether(server: Server, counts: SharedCounts, maxConnections: num
 
 /**
  * Node's own timer starts anew whenever the client has taken something, so that a slow client goes on for as long as it
- * likes.
+ * likes. One function for all answers: open streams hold what is made for each of them.
  */
-function cutOffUnread(response: ServerResponse, unreadAnswerMs: number): void {
-  response.setTimeout(unreadAnswerMs, () => {
-    if (response.writableLength > 0) response.socket?.destroy();
-  });
+function cutOffUnread(socket: Socket): void {
+  if (socket.writableLength > 0) socket.destroy();
 }
 
 const codeOfParser: Readonly<Record<string, ErrorCode>> = {
@@ -140,7 +138,7 @@ export function httpDrain(server: Server, { drain, replies, leaveMs, orphaned }:
     replies[Symbol.dispose]();
     const closed = close();
     server.closeIdleConnections();
-    for (const socket of silent) socket.destroy();
+    for (const socket of silent.keys()) socket.destroy();
     const deadline = setTimeout(
       () => {
         server.closeAllConnections();
@@ -163,16 +161,20 @@ async function closeServer(server: Server): Promise<void> {
 
 /**
  * Connections on which nothing has been asked yet: Node counts them as busy, so `close` would wait for them through the
- * whole grace.
+ * whole grace. A connection that asks loses its listener, 270 bytes that each open stream would hold.
  */
-function silentConnections(server: Server): Set<Socket> {
-  const silent = new Set<Socket>();
+function silentConnections(server: Server): ReadonlyMap<Socket, unknown> {
+  const silent = new Map<Socket, () => void>();
   server.on('connection', (socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
+    const forget = (): void => void silent.delete(socket);
+    silent.set(socket, forget);
+    socket.on('close', forget);
   });
   server.prependListener('request', ({ socket }) => {
-    silent.delete(socket);
+    const forget = silent.get(socket);
+    if (forget === undefined) return;
+    socket.off('close', forget);
+    forget();
   });
   return silent;
 }
@@ -199,21 +201,25 @@ export class Drain {
     return this.#end.signal;
   }
 
-  /** Like `hold`, for a request that waits for a turn. @throws AppError `shutting_down` */
+  /** Like `hold`, for a request that waits for a turn, until it is disposed of. @throws AppError `shutting_down` */
   admit(): Disposable {
     if (this.#draining) throw shuttingDown();
-    return this.hold();
-  }
-
-  /** A reply waits for its turn until this is disposed. */
-  hold(): Disposable {
-    this.#replies += 1;
+    this.hold();
     return {
       [Symbol.dispose]: () => {
-        this.#replies -= 1;
-        if (this.#replies === 0) this.#onIdle?.();
+        this.letGo();
       },
     };
+  }
+
+  /** A reply waits for its turn; `letGo` when it does no longer. */
+  hold(): void {
+    this.#replies += 1;
+  }
+
+  letGo(): void {
+    this.#replies -= 1;
+    if (this.#replies === 0) this.#onIdle?.();
   }
 
   /** Resolves after the time that the balancer has to notice. */

@@ -28,11 +28,11 @@ function flushHeadersSoon(response: Response): void {
 
 /**
  * A stream keeps its request for as long as it lasts, often long and silent: parts that are no longer needed are
- * released.
+ * released, what Express has added among them.
  */
 function forgetRequest(request: Request): void {
   // Assigned, not deleted: a deleted property makes the whole object a slow and large one.
-  Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined });
+  Object.assign(request, { headers: {}, rawHeaders: [], body: undefined, next: undefined, params: undefined, _parsedUrl: undefined });
 }
 
 /** Sends the head of the answer. False when that is all of it: the request was `HEAD`. */
@@ -52,6 +52,12 @@ export interface StreamStart {
   readonly after: string | null;
   /** Default: our own encoding. */
   readonly encoding?: StreamEncoding;
+  readonly keyId: string;
+}
+
+export interface StreamOwner {
+  /** Called once, whichever way the stream ends. */
+  forget(stream: EventStream): void;
 }
 
 /** A comment: keeps the connection alive, and no client sees it as an event. */
@@ -64,21 +70,23 @@ const COMMENT = ':\n\n';
  */
 export class EventStream implements FollowSink, Beating {
   readonly after: string | null;
+  readonly keyId: string;
   readonly #response: Response;
   readonly #encoding: StreamEncoding | undefined;
-  readonly #onClose: () => void;
+  readonly #owner: StreamOwner;
   #leave: (() => void) | undefined;
   #open = true;
+  #isBegun = false;
   #room: Promise<void> | undefined;
   quietSinceMs = performance.now();
 
-  /** `onClose`: called once, whichever way the stream ends. */
-  constructor(response: Response, { after, encoding }: StreamStart, onClose: () => void) {
+  constructor(response: Response, { after, encoding, keyId }: StreamStart, owner: StreamOwner) {
     this.#response = response;
     this.after = after;
     this.#encoding = encoding;
-    this.#onClose = onClose;
-    response.once('close', () => {
+    this.keyId = keyId;
+    this.#owner = owner;
+    response.on('close', () => {
       this.#closed();
     });
   }
@@ -87,11 +95,6 @@ export class EventStream implements FollowSink, Beating {
   endWith(leave: () => void): void {
     if (this.#open) this.#leave = leave;
     else leave();
-  }
-
-  /** Whether its client has something to read that it does not take. */
-  get isUnread(): boolean {
-    return this.#open && this.#response.writableLength > 0;
   }
 
   write(sse: string): void {
@@ -128,6 +131,11 @@ export class EventStream implements FollowSink, Beating {
 
   #send(text: string): void {
     this.quietSinceMs = performance.now();
+    // Sends the headers as a piece of their own, in the same packet. Node keeps them as long as the answer lasts, and
+    // V8 makes one string of what is sent: joined to the text, they would stay the fifty pieces that they were put
+    // together from, 1.7 KiB instead of 0.6.
+    if (!this.#isBegun) this.#response.write('');
+    this.#isBegun = true;
     this.#response.write(text);
   }
 
@@ -136,7 +144,7 @@ export class EventStream implements FollowSink, Beating {
     this.#open = false;
     this.#leave?.();
     this.#leave = undefined;
-    this.#onClose();
+    this.#owner.forget(this);
   }
 }
 

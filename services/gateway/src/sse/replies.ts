@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
 import { AppError, limits, type ChatReply } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
@@ -5,7 +6,7 @@ import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/http-server.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { SharedCounts } from '../processes/shared-counts.ts';
-import { beginEventStream, EventStream, Heartbeats, type StreamStart } from './event-stream.ts';
+import { beginEventStream, EventStream, Heartbeats, type StreamOwner, type StreamStart } from './event-stream.ts';
 
 export interface RepliesOptions {
   readonly turns: Pick<TurnStreams, 'fold' | 'follow' | 'isReadToEnd'>;
@@ -19,17 +20,20 @@ export interface RepliesOptions {
 export interface Watch extends StreamStart {
   readonly scope: TenantScope;
   readonly turnId: string;
-  readonly keyId: string;
 }
 
 /**
  * Answers with turns: as events, or folded into one reply. Limits the event streams for each key, sends heartbeats, and
  * ends every reply that still waits at shutdown.
  */
-export class Replies implements Disposable {
+export class Replies implements Disposable, StreamOwner {
   readonly #options: RepliesOptions;
   readonly #open = new Set<EventStream>();
   readonly #heartbeats = new Heartbeats(this.#open);
+  /** One function for all streams. A client that has something to read and does not take it is about to be cut off. */
+  readonly #countDropped = ({ writableLength }: Socket): void => {
+    if (writableLength > 0) this.#options.metrics.droppedClients.inc();
+  };
 
   constructor(options: RepliesOptions) {
     this.#options = options;
@@ -56,19 +60,23 @@ export class Replies implements Disposable {
     const { turns, drain, metrics, counts } = this.#options;
     const { scope, turnId, keyId } = watch;
     if (!beginEventStream(response)) return;
-    const held = drain.hold();
-    const stream: EventStream = new EventStream(response, watch, () => {
-      this.#forget(stream, keyId);
-      held[Symbol.dispose]();
-    });
+    drain.hold();
+    const stream = new EventStream(response, watch, this);
     this.#open.add(stream);
     counts.add(toCountName(keyId), 1);
     metrics.openStreams.inc();
     // Before the server's listener, which cuts the client off.
-    response.prependListener('timeout', () => {
-      if (stream.isUnread) metrics.droppedClients.inc();
-    });
+    response.prependListener('timeout', this.#countDropped);
     stream.endWith(turns.follow(scope, turnId, stream));
+  }
+
+  /** Called by a stream that has ended. */
+  forget(stream: EventStream): void {
+    const { drain, metrics, counts } = this.#options;
+    this.#open.delete(stream);
+    metrics.openStreams.dec();
+    counts.add(toCountName(stream.keyId), -1);
+    drain.letGo();
   }
 
   /**
@@ -89,12 +97,6 @@ export class Replies implements Disposable {
 
   #endAll(): void {
     for (const stream of this.#open) stream.end();
-  }
-
-  #forget(stream: EventStream, keyId: string): void {
-    this.#open.delete(stream);
-    this.#options.metrics.openStreams.dec();
-    this.#options.counts.add(toCountName(keyId), -1);
   }
 }
 
