@@ -28,7 +28,7 @@ export type { Searcher, MemoryAnswer, MemoryHit, MemoryQuery, MemorySearch } fro
 export { rankTexts, cutSnippet } from './memory-search/rank-texts.ts';
 /** What the agent's tools use of it: the floor below is not theirs. */
 export { readQuestion, type TenantIndex } from '@concierge/index';
-export { toContactFolder, toNotesOwner, deriveSessionId, RevisionConflict } from './sessions/session-revisions.ts';
+export { toContactFolder, toNotesOwner, deriveSessionId } from './sessions/session-ids.ts';
 export { repairUnpaired, unknownOutcome } from './sessions/session-repair.ts';
 export type { McpServerTools, McpServerStore } from './agents/mcp-servers.ts';
 export { SessionStore } from './sessions/session-store.ts';
@@ -48,7 +48,7 @@ export {
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
 export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
-export type { Publications } from './tenant-scope.ts';
+export { RevisionConflict, type Publications } from './sessions/publications.ts';
 export { Tenants, toLogsFolder, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';
 export type { OpenWidget, WidgetStore } from './widget/widget-store.ts';

@@ -28,7 +28,7 @@ import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
-import type { Publication, PublicationLog } from './sessions/session-revisions.ts';
+import type { Publication, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
@@ -38,12 +38,6 @@ import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads/uploads.ts';
 import { WidgetStore } from './widget/widget-store.ts';
 import { WorkspaceMeter } from './files/workspace-meter.ts';
-
-/** The write-ahead log of this process, for the sessions of all tenants; see `PublicationLog`. */
-export interface Publications extends Pick<PublicationLog, 'takes'> {
-  /** `identity`: of the tenant, see `Incarnation`. */
-  record: (publication: Publication & { readonly tenantId: string; readonly identity: string }) => Promise<boolean>;
-}
 
 export interface TenantScopeOptions {
   readonly tenantId: string;

@@ -5,7 +5,7 @@ import type { Embedder, Session, SessionMessage } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { indexBackends, silentLog, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import type { Searcher, MemoryAnswer, MemoryQuery } from '../src/memory-search/memory-search.ts';
-import { toContactFolder, deriveSessionId } from '../src/sessions/session-revisions.ts';
+import { toContactFolder, deriveSessionId } from '../src/sessions/session-ids.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { Tenants } from '../src/tenants.ts';
 import { CountedEmbedder, day } from './memory-samples.ts';

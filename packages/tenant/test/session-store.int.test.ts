@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { RemovedSession, Session } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { RevisionConflict } from '../src/sessions/session-revisions.ts';
+import { RevisionConflict } from '../src/sessions/publications.ts';
 import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userMessage } from './support.ts';
 

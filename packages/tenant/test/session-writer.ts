@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
 import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
-import { RevisionConflict } from '../src/sessions/session-revisions.ts';
+import { RevisionConflict } from '../src/sessions/publications.ts';
 import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
 import { newSession, silentLog, turnRecord } from './support.ts';
 

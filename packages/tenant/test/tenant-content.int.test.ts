@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { deriveSessionId } from '../src/sessions/session-revisions.ts';
+import { deriveSessionId } from '../src/sessions/session-ids.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
 import { newSession, startTenants, turnRecord } from './support.ts';
 

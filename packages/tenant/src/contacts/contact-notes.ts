@@ -2,7 +2,7 @@ import { AppError } from '@concierge/contract';
 import type { Contacts } from './contacts.ts';
 import type { MemoryFiles, MemoryText } from '../memory-search/memory-files.ts';
 import type { MemorySearch } from '../memory-search/memory-search.ts';
-import { toContactFolder, toNotesOwner, isHashedName } from '../sessions/session-revisions.ts';
+import { toContactFolder, toNotesOwner, isHashedName } from '../sessions/session-ids.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 
 export interface NotesAboutContact {

@@ -13,7 +13,7 @@ import {
 import { namesIn, RecordFolder, type FolderSync } from '@concierge/files';
 import type { TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
-import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-revisions.ts';
+import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 /** Conversations looked through for one page: those of the owner have no contact. */

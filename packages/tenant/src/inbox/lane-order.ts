@@ -11,7 +11,7 @@ import {
   temporaryPrefix,
   type FolderSync,
 } from '@concierge/files';
-import { isHashedName } from '../sessions/session-revisions.ts';
+import { isHashedName } from '../sessions/session-ids.ts';
 
 export interface LaneOrderOptions {
   /** tenants/<id>/inbox/.order */

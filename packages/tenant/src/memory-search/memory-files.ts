@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { AppError } from '@concierge/contract';
 import { folderBytes, FolderHandle, isPlainFile, keepFolders, makeStoreFolder, type FolderSync } from '@concierge/files';
 import { SqliteLock, sqliteTrouble } from '@concierge/runtime';
-import { toContactFolder, isHashedName } from '../sessions/session-revisions.ts';
+import { toContactFolder, isHashedName } from '../sessions/session-ids.ts';
 import { TenantFiles, type FileText, type WithRoom } from '../files/tenant-files.ts';
 import type { FileEntry } from '../files/list-folder.ts';
 

@@ -14,7 +14,7 @@ import {
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { contactsFolder, type MemoryFiles } from './memory-files.ts';
-import { isHashedName, toContactFolder, toNotesOwner } from '../sessions/session-revisions.ts';
+import { isHashedName, toContactFolder, toNotesOwner } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import { notePassages, sessionPassages } from './passages.ts';
 import { NoteWatch, type NoteChanges, type NoteWatchOptions } from './note-watch.ts';

@@ -16,7 +16,7 @@ import { fuseScores, MeaningSearch, type MeaningAnswer, type MeaningFound } from
 import { meantTerms, Vocabulary } from './meant-words.ts';
 import { MemoryReader, type MemoryReaderOptions, type Unread } from './memory-reader.ts';
 import { scoreTexts, cutSnippet } from './rank-texts.ts';
-import { toContactFolder, toNotesOwner, deriveSessionId } from '../sessions/session-revisions.ts';
+import { toContactFolder, toNotesOwner, deriveSessionId } from '../sessions/session-ids.ts';
 
 /** Who searches: the owner, or one contact in a turn of one agent. */
 export type Searcher =

@@ -18,35 +18,9 @@ import {
   writeTemporary,
   type FolderSync,
 } from '@concierge/files';
-import { background, failpoint, type Log, hashParts } from '@concierge/runtime';
-
-const idHash = { separator: 'unit', digits: 32 } as const;
-
-/**
- * The stable session id, which is also the `contact_id` (contract §3): the first 32 hex digits of a SHA-256 over the
- * three parts.
- */
-export function deriveSessionId(agent: string, channel: string, sender: string): string {
-  return hashParts([agent, channel, sender], idHash);
-}
-
-/** The name below `contacts/` of what is known about one sender; the sender's own spelling never becomes a path. */
-export function toContactFolder(sender: string): string {
-  return hashParts([sender], idHash);
-}
-
-/**
- * The owner of the notes that a contact's turn reads and keeps: the sender; an anonymous one's last as long as its
- * session's id is known.
- */
-export function toNotesOwner({ sender, sessionId }: { readonly sender: string | null; readonly sessionId: string }): string {
-  return sender ?? `anonymous\u001f${sessionId}`;
-}
-
-/** The only names that sessions and contacts have on disk. */
-export function isHashedName(name: string): boolean {
-  return /^[0-9a-f]{32}$/u.test(name);
-}
+import { background, failpoint, type Log } from '@concierge/runtime';
+import { RevisionConflict, type PublicationLog } from './publications.ts';
+import { isHashedName } from './session-ids.ts';
 
 const revisionDigits = 10;
 const revisionsKept = 3;
@@ -57,45 +31,12 @@ const frozenAfterMs = 250;
 const birthPrefix = '.birth-';
 const removedPrefix = '.removed-';
 
-/** Another writer published first, or the session was removed: what was to be published is based on an old revision. */
-export class RevisionConflict extends Error {
-  override readonly name = 'RevisionConflict';
-  readonly sessionId: string;
-  readonly revision: number;
-
-  constructor(sessionId: string, revision: number) {
-    super(`revision ${String(revision)} of session ${sessionId} is not the next one`);
-    this.sessionId = sessionId;
-    this.revision = revision;
-  }
-}
-
 export interface Revisions {
   /** Ascending. */
   readonly numbers: readonly number[];
   /** Distinguishes this session from an earlier one with the same id; '' where nothing does. */
   readonly birth: string;
   readonly temporaries: readonly string[];
-}
-
-/** A revision whose files are in place, and may not be on disk yet. */
-export interface Publication {
-  readonly sessionId: string;
-  /** The content of its file. */
-  readonly text: string;
-  /** Makes what is the session's newest revision by then durable. */
-  readonly sync: () => Promise<void>;
-}
-
-/**
- * The write-ahead log of this process, for one tenant: a revision that is on disk there needs no sync of its own before
- * it counts as published (packages/turn, process-log.ts).
- */
-export interface PublicationLog {
-  /** Whether it would take a text of this length now. */
-  takes: (length: number) => boolean;
-  /** On disk there when it resolves with true; it sees to the sync from then on. */
-  record: (publication: Publication) => Promise<boolean>;
 }
 
 export interface SessionRevisionsOptions {
@@ -167,7 +108,7 @@ export class SessionRevisions {
   /** On disk when it returns, in its files or in the log; the birth of the folder it is in. @throws RevisionConflict */
   async publish(id: string, revision: number, text: string): Promise<string> {
     const wal = this.#wal?.takes(text.length) === true ? this.#wal : undefined;
-    const temporary = await this.#writeNext(id, { revision, text, isSynced: wal === undefined });
+    const temporary = await this.#writeNext(id, revision, { text, isSynced: wal === undefined });
     try {
       await failpoint('session.after-temp');
       if (!(await linkNew(temporary, this.#toRevisionPath(id, revision)))) throw new RevisionConflict(id, revision);
@@ -294,7 +235,8 @@ export class SessionRevisions {
    */
   async #writeNext(
     id: string,
-    { revision, text, isSynced }: { readonly revision: number; readonly text: string; readonly isSynced: boolean },
+    revision: number,
+    { text, isSynced }: { readonly text: string; readonly isSynced: boolean },
   ): Promise<string> {
     if (revision === 1) await this.#makeFolder(id);
     try {

@@ -14,7 +14,9 @@ import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { RemovedSessions, mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
-import { isHashedName, RevisionConflict, SessionRevisions, type PublicationLog, type Revisions } from './session-revisions.ts';
+import { RevisionConflict, type PublicationLog } from './publications.ts';
+import { isHashedName } from './session-ids.ts';
+import { SessionRevisions, type Revisions } from './session-revisions.ts';
 import { repairUnpaired } from './session-repair.ts';
 
 interface CachedSession {

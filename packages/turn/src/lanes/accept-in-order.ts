@@ -1,9 +1,9 @@
 import { AppError, type TurnInput } from '@concierge/contract';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import type { LoggedTurn } from '../wal/open-log.ts';
-import { TurnAcceptance, type Prepared, type Written } from './accept.ts';
-import { replay, type TurnReceipt } from './duplicates.ts';
+import type { LoggedTurn, Written } from '../wal/open-log.ts';
+import { TurnAcceptance } from './accept.ts';
+import { replay, type Prepared, type TurnReceipt } from './duplicates.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 
 /**

@@ -8,9 +8,9 @@ import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
 import type { ProcessLog } from '../wal/process-log.ts';
-import type { LoggedTurn } from '../wal/open-log.ts';
+import type { LoggedTurn, Written } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
-import { findDuplicate, findEnded, replay, type Duplicate, type TurnReceipt } from './duplicates.ts';
+import { findDuplicate, findEnded, replay, type Prepared, type TurnReceipt } from './duplicates.ts';
 
 export interface AcceptOptions {
   readonly redis: Redis;
@@ -285,20 +285,6 @@ export class TurnAcceptance {
   async stop(): Promise<void> {
     await this.#debounceTimer.stop();
   }
-}
-
-/** A turn that is accepted: in the log when it has a record there, in its file otherwise. */
-export interface Written {
-  readonly input: TurnInput;
-  readonly turn: AcceptedTurn;
-  readonly logged: LoggedTurn | undefined;
-}
-
-export interface Prepared {
-  readonly input: TurnInput;
-  readonly turn: AcceptedTurn;
-  /** The turn was accepted before and has ended. */
-  readonly ended: Duplicate | null;
 }
 
 function toAccepted(input: TurnInput, facts: Pick<AcceptedTurn, 'turnId' | 'sessionId' | 'acceptedAtMs' | 'tenantId'>): AcceptedTurn {

@@ -17,6 +17,14 @@ export interface Duplicate {
   readonly requestHash: string;
 }
 
+/** A new message as a turn. */
+export interface Prepared {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  /** The turn was accepted before and has ended. */
+  readonly ended: Duplicate | null;
+}
+
 /** Finds the same message, accepted earlier: in Redis, in its session file or in the index. */
 export async function findDuplicate(
   redis: Redis,

@@ -1,4 +1,5 @@
 import { isSystemError, recordMaxBytes, type LogRecord, type WriteAheadLog } from '@concierge/files';
+import type { AcceptedTurn, TurnInput } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import type { Publications, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
@@ -37,6 +38,13 @@ export interface LoggedTurn {
   release(): void;
   /** It is in a file, or was refused: the record is of no use any more. Noted in the log when it returns. */
   settle(): Promise<void>;
+}
+
+/** A turn that is accepted: in the log when it has a record there, in its file otherwise. */
+export interface Written {
+  readonly input: TurnInput;
+  readonly turn: AcceptedTurn;
+  readonly logged: LoggedTurn | undefined;
 }
 
 export interface Entry extends UnsettledTurn {

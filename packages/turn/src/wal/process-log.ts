@@ -125,16 +125,10 @@ export class ProcessLog implements Publications {
       log.releaseAll();
       this.#retire(log);
     }
-    for (let left = Infinity; this.#countEntries() < left;) {
-      left = this.#countEntries();
-      await this.#runTick();
-    }
+    const count = (): number => this.#logs().reduce((sum, { size }) => sum + size, 0);
+    for (let left = Infinity; count() < left; await this.#runTick()) left = count();
     // What is still there could not be written: another process recovers it.
     for (const { id } of this.#retired) this.#options.log.warn({ log: id }, 'accepted turns stay in the write-ahead log');
-  }
-
-  #countEntries(): number {
-    return this.#logs().reduce((count, { size }) => count + size, 0);
   }
 
   #findEntry(turnId: string): Entry | undefined {
@@ -198,9 +192,9 @@ export class ProcessLog implements Publications {
   async #keep(open: OpenLog): Promise<void> {
     if (performance.now() - this.#renewedMs >= RENEW_EVERY_MS) {
       // Redis that cannot be asked acknowledges nothing, either.
-      const isKnown = await this.#renew(open.id, false).catch(() => true);
-      if (!isKnown) return this.#retire(open);
-      this.#renewedMs = performance.now();
+      const isKnown = await this.#renew(open.id, false).catch(() => undefined);
+      if (isKnown === false) return this.#retire(open);
+      if (isKnown === true) this.#renewedMs = performance.now();
       // Where the disk is full, what is accepted next fails on it, as everything behind it would.
       await open.rotate().catch((error: unknown) => this.#retire(open, error));
     }

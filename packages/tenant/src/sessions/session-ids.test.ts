@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { toContactFolder, isHashedName, deriveSessionId } from './session-revisions.ts';
+import { toContactFolder, isHashedName, deriveSessionId } from './session-ids.ts';
 
 describe('session ids', () => {
   it('are the first 32 hex digits of SHA-256 over agent, channel and sender joined by U+001F', () => {
