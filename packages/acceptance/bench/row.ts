@@ -9,6 +9,7 @@ export interface Row {
   readonly compared: number | null;
   readonly comparedAs: 'ratio' | 'difference' | null;
   readonly target: string | null;
+  readonly bound: Bound | null;
   readonly reached: boolean | null;
 }
 
@@ -34,7 +35,7 @@ function isWithin(value: number, { atLeast = Number.NEGATIVE_INFINITY, atMost = 
 export function ratioRow(measured: Measured, baseline: { readonly name: string; readonly value: number }, bound: Bound | null): Row {
   const compared = measured.product / baseline.value;
   const judged = bound === null ? { target: null, reached: null } : { target: boundText(bound, ' ×'), reached: isWithin(compared, bound) };
-  return { ...measured, baseline, compared, comparedAs: 'ratio', ...judged };
+  return { ...measured, baseline, compared, comparedAs: 'ratio', bound, ...judged };
 }
 
 export function differenceRow(measured: Measured, baseline: { readonly name: string; readonly value: number }, bound: Bound | null): Row {
@@ -43,7 +44,7 @@ export function differenceRow(measured: Measured, baseline: { readonly name: str
     bound === null
       ? { target: null, reached: null }
       : { target: boundText(bound, ` ${measured.unit} more`), reached: isWithin(compared, bound) };
-  return { ...measured, baseline, compared, comparedAs: 'difference', ...judged };
+  return { ...measured, baseline, compared, comparedAs: 'difference', bound, ...judged };
 }
 
 /** Where the figure itself has a target. */
@@ -52,7 +53,7 @@ export function absoluteRow(measured: Measured, bound: Bound | null): Row {
     bound === null
       ? { target: null, reached: null }
       : { target: boundText(bound, ` ${measured.unit}`), reached: isWithin(measured.product, bound) };
-  return { ...measured, baseline: null, compared: null, comparedAs: null, ...judged };
+  return { ...measured, baseline: null, compared: null, comparedAs: null, bound, ...judged };
 }
 
 const titles = ['measure', 'baseline', 'product', 'ratio', 'target', 'reached'] as const;
@@ -71,6 +72,32 @@ function cells(row: Row): string[] {
   const baseline = row.baseline === null ? '' : `${figure(row.baseline.value)} (${row.baseline.name})`;
   const reached = row.reached === null ? '' : row.reached ? 'yes' : 'no';
   return [`${row.measure} [${row.unit}]`, baseline, figure(row.product), comparison(row), row.target ?? '', reached];
+}
+
+/** The figure that the target is about. */
+function judgedFigure({ compared, product }: Row): number {
+  return compared ?? product;
+}
+
+/** 1 where the target is just reached, more beyond it, whether the target is a least or a most. */
+export function compareWithTarget(row: Row): number {
+  const figureOf = Math.max(judgedFigure(row), Number.MIN_VALUE);
+  if (row.bound?.atLeast !== undefined) return figureOf / row.bound.atLeast;
+  return row.bound?.atMost === undefined ? 0 : row.bound.atMost / figureOf;
+}
+
+/** What was measured, and the target: `0.62 ×, ≥ 0.6 ×`. */
+export function describeResult(row: Row): string {
+  return `${comparison(row) || `${figure(row.product)} ${row.unit}`}, ${row.target ?? 'no target'}`;
+}
+
+/** Of several runs, for each line the run in the middle. */
+export function takeMedians(runs: readonly (readonly Row[])[]): Row[] {
+  const lines = Map.groupBy(runs.flat(), ({ measure, baseline }) => `${measure} ${baseline?.name ?? ''}`);
+  return [...lines.values()].flatMap((same) => {
+    const sorted = same.toSorted((one, other) => judgedFigure(one) - judgedFigure(other));
+    return sorted.slice(Math.floor((sorted.length - 1) / 2)).slice(0, 1);
+  });
 }
 
 /** A Markdown table that can also be read as it is. */
