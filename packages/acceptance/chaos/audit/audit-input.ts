@@ -57,7 +57,8 @@ export interface LogLine {
 }
 
 export async function readAuditInput({ evidence, tenantsFolder, logsFolder }: AuditPlaces): Promise<AuditInput> {
-  const tenants = await namesIn(tenantsFolder);
+  // What begins with a dot is of no tenant: a write-ahead log that nobody has recovered yet has copies of it all.
+  const tenants = (await namesIn(tenantsFolder)).filter((name) => !name.startsWith('.'));
   const perTenant = await Promise.all(tenants.map(async (tenantId) => await readTenant(join(tenantsFolder, tenantId), tenantId)));
   return {
     asked: await evidence.readAsked(),
@@ -124,9 +125,8 @@ function byId<Item extends { readonly id: string }>(items: readonly Item[]): Ite
 /** Everything but what quotes the conversation itself. */
 async function readEffects(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  // A network file system may name a file twice in one listing.
-  const files = new Set(entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)));
-  const kept = [...files].filter((path) => !/^\/(?:sessions|inbox)\//u.test(path.slice(folder.length)));
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const kept = files.filter((path) => !/^\/(?:sessions|inbox)\//u.test(path.slice(folder.length)));
   return (await Promise.all(kept.map(async (path) => effectsIn(await readFile(path, 'utf8'))))).flat();
 }
 
