@@ -90,6 +90,23 @@ describe('quick messages', () => {
     expect(fixture.started).toEqual([...receipts.map(({ turnId }) => turnId), third]);
   });
 
+  it('are taken in the order of their numbers, wherever a late repair has put them', async () => {
+    const [one, two, three] = [await say('one', { debounceMs: HOUR_MS }), await say('two'), await say('three')];
+    for (const { sessionId, turnId } of [one, two, three]) await scope.laneOrder.claim(sessionId, turnId);
+    const redis = fixture.server.client();
+    // As a repair leaves it that read the numbers before the newest turn had one.
+    const lane = keyOf.lane({ tenantId: 'acme', sessionId: one.sessionId });
+    fixture.play = async (run) => {
+      await redis.multi().lrem(lane, 0, two.turnId).rpush(lane, two.turnId).exec();
+      behind.push(await run.waitingBehind(20));
+      return run.turn.text;
+    };
+    await fixture.worker();
+    await fixture.read(scope, one.turnId);
+    redis.disconnect();
+    expect(behind[0]).toEqual([two.turnId, three.turnId]);
+  });
+
   it('end when they are cancelled, without having waited', async () => {
     await fixture.worker();
     const { turnId, sessionId } = await say('never mind', { debounceMs: HOUR_MS });

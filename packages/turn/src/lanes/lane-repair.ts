@@ -49,8 +49,9 @@ export class LaneRepair {
 }
 
 /**
- * The turns behind a head that are next in order of acceptance: none that overtakes a turn which is on disk and not in
- * the lane yet.
+ * The turns behind a head that are next in order of acceptance: turns without a number as the lane has them, then
+ * numbered ones in the order of their numbers (a late repair may have placed them otherwise for a moment); none that
+ * overtakes a turn which is on disk and not in the lane yet.
  */
 export async function withoutOvertaking(
   scope: TenantScope,
@@ -58,12 +59,12 @@ export async function withoutOvertaking(
   behind: readonly string[],
 ): Promise<readonly string[]> {
   const { numbered } = await scope.laneOrder.read(sessionId);
-  const inLane = new Set([head, ...behind]);
-  for (const [at, turnId] of numbered.entries()) {
-    if (inLane.has(turnId) || !(await scope.inbox.has(turnId))) continue;
-    const later = new Set(numbered.slice(at));
-    const first = behind.findIndex((other) => later.has(other));
-    return first === -1 ? behind : behind.slice(0, first);
+  const waiting = new Set(behind);
+  const known = new Set(numbered);
+  const next = behind.filter((turnId) => !known.has(turnId));
+  for (const turnId of numbered) {
+    if (waiting.has(turnId)) next.push(turnId);
+    else if (turnId !== head && (await scope.inbox.has(turnId))) break;
   }
-  return behind;
+  return next;
 }
