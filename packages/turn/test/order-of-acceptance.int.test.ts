@@ -216,6 +216,22 @@ describe('messages of one contact that arrive together', () => {
     expect(await scope.inbox.turnIds()).toEqual([]);
   });
 
+  it('stand in the log in their order, and the first copy of one is the new one, when the look at their tenant is slow', async () => {
+    await bring(one, 'line 0');
+    const identity = scope.identity.bind(scope);
+    let looks = 0;
+    const slow = jest.spyOn(scope, 'identity').mockImplementation(async () => {
+      // The later a look begins, the sooner it ends.
+      for (let left = 200 - 10 * (looks += 1); left > 0; left -= 1) await new Promise((resolve) => setImmediate(resolve));
+      return await identity();
+    });
+    const receipts = await bring(one, 'line 1', 'line 2', 'line 3', 'line 2', 'line 4');
+    slow.mockRestore();
+    expect(receipts.map(({ replayed }) => replayed)).toEqual([false, false, false, true, false]);
+    const [first, second, third, , fourth] = receipts;
+    expect((await runAll()).started.slice(1)).toEqual([first, second, third, fourth].map((receipt) => receipt?.turnId));
+  });
+
   it('stay in their order when Redis is found gone', async () => {
     await fixture.server.kill();
     const receipts = await bring(one, 'line 0', 'line 1', 'line 2');

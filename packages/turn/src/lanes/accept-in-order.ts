@@ -96,7 +96,10 @@ export class OrderedAcceptance extends TurnAcceptance {
     scope: TenantScope,
     messages: readonly Pick<Enqueued, 'input' | 'turn'>[],
   ): Promise<{ readonly written: readonly WrittenAs[]; readonly failure: Error | undefined }> {
-    const logged = await Promise.all(messages.map(async ({ turn }) => this.append(scope, turn)));
+    const logged = await this.append(
+      scope,
+      messages.map(({ turn }) => turn),
+    );
     if (logged.every((one) => one !== undefined)) return { written: logged, failure: undefined };
     for (const one of logged) if (one !== undefined && one !== 'exists') await one.settle();
     const news = messages.filter((_, index) => logged[index] !== 'exists');

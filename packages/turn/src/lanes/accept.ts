@@ -1,15 +1,16 @@
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
-import { deriveSessionId, type TenantScope } from '@concierge/tenant';
+import { type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { deriveFreshSender, deriveTurnId, keyOf, newTurnId } from '../keys.ts';
+import { deriveTurnId, newTurnId } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
-import type { ProcessLog } from '../wal/process-log.ts';
+import type { Appended, ProcessLog } from '../wal/process-log.ts';
 import type { LoggedTurn, Written } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
+import { resolveSession } from './resolve-session.ts';
 import { findDuplicate, findEnded, replay, type Prepared, type TurnReceipt } from './duplicates.ts';
 
 export interface AcceptOptions {
@@ -68,7 +69,7 @@ export class TurnAcceptance {
     input: TurnInput,
     { turn, mayLog }: { readonly turn: AcceptedTurn; readonly mayLog: boolean },
   ): Promise<LoggedTurn | 'exists' | undefined> {
-    const logged = mayLog ? await this.append(scope, turn) : undefined;
+    const [logged] = mayLog ? await this.append(scope, [turn]) : [];
     if (logged !== undefined) return logged;
     // The same message may be in a log alone, and its place is the one that it has there.
     const first = input.dedupeId === null ? undefined : await scope.inbox.read(turn.turnId);
@@ -76,14 +77,14 @@ export class TurnAcceptance {
     return first !== undefined || created === 'exists' ? 'exists' : undefined;
   }
 
-  protected async append(scope: TenantScope, turn: AcceptedTurn): Promise<LoggedTurn | 'exists' | undefined> {
-    return this.#options.accepted.append(scope, turn);
+  protected async append(scope: TenantScope, turns: readonly AcceptedTurn[]): Promise<readonly Appended[]> {
+    return this.#options.accepted.append(scope, turns);
   }
 
   /** Builds the new turn, or finds the one that the same request made earlier. */
   protected async prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
     const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(await scope.identity(), input.dedupeId);
-    const sessionId = await this.#resolveSession(scope, input, turnId);
+    const sessionId = await resolveSession(this.#options, scope, { input, turnId });
     // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await findEnded(scope, turnId, sessionId);
     return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
@@ -213,36 +214,6 @@ export class TurnAcceptance {
     await scope.inbox.markCancelled(turnId);
     background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel(turnId)), this.#options.log);
     return true;
-  }
-
-  async #resolveSession(scope: TenantScope, input: TurnInput, turnId: string): Promise<string> {
-    if (input.sender !== null) {
-      const derived = deriveSessionId(input.agent, input.channel, input.sender);
-      if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
-      return derived;
-    }
-    if (input.contactId === null) return deriveSessionId(input.agent, input.channel, deriveFreshSender(turnId));
-    const agent = await this.#findAgent(scope, input.contactId);
-    if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
-    return input.contactId;
-  }
-
-  /** A session exists once its first turn is accepted, which is before its file does. */
-  async #findAgent(scope: TenantScope, sessionId: string): Promise<string | null> {
-    const session = await scope.sessions.load(sessionId);
-    if (session !== undefined) return session.agent;
-    const { redis, lanes } = this.#options;
-    const unknown = (cause?: unknown): AppError =>
-      new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
-    const [agent, { isReady }] = await Promise.all([
-      redis.hget(keyOf.lease({ tenantId: scope.tenantId, sessionId }), 'agent'),
-      lanes.readiness(),
-    ]).catch((error: unknown) => {
-      throw unknown(error);
-    });
-    // The session's first turn may wait in the inbox.
-    if (agent === null && !isReady) throw unknown();
-    return agent;
   }
 
   protected async attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {

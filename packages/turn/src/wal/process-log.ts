@@ -18,6 +18,9 @@ const RENEWED_MAX_MS = 5000;
 /** After a log could not be opened or written. */
 const RETRY_AFTER_MS = 2000;
 
+/** What became of a turn that was to be appended. */
+export type Appended = LoggedTurn | 'exists' | undefined;
+
 export interface ProcessLogOptions {
   readonly redis: Redis;
   /** Of the logs of all processes: tenants/.wal */
@@ -61,19 +64,25 @@ export class ProcessLog implements Publications {
   }
 
   /**
-   * On disk when it resolves. `exists`: this process has accepted it before, lately. undefined: it needs its file.
+   * Turns of one tenant, in their order. Each is on disk when it resolves. `exists`: this process has accepted it
+   * before, lately. undefined: it needs its file.
    */
-  async append(scope: TenantScope, turn: AcceptedTurn): Promise<LoggedTurn | 'exists' | undefined> {
+  async append(scope: TenantScope, turns: readonly AcceptedTurn[]): Promise<readonly Appended[]> {
     const open = this.#open;
     if (open === undefined) {
       background(this.open(), this.#options.log);
-      return undefined;
+      return turns.map(() => undefined);
     }
     const identity = await scope.identity();
+    if (open !== this.#open) return turns.map(() => undefined);
+    // Each is entered before the next one is looked at, and nothing is waited for meanwhile: that is their order.
+    return await Promise.all(turns.map(async (turn) => this.#appendTo(open, { scope, turn, identity })));
+  }
+
+  async #appendTo(open: OpenLog, given: { scope: TenantScope; turn: AcceptedTurn; identity: string }): Promise<Appended> {
+    const { scope, turn, identity } = given;
     const known = this.#findEntry(turn.turnId);
-    if (known !== undefined && (await isAppended(known))) return 'exists';
-    // Nothing is waited for between a look that finds none and the entry.
-    if (open !== this.#open || this.#findEntry(turn.turnId) !== undefined) return undefined;
+    if (known !== undefined) return (await isAppended(known)) ? 'exists' : undefined;
     const entry = open.add({ turn, tenantId: turn.tenantId, identity, content: renderTurn(turn), scope });
     if (entry === undefined) return undefined;
     try {
