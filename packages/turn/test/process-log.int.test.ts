@@ -1,6 +1,6 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { armFailpoints } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate, silentLog } from '@concierge/testing';
@@ -32,8 +32,19 @@ const recover = async ({ redis, tenants }: Core): Promise<void> => new LogRecove
 const texts = async (sessionId: string): Promise<string[]> =>
   ((await scope.sessions.view(sessionId))?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
 
+/** No turn in a log grows old enough for a file until the clock is released, however slow the machine is. */
+function holdClock(): { release(): void } {
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+  return { release: () => clock.mockRestore() };
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
 describe('a turn that is accepted in the log', () => {
   it('has no file, and every process sees it at once', async () => {
+    const clock = holdClock();
     const turnId = await send('hello', { sender: 'ann' });
     expect(await files()).toEqual([]);
     expect(await scope.inbox.turnIds()).toEqual([turnId]);
@@ -41,6 +52,7 @@ describe('a turn that is accepted in the log', () => {
     expect(await fixture.turns.find(scope, turnId)).toMatchObject({ id: turnId, status: 'waiting' });
     const { items } = await fixture.turns.list(scope, { limit: 10 });
     expect(items.map(({ id }) => id)).toEqual([turnId]);
+    clock.release();
     await fixture.turns.cancel(scope, turnId);
     await fixture.worker();
     expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
@@ -173,6 +185,7 @@ describe('the log of a process that died', () => {
 describe('when Redis has lost everything', () => {
   it('turns that are in logs alone are answered in the order of their acceptance, by whichever gateway', async () => {
     const other = await fixture.another();
+    const clock = holdClock();
     const ids: string[] = [];
     for (let index = 0; index < 10; index += 1) {
       const { turns, tenants } = index % 2 === 0 ? gateway : other;
@@ -183,6 +196,7 @@ describe('when Redis has lost everything', () => {
     // Nothing is lost from sight meanwhile.
     expect((await scope.inbox.turnIds()).toSorted()).toEqual(ids.toSorted());
     expect(await scope.inbox.read(ids[3] ?? '')).toMatchObject({ text: 'turn 3' });
+    clock.release();
     await fixture.reconciler.reconcile();
     await fixture.worker();
     await fixture.read(scope, ids.at(-1) ?? '');
