@@ -7,6 +7,8 @@ const count = z.coerce.number().int().positive();
 
 /** As many as there are places for requests that fetch files: each process has one at least. */
 const PROCESSES_MAX = 16;
+/** In production there is a balancer in front, which looks every second or two. */
+const BALANCER_NOTICES_S = 5;
 
 const Settings = z
   .object({
@@ -21,7 +23,7 @@ const Settings = z
     GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
     OUTBOUND_ALLOW: outboundAllow,
     GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
-    GATEWAY_LEAVE_S: z.coerce.number().nonnegative().max(600).default(0),
+    GATEWAY_LEAVE_S: z.coerce.number().nonnegative().max(600).optional(),
     GATEWAY_UNREAD_ANSWER_S: z.coerce.number().positive().default(20),
   })
   .transform((given) => ({
@@ -43,7 +45,7 @@ const Settings = z
     /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,
     /** After SIGTERM: how long it goes on serving while it reports not ready, so that the balancer in front notices. */
-    leaveMs: given.GATEWAY_LEAVE_S * 1000,
+    leaveMs: (given.GATEWAY_LEAVE_S ?? (given.NODE_ENV === 'production' ? BALANCER_NOTICES_S : 0)) * 1000,
     /** A client that takes nothing of its answer for so long is cut off. */
     unreadAnswerMs: given.GATEWAY_UNREAD_ANSWER_S * 1000,
   }));

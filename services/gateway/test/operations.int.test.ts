@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { Readiness, routes, type Route } from '@concierge/contract';
@@ -6,6 +7,7 @@ import { eventually, gate, untilAborted } from '@concierge/testing';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { RawClient } from './raw-client.ts';
 import { parseEvents } from './sse.ts';
 import { TestGateway } from './test-gateway.ts';
 
@@ -192,6 +194,32 @@ describe('shutting down', () => {
     expect(answered.status).toBe(200);
     await stopped;
     await expect(leaving.ask(undefined, '/livez')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('closes kept connections with their next answer, and with one that was asked for before', async () => {
+    await using leaving = await TestGateway.start({ leaveMs: 3000 });
+    const tenant = await leaving.tenant();
+    const release = gate();
+    leaving.script = async () => {
+      await release.opened;
+    };
+    using kept = await RawClient.open(leaving);
+    using waiting = await RawClient.open(leaving);
+    const ask = { 'X-API-Key': tenant.admin, Accept: 'application/json' };
+    const body = JSON.stringify(chat.body);
+    waiting.announce('/api/admin', body.length, ask);
+    waiting.send(body);
+    await eventually(async () => (await tenant.scope.inbox.turnIds()).length > 0);
+    kept.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
+    await eventually(() => kept.status === 200);
+    expect(kept.seen).toMatch(/^connection: keep-alive/imu);
+    const stopped = leaving.stop(10_000);
+    kept.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
+    release.open();
+    await Promise.all([once(kept.socket, 'end'), once(waiting.socket, 'end')]);
+    expect(kept.seen.match(/^connection: .*/gimu)).toEqual([expect.stringMatching(/keep-alive/u), expect.stringMatching(/close/u)]);
+    expect(waiting.seen).toMatch(/^HTTP\/1\.1 200 [^]*^connection: close/imu);
+    await stopped;
   });
 
   it('asks a client that waits for a JSON reply beyond the grace to go elsewhere', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, STATUS_CODES, type RequestListener, type Server } from 'node:http';
+import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -122,12 +122,16 @@ export interface StopOptions {
 }
 
 /**
- * Returns the function that stops the server, in this order: new turns are refused (503, so that a client goes
+ * Returns the function that stops the server, in this order: it is not ready any more, and connections are closed with
+ * their next answer; new turns are refused (503, so that a client goes
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
 export function httpDrain(server: Server, { drain, replies, leaveMs, orphaned }: StopOptions): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
+  server.prependListener('request', (_request, response) => {
+    drain.closeAfter(response);
+  });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => (closing ??= closeServer(server));
   orphaned.addEventListener('abort', () => void close());
@@ -194,6 +198,15 @@ export class Drain {
   /** From here on the service reports not ready. */
   get leaving(): boolean {
     return this.#leaving;
+  }
+
+  /**
+   * Has the client of an answer that has not begun open its next connection elsewhere: one that stayed open would be
+   * closed when its next request may already be on its way. Called when a request comes, and again when it was handled:
+   * the service may have begun to leave in between.
+   */
+  closeAfter(response: ServerResponse): void {
+    if (this.#leaving) response.shouldKeepAlive = false;
   }
 
   /** Aborts, with an AppError `shutting_down`, when the grace is over. */

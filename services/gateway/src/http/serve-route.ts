@@ -71,7 +71,7 @@ export class RouteServer {
         using room = this.#reserveBody(route, request, caller);
         await room.agree();
         return await handle(await readCall(route, { request, response, caller, room }));
-      });
+      }).finally(() => this.#options.drain.closeAfter(response));
       if (answer.kind === 'answer') send(route, response, answer);
       context.answered(response.statusCode, this.#options);
     };
