@@ -141,15 +141,13 @@ describe('npm start', () => {
     expect(second.output).toContain('already runs');
 
     first.child.kill('SIGKILL');
-    await eventually(
-      async () =>
-        fetch(`http://127.0.0.1:${gatewayPort}/livez`).then(
-          () => false,
-          () => true,
-        ),
-      { timeoutMs: 40_000 },
+    await eventually(async () =>
+      fetch(`http://127.0.0.1:${gatewayPort}/livez`).then(
+        () => false,
+        () => true,
+      ),
     );
-    await eventually(() => readServices(folder).length === 0, { timeoutMs: 60_000 });
+    await eventually(() => readServices(folder).length === 0);
     const third = start();
     await third.ready();
     expect(await third.interrupt()).toBe(0);

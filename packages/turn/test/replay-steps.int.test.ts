@@ -1,11 +1,9 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
-
-jest.setTimeout(40_000);
 
 let fixture: TestTurns;
 
