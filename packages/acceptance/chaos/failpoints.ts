@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess } from '@concierge/testing';
+import { isFenced } from './audit/audit-history.ts';
 import type { ChaosRig } from './rig.ts';
 
 /** A place at which a process breaks itself, and what it does there (packages/runtime, failpoint.ts). */

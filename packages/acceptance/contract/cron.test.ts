@@ -27,7 +27,7 @@ async function listRuns(tenant: Tenant, id: string): Promise<ScheduleRunView[]> 
 describe('schedules', () => {
   promise(['C/4/7', 'SI/what-the-service-does/3'], 'fire one turn at their time, whatever number of replicas there is', async () => {
     const tenant = await contract.tenant();
-    const at = soon(5000);
+    const at = soon(10_000);
     const { id, nextRunAt } = await make(tenant, { schedule: { at } });
     expect(nextRunAt).toBe(at);
     const [run] = await eventually(async () => {

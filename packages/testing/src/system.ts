@@ -50,7 +50,7 @@ export interface TenantKeys {
 }
 
 /** All processes start at once, on a machine that may have other things to do. */
-const READY_TIMEOUT_MS = 90_000;
+const READY_TIMEOUT_MS = 180_000;
 
 const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
 const MadeKey = z.object({ key: z.string() });
