@@ -9,8 +9,11 @@ const shared = {
 
 const project = (displayName, ...patterns) => ({ ...shared, displayName, testMatch: patterns.map((pattern) => `<rootDir>/${pattern}`) });
 
-/** A slow machine is no failure: what hangs is found all the same. */
-const TEST_TIMEOUT_MS = 60_000;
+/**
+ * A slow machine is no failure: what hangs is found all the same. More than all waits of a test together, so that the
+ * wait that failed is reported; tests have no shorter times of their own.
+ */
+const TEST_TIMEOUT_MS = 240_000;
 
 /**
  * What Jest keeps of each file's modules makes its processes grow by about 25 MB a file. One with a heap of gigabytes

@@ -11,7 +11,7 @@ const onImage = state === 'missing' ? describe.skip : describe;
 /** A container as an agent's: nothing to reach, nothing to write but /tmp, a user that the image does not know. */
 async function inImage(command) {
   const flags = ['--network', 'none', '--read-only', '--cap-drop', 'ALL', '--tmpfs', '/tmp', '--user', '4242:4242'];
-  const { ok, stdout, stderr } = await run('docker', ['run', '--rm', ...flags, IMAGE, 'bash', '-c', command], { timeoutMs: 30_000 });
+  const { ok, stdout, stderr } = await run('docker', ['run', '--rm', ...flags, IMAGE, 'bash', '-c', command], { timeoutMs: 120_000 });
   return { ok, output: stdout.trim(), stderr };
 }
 

@@ -69,7 +69,7 @@ describe('a supervised process', () => {
       'process.on("SIGTERM", () => process.exit(0)); process.send({ ready: true }); setInterval(() => {}, 1000);',
     );
     await eventually(() => child.isReady);
-    expect(await child.stop(10_000)).toBe(true);
+    expect(await child.stop(60_000)).toBe(true);
     expect(isAlive(pids()[0])).toBe(false);
     expect(child.state).toBe('stopped');
   });

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { root } from '../bootstrap.mjs';
 import { findKind, watchedFolders } from './watch.mjs';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 
 describe('the tests of a path', () => {
   it('have the kind that the path names', () => {

@@ -28,7 +28,7 @@ export function direct(model: BenchModel): Contestant {
  */
 export async function startPipeline(model: BenchModel, { durable }: { readonly durable: boolean }): Promise<Contestant> {
   const parts = new AsyncDisposableStack();
-  const redis = parts.use(await TestRedis.start());
+  const redis = parts.use(await TestRedis.start({ syncs: true }));
   const folder = parts.use(await temporaryDirectory());
   const env = {
     ...sharedEnvironment,
@@ -54,7 +54,7 @@ export interface Product extends Contestant {
 /** The system as it ships, all guarantees on, with so many tenants that no share is in the way. */
 export async function startProduct(model: BenchModel, options: Partial<SystemOptions> = {}): Promise<Product> {
   const env = { ...sharedEnvironment, NODE_ENV: 'production', WORKER_CONCURRENCY: String(WORKER_CONCURRENCY), ...options.env };
-  const system = await System.start({ modelUrl: model.url, ...options, env });
+  const system = await System.start({ modelUrl: model.url, redisSyncs: true, ...options, env });
   const apiKeys: string[] = [];
   for (let tenant = 0; tenant < TENANTS; tenant += 1) apiKeys.push((await system.createTenant(`bench-${String(tenant)}`)).cs);
   const servicePids = [...system.gateways, ...system.workers].map(({ pid = 0 }) => pid);

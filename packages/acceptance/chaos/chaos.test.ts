@@ -25,9 +25,9 @@ describe('under chaos', () => {
         expect(report.recoveryMs.p50).toBeLessThan(12_000 + report.startMs.p50);
         expect(report.recoveryMs.max).toBeLessThan(25_000 + report.startMs.p99);
       });
-      await runChaos({ seed, load, faults, deadlineMs: 5 * minutes }, verdict);
+      await runChaos({ seed, load, faults, deadlineMs: 10 * minutes }, verdict);
     },
-    10 * minutes,
+    25 * minutes,
   );
 
   it(
@@ -38,7 +38,7 @@ describe('under chaos', () => {
       });
       await runFailPoints({ seed }, verdict);
     },
-    10 * minutes,
+    25 * minutes,
   );
 
   it(
@@ -49,7 +49,7 @@ describe('under chaos', () => {
       });
       await runRollingRestart({ seed }, verdict);
     },
-    10 * minutes,
+    25 * minutes,
   );
 });
 
@@ -63,6 +63,6 @@ describe('the naive system', () => {
         expect(listFindings(report, 'disorder').length).toBeGreaterThan(0);
       });
     },
-    5 * minutes,
+    15 * minutes,
   );
 });

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { eventually, type ServiceProcess } from '@concierge/testing';
+import { isFenced } from './audit/audit-history.ts';
 import type { ChaosRig } from './rig.ts';
 
 /** A place at which a process breaks itself, and what it does there (packages/runtime, failpoint.ts). */
@@ -11,9 +13,11 @@ export interface FailPoint {
   readonly nth?: number;
 }
 
-const REACH_TIMEOUT_MS = 90_000;
+const REACH_TIMEOUT_MS = 240_000;
 /** Longer than a lease, the look of the reconciler after it, and what a busy machine adds to both. */
 const FROZEN_MS = 15_000;
+/** A worker that goes on has found by then, on any machine, whether its session has passed to another. */
+const FENCED_TIMEOUT_MS = 30_000;
 
 /**
  * Sends every chain of fail points through one process each: it is started with the next one as soon as the last one
@@ -29,7 +33,7 @@ export async function walkFailPoints(rig: ChaosRig, chains: ReadonlyMap<ServiceP
   );
 }
 
-async function walkOne({ evidence }: ChaosRig, process: ServiceProcess, { name, action, nth = 1 }: FailPoint): Promise<void> {
+async function walkOne({ evidence, target }: ChaosRig, process: ServiceProcess, { name, action, nth = 1 }: FailPoint): Promise<void> {
   await process.kill();
   const failpoint = `${name}:${action}:${String(nth)}`;
   process.start({ FAILPOINT: failpoint });
@@ -38,9 +42,19 @@ async function walkOne({ evidence }: ChaosRig, process: ServiceProcess, { name, 
   evidence.fault({ atMs: Date.now(), kind: 'failpoint', target: process.name, failpoint, reached });
   if (action === 'kill' || !reached) return;
   await wait(FROZEN_MS);
+  const logFile = join(target.logsFolder, `${process.name}.log`);
+  const before = await countFenced(logFile);
   await process.signal('SIGCONT');
-  // It is to find out that its session has passed to another before it is killed for the next point.
   await wait(1500);
+  if (!target.workers.includes(process)) return;
+  // It is to find out that its session has passed to another before it is killed for the next point.
+  await eventually(async () => (await countFenced(logFile)) > before, { timeoutMs: FENCED_TIMEOUT_MS, everyMs: 250 }).catch(
+    () => undefined,
+  );
+}
+
+async function countFenced(logFile: string): Promise<number> {
+  return (await readFile(logFile, 'utf8')).split('\n').filter((line) => isFenced(line)).length;
 }
 
 /** Linux documents state `T` in proc(5). */

@@ -92,26 +92,26 @@ export const gatewayFailPoints: readonly (readonly FailPoint[])[] = [
 /** Each fail point once, the system under load all the while. */
 export async function runFailPoints({ seed, tree }: Place, verdict: Verdict): Promise<void> {
   // More than is asked on a quiet machine: the load goes on until every point has been reached.
-  const load = { turns: 2000, conversations: 12, tenants: 3, overMs: 300_000, burst: 2 };
+  const load = { turns: 6000, conversations: 12, tenants: 3, overMs: 900_000, burst: 2 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { tree }) });
   const { workers, gateways } = rig.target;
   const ways = [
     ...workers.map((process, at) => [process, workerFailPoints[at] ?? []] as const),
     ...gateways.map((process, at) => [process, gatewayFailPoints[at] ?? []] as const),
   ];
-  await rig.run({ meanwhile: async () => await walkFailPoints(rig, new Map(ways)), wholeLoad: false, deadlineMs: 420_000 });
+  await rig.run({ meanwhile: async () => await walkFailPoints(rig, new Map(ways)), wholeLoad: false, deadlineMs: 1_000_000 });
   await verdict(await rig.finish(), rig);
 }
 
 /** SIGTERM for one process after the other, with less grace than some turns need; one is killed while it drains. */
 export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict): Promise<void> {
-  const load = { turns: 1600, conversations: 12, tenants: 3, overMs: 240_000, burst: 3, slow: 0.15 };
+  const load = { turns: 5000, conversations: 12, tenants: 3, overMs: 750_000, burst: 3, slow: 0.15 };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, { tree, graceS: 2 }) });
   const meanwhile = async (): Promise<void> => {
     for (const worker of rig.target.workers.slice(0, 1)) await killDraining(rig, worker);
     await rollOver(rig);
   };
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 360_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 900_000 });
   await verdict(await rig.finish(), rig);
 }
 

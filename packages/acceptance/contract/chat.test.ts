@@ -393,7 +393,7 @@ describe('a turn and its clients', () => {
   });
 
   promise(['C/3/10', 'C/3-events/8'], 'can be cancelled: what was said is kept', async () => {
-    const response = await tenant.as('admin').open('/api/admin', { body: { message: '[[say:never ending story|chunks=200|delay=50]]' } });
+    const response = await tenant.as('admin').open('/api/admin', { body: { message: '[[say:never ending story]]+[[hang]]' } });
     const reader = response.body?.getReader();
     let seen = '';
     while (!seen.includes('text_delta')) seen += new TextDecoder().decode((await reader?.read())?.value);

@@ -27,16 +27,13 @@ async function listRuns(tenant: Tenant, id: string): Promise<ScheduleRunView[]> 
 describe('schedules', () => {
   promise(['C/4/7', 'SI/what-the-service-does/3'], 'fire one turn at their time, whatever number of replicas there is', async () => {
     const tenant = await contract.tenant();
-    const at = soon(5000);
+    const at = soon(10_000);
     const { id, nextRunAt } = await make(tenant, { schedule: { at } });
     expect(nextRunAt).toBe(at);
-    const [run] = await eventually(
-      async () => {
-        const runs = await listRuns(tenant, id);
-        return runs[0]?.turn?.status === 'done' ? runs : undefined;
-      },
-      { timeoutMs: 30_000 },
-    );
+    const [run] = await eventually(async () => {
+      const runs = await listRuns(tenant, id);
+      return runs[0]?.turn?.status === 'done' ? runs : undefined;
+    });
     expect(run).toMatchObject({ scheduledAt: at, trigger: 'schedule', outcome: 'ran', delivery: null });
     const turns = z.array(TurnView).parse((await tenant.as('read').get('/api/turns')).json());
     expect(turns).toMatchObject([{ id: run?.turn?.id, origin: 'schedule', agent: 'admin', status: 'done' }]);
@@ -57,7 +54,7 @@ describe('schedules', () => {
     const asked = await client.request(`${path}/run`, { method: 'POST' });
     expect(asked.status).toBe(202);
     expect(ScheduleRunView.parse(asked.json())).toMatchObject({ trigger: 'manual', outcome: 'waiting', turn: null });
-    await eventually(async () => (await listRuns(tenant, made.id))[0]?.turn?.status === 'done', { timeoutMs: 30_000 });
+    await eventually(async () => (await listRuns(tenant, made.id))[0]?.turn?.status === 'done');
     expect((await client.request(path, { method: 'DELETE' })).status).toBe(204);
     for (const gone of [path, `${path}/runs`]) expect((await client.get(gone)).problem()).toMatchObject({ code: 'not_found' });
     expect((await client.request(`${path}/run`, { method: 'POST' })).problem()).toMatchObject({ code: 'not_found' });
@@ -100,7 +97,7 @@ describe('schedules', () => {
     const { schedules } = await contract.system.scope(tenant.tenantId);
     const once = { name: 'Report', message: '[[say:All is well.]]', schedule: { at: soon(1500) }, missed: 'run_all' as const };
     const { id } = await schedules.create(once, { by: { kind: 'operator' }, authority: 'admin' });
-    await eventually(async () => (await schedules.runs.list(id, 10)).length > 0, { timeoutMs: 30_000 });
+    await eventually(async () => (await schedules.runs.list(id, 10)).length > 0);
     await tenants.setSuspended(tenant.tenantId, false);
     expect(await listRuns(tenant, id)).toMatchObject([{ outcome: 'skipped', reason: 'the tenant is suspended', turn: null }]);
   });

@@ -1,11 +1,9 @@
-import { beforeEach, describe, expect, jest } from '@jest/globals';
+import { beforeEach, describe, expect } from '@jest/globals';
 import { z } from 'zod';
 import { ChatReply, limits, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
-
-jest.setTimeout(120_000);
 
 /**
  * The tightest that can be configured: if a waiting turn held a slot that its sub-turns need, everything would stop.
@@ -256,7 +254,7 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
     expect((await tenant.as('admin').request(`/api/turns/${parent?.id ?? ''}/cancel`, { method: 'POST' })).status).toBe(202);
     worker?.start();
     expect((await asking).events().at(-1)?.data).toMatchObject({ finishReason: 'cancelled' });
-    await eventually(async () => (await turns()).every(({ status }) => status === 'cancelled'), { timeoutMs: 30_000 });
+    await eventually(async () => (await turns()).every(({ status }) => status === 'cancelled'));
     expect(countModelCalls(`\n\n${name}-y`)).toBe(0);
   });
 });

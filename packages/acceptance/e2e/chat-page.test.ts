@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { say, startScriptedSystem, status, type System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import { gate, say, startScriptedSystem, status, until, type System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -23,6 +23,14 @@ async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePa
 }
 
 const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
+
+/** The reply to a question is all of the numbers, and waits after the first ones until the gate is opened. */
+function holdReply(question: string): ReturnType<typeof gate> {
+  const goOn = gate();
+  const half = numbers.indexOf('n20');
+  model.when(question, [say(numbers.slice(0, half)), until(goOn.opened), say(numbers.slice(half), { chunks: 20, delayMs: 20 })]);
+  return goOn;
+}
 
 inBrowser('the chat page', () => {
   setUpOnce(async (stack) => {
@@ -62,10 +70,12 @@ inBrowser('the chat page', () => {
 
   it('goes on after a reload in mid-reply, without gap or repetition', async () => {
     await using visit = await visitWith();
-    await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
-    // The question has the words too: those of the reply come second.
-    await visit.turn(0).getByText('n3').nth(1).waitFor();
+    const goOn = holdReply('Count over a reload');
+    await visit.say('Count over a reload');
+    await visit.turn(0).getByText('n3').first().waitFor();
     await visit.page.reload();
+    await visit.turn(0).getByText('n3').first().waitFor();
+    goOn.open();
     await visit.turnReaches(0, 'done');
     expect(await visit.turn(0).innerText()).toContain(numbers);
   });
@@ -107,13 +117,14 @@ inBrowser('the chat page', () => {
 
   it('goes on when the gateway is killed and comes back', async () => {
     await using visit = await visitWith();
-    await visit.say(`[[say:${numbers}|chunks=40|delay=80]]`);
-    // The question has the words too: those of the reply come second.
-    await visit.turn(0).getByText('n3').nth(1).waitFor();
+    const goOn = holdReply('Count over a kill');
+    await visit.say('Count over a kill');
+    await visit.turn(0).getByText('n3').first().waitFor();
     await system.gateways[0]?.kill();
     await visit.turn(0).getByText('Reconnecting').waitFor();
     system.gateways[0]?.start();
     await system.ready();
+    goOn.open();
     await visit.turnReaches(0, 'done');
     expect(await visit.turn(0).innerText()).toContain(numbers);
   });

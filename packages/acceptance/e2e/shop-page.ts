@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** One visitor's browser at the shop: what it keeps, and as many tabs as they open. */
 export class ShopPage implements AsyncDisposable {

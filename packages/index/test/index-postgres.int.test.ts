@@ -14,7 +14,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
   beforeAll(async () => {
     cluster = await startPostgres();
-  }, 60_000);
+  });
   afterAll(async () => cluster.stop());
   beforeEach(async () => {
     url = await cluster.createDatabase();
@@ -141,7 +141,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await startedWithout.forTenant('acme').putSession(session(2));
     expect((await index.listSessions({ limit: 9 })).items.length).toBe(2);
     await startedWithout.close();
-  }, 30_000);
+  });
 
   it('reads counts as numbers beyond 32 bits', async () => {
     const models = [

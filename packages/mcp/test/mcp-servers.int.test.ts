@@ -10,7 +10,7 @@ const fetchNow = async (url: string | URL, init?: RequestInit): Promise<Response
 const explain = (error: unknown): string | undefined => (error instanceof RangeError ? error.message : undefined);
 
 function server(url: string, own: Partial<McpServer> = {}): McpServer {
-  return { name: 'crm', url, headers: {}, tools: null, timeoutMs: 5000, revision: '1', ...own };
+  return { name: 'crm', url, headers: {}, tools: null, timeoutMs: 60_000, revision: '1', ...own };
 }
 
 /** Supports the current revision only, and keeps what it was sent. */

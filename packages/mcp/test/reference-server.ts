@@ -13,7 +13,7 @@ export async function startReferenceServer(): Promise<{ readonly url: string } &
     stdio: 'ignore',
   });
   const url = `http://127.0.0.1:${String(port)}/mcp`;
-  await eventually(async () => (await fetch(url, { method: 'OPTIONS' })).status > 0, { timeoutMs: 20_000 });
+  await eventually(async () => (await fetch(url, { method: 'OPTIONS' })).status > 0);
   return {
     url,
     [Symbol.asyncDispose]: async () => {

@@ -35,7 +35,7 @@ describe('embeddings', () => {
     if (embeddings === null) throw new Error('no embeddings');
     const made = new Embeddings({
       embeddings,
-      limits: { backoffMs: 5, attemptMs: 5000 },
+      limits: { backoffMs: 5, attemptMs: 60_000 },
       onFailedAttempt: (failure) => failures.push(failure),
       onUsage: (used) => usage.push(used),
       ...options,

@@ -13,7 +13,7 @@ interface FixtureOptions {
   readonly firstFacts?: Record<string, unknown>;
 }
 
-/** Models over scripted servers, as providers p0, p1 … with short patience. */
+/** Models over scripted servers, as providers p0, p1 … with long patience. */
 export function modelsOver({ urls, limits, facts, firstFacts = facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
   const providers = Object.fromEntries(
     urls.map((baseUrl, index) => [
@@ -26,7 +26,7 @@ export function modelsOver({ urls, limits, facts, firstFacts = facts }: FixtureO
   const failures: FailedAttempt[] = [];
   const models = new Models({
     providers: resolveProviders(file, () => undefined),
-    limits: { firstByteMs: 5000, idleMs: 5000, backoffMs: 5, ...limits },
+    limits: { headersMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, afterFinishMs: 60_000, backoffMs: 5, ...limits },
     onFailedAttempt: (failure) => failures.push(failure),
   });
   return { models, failures };

@@ -19,7 +19,7 @@ export {
   type SandboxSettings,
   type ServiceSettings,
 } from './config.ts';
-export { background, KeyedMutex, Slots, TenantSlots } from './concurrency/tasks.ts';
+export { background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
 export { readBootId } from './boot.ts';
 export { hashParts, isSameSecret } from './hash.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';

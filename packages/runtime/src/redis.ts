@@ -23,7 +23,9 @@ export interface RedisConnectOptions {
 
 type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
-const COMMAND_TIMEOUT_MS = 1500;
+/** A command is given up after so many parts: 1.5 s. */
+const COMMAND_PARTS = 3;
+const COMMAND_PART_MS = 500;
 const START_TIMEOUT_MS = 30_000;
 
 export function reconnectDelayMs(attempt: number): number {
@@ -42,7 +44,7 @@ function chooseOptions(role: RedisRole): ClientOptions {
   };
   switch (role) {
     case 'producer': {
-      return { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS };
+      return { ...common, enableOfflineQueue: false, maxRetriesPerRequest: 1 };
     }
     case 'worker': {
       return { ...common, maxRetriesPerRequest: null };
@@ -62,7 +64,7 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   // On demand: most commands need no Redis.
   const { Redis: Client }: typeof Ioredis = require('ioredis');
   const redis = url.startsWith('unix:') ? new Client({ ...options, path: url.slice('unix:'.length) }) : new Client(url, options);
-  interceptCommands(redis);
+  interceptCommands(redis, role);
   let down = false;
   redis.on('error', (error: unknown) => {
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
@@ -83,9 +85,9 @@ const unavailable = new WeakSet<Error>();
 /**
  * Sends the commands of one round of the event loop in one system call, in their order: under load that is most of what
  * a write costs; idle, a command leaves some microseconds later. And records where a command is rejected for a
- * connection that is gone, cut or too slow: ioredis rejects with plain errors.
+ * connection that is gone, cut or too slow: ioredis rejects with plain errors. Commands of a producer have a time.
  */
-function interceptCommands(redis: Redis): void {
+function interceptCommands(redis: Redis, role: RedisRole): void {
   const send = redis.sendCommand.bind(redis);
   let corked: Redis['stream'] | undefined;
   const release = (): void => {
@@ -98,6 +100,7 @@ function interceptCommands(redis: Redis): void {
       if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
       reject(error);
     };
+    if (role === 'producer') limitTime(command);
     // While it connects there is no stream yet, or still the old one.
     if (corked === undefined && redis.status === 'ready') {
       corked = redis.stream;
@@ -105,6 +108,31 @@ function interceptCommands(redis: Redis): void {
       setImmediate(release);
     }
     return send(command, stream);
+  };
+}
+
+/**
+ * Gives a command up in time. ioredis would by one timer, which also ends a command that Redis has answered while this
+ * process stood still: timers come before what has arrived. Here such a pause counts as one part, and what has arrived
+ * by the end of the last part is read first.
+ */
+function limitTime(command: Parameters<Redis['sendCommand']>[0]): void {
+  const { resolve, reject } = command;
+  let parts = 0;
+  const giveUp = (): void => command.reject(new Error('Command timed out'));
+  const endPart = (): void => {
+    parts += 1;
+    if (parts < COMMAND_PARTS) timer = setTimeout(endPart, COMMAND_PART_MS);
+    else setImmediate(giveUp);
+  };
+  let timer = setTimeout(endPart, COMMAND_PART_MS);
+  command.resolve = (answer) => {
+    clearTimeout(timer);
+    resolve(answer);
+  };
+  command.reject = (error) => {
+    clearTimeout(timer);
+    reject(error);
   };
 }
 

@@ -16,7 +16,7 @@ describe('a Redis connection that writes together', () => {
 
   it('answers commands of one round in their order', async () => {
     const redis = connectRedis({ url: server.url, role: 'worker', log });
-    await redisReady(redis, 10_000);
+    await redisReady(redis, 60_000);
     const answers = await Promise.all(Array.from({ length: 200 }, async () => redis.incr('counter')));
     expect(answers).toEqual(Array.from({ length: 200 }, (_, number) => number + 1));
     await redis.quit();
@@ -24,7 +24,7 @@ describe('a Redis connection that writes together', () => {
 
   it('keeps what is written in one round back until its end', async () => {
     const redis = connectRedis({ url: server.url, role: 'worker', log });
-    await redisReady(redis, 10_000);
+    await redisReady(redis, 60_000);
     const { stream } = redis;
     const both = Promise.all([redis.set('a', '1'), redis.set('b', '2')]);
     expect({ corked: stream.writableCorked, isWaiting: stream.writableLength > 0 }).toEqual({ corked: 1, isWaiting: true });
@@ -35,7 +35,7 @@ describe('a Redis connection that writes together', () => {
 
   it('goes on after the connection was lost between the write and its release', async () => {
     const redis = connectRedis({ url: server.url, role: 'worker', log });
-    await redisReady(redis, 10_000);
+    await redisReady(redis, 60_000);
     const lost = redis.set('c', '3');
     redis.disconnect(true);
     await lost;

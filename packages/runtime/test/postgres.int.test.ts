@@ -13,7 +13,7 @@ const log = createLog({ service: 'test', level: 'silent' });
 
   beforeAll(async () => {
     cluster = await startPostgres();
-  }, 60_000);
+  });
   afterAll(async () => cluster.stop());
   beforeEach(() => {
     connection = openPostgres({ url: cluster.url, log, max: 2, statementTimeoutMs: 200 });

@@ -22,7 +22,7 @@ describe('isUnavailable', () => {
 
   it('recognizes a command whose connection was cut, one without a connection, and one that Redis has no memory for', async () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
-    await redisReady(redis, 10_000);
+    await redisReady(redis, 60_000);
     await redis.config('SET', 'maxmemory', '1');
     expect(isUnavailable(await catchFailure(redis.set('a', 'b')))).toBe(true);
     await redis.config('SET', 'maxmemory', '0');
@@ -35,9 +35,38 @@ describe('isUnavailable', () => {
     await server.start();
   });
 
+  it('recognizes a command that a frozen Redis does not answer', async () => {
+    const redis = connectRedis({ url: server.url, role: 'producer', log });
+    await redisReady(redis, 60_000);
+    server.freeze();
+    try {
+      expect(isUnavailable(await catchFailure(redis.get('a')))).toBe(true);
+    } finally {
+      server.thaw();
+    }
+    redis.disconnect();
+  });
+
+  it.each([
+    ['before it was sent', async () => Promise.resolve()],
+    ['when it was answered', async () => new Promise<void>((resolve) => setImmediate(resolve))],
+    ['after it had waited for a while', async () => new Promise<void>((resolve) => setTimeout(resolve, 1200))],
+  ])('does not blame Redis when this process stood still: %s', async (_, begun) => {
+    const redis = connectRedis({ url: server.url, role: 'producer', log });
+    await redisReady(redis, 60_000);
+    await redis.set('key', 'value');
+    server.freeze();
+    const answer = redis.get('key');
+    await begun();
+    server.thaw();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);
+    expect(await answer).toBe('value');
+    await redis.quit();
+  });
+
   it('does not match a mistake of ours', async () => {
     const redis = connectRedis({ url: server.url, role: 'producer', log });
-    await redisReady(redis, 10_000);
+    await redisReady(redis, 60_000);
     await redis.set('text', 'x');
     expect(isUnavailable(await catchFailure(redis.incr('text')))).toBe(false);
     expect(isUnavailable(new TypeError('no'))).toBe(false);

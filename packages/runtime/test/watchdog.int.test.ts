@@ -28,7 +28,7 @@ function start(work: string): ChildProcess {
     env: {},
     stdio: ['ignore', 'pipe', 'inherit'],
     // What no watchdog ends is ended here, by a signal of another name.
-    timeout: 40_000,
+    timeout: 150_000,
     killSignal: 'SIGABRT',
   });
 }

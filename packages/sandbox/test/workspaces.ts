@@ -6,7 +6,8 @@ import { randomBytes } from 'node:crypto';
 import type { CommandResult, RunOptions, Sandbox, SandboxCommand, SandboxRequest } from '../src/index.ts';
 
 export const secret = `a secret of another tenant ${randomBytes(8).toString('hex')}`;
-const defaultTimeoutMs = 30_000;
+/** No test waits for it. */
+const defaultTimeoutMs = 180_000;
 
 /** Two tenants' folders, and a folder of this machine that no command inside may reach. */
 export class Workspaces implements AsyncDisposable {

@@ -51,20 +51,21 @@ describe('paths whose parts are swapped for links while they are walked', () => 
     await swappedWhile(async (root) => {
       const files = new TenantFiles({ root });
       const outcome: Outcome = { own: 0, refused: 0, leaked: 0 };
-      for (let read = 0; read < reads; read += 1) {
+      // Longer on a machine that lets the swapper run seldom.
+      for (let read = 0; read < reads || (read < 100 * reads && (outcome.own === 0 || outcome.refused === 0)); read += 1) {
         await count(outcome, async () => (await files.readText(read % 2 === 0 ? 'file' : 'folder/secret.md')).text);
       }
       expect(outcome.leaked).toBe(0);
       expect(outcome.own).toBeGreaterThan(0);
       expect(outcome.refused).toBeGreaterThan(0);
     });
-  }, 60_000);
+  });
 
   it('lead there when they are checked first and read afterwards: the swapper is fast enough', async () => {
     await swappedWhile(async (root) => {
       const outcome: Outcome = { own: 0, refused: 0, leaked: 0 };
       const home = await realpath(root);
-      for (let read = 0; read < reads * 10 && outcome.leaked === 0; read += 1) {
+      for (let read = 0; read < reads * 200 && outcome.leaked === 0; read += 1) {
         await count(outcome, async () => {
           const path = join(root, read % 2 === 0 ? 'file' : 'folder/secret.md');
           if (!(await realpath(path)).startsWith(home)) throw new AppError('not_found');
@@ -73,7 +74,7 @@ describe('paths whose parts are swapped for links while they are walked', () => 
       }
       expect(outcome.leaked).toBeGreaterThan(0);
     });
-  }, 60_000);
+  });
 
   it('are not written through, nor emptied through', async () => {
     await swappedWhile(async (root, secretFolder) => {
@@ -95,5 +96,5 @@ describe('paths whose parts are swapped for links while they are walked', () => 
       expect(await readFile(join(secretFolder, 'secret.md'), 'utf8')).toBe(secret);
       expect(await readdir(secretFolder)).toEqual(['secret.md']);
     });
-  }, 60_000);
+  });
 });

@@ -99,7 +99,7 @@ describe('session files under fire', () => {
       if (name.endsWith('.json')) Session.parse(JSON.parse(await readFile(join(folderOfRevisions, name), 'utf8')));
     }
     expect(JSON.parse(await readFile(join(folder.path, `${id}.json`), 'utf8'))).toEqual(session);
-  }, 120_000);
+  });
 
   it.each(['session.after-temp', 'session.after-link'])(
     'are not overwritten by a writer that was frozen at %s while others went on',
@@ -150,5 +150,5 @@ describe('session files under fire', () => {
     } finally {
       writer.process.kill('SIGKILL');
     }
-  }, 60_000);
+  });
 });

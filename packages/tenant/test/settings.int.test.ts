@@ -161,7 +161,7 @@ describe('an update of the settings', () => {
     expect(acknowledged.map((lines) => lines.length)).toEqual([40, 40, 40]);
     const agents = { ...long.agents, a: { maxTurns: 40 }, b: { maxTurns: 40 }, c: { maxTurns: 40 } };
     expect(await inForce(tenant.path)).toEqual({ settings: { plan: 'standard', agents }, problem: null });
-  }, 60_000);
+  });
 });
 
 describe('a tenant.json', () => {

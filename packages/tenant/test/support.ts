@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { AcceptedTurn, Session, TurnRecord, UserMessage } from '@concierge/contract';
 import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
+import { eventually } from '@concierge/testing';
 import { Tenants } from '../src/tenants.ts';
 
 export const silentLog = createLog({ service: 'test', level: 'silent' });
@@ -115,11 +115,7 @@ export function acceptedTurn(turnId: string): AcceptedTurn {
   };
 }
 
-/** Asks until the answer is yes. @throws after 20 s */
+/** Asks until the answer is yes. */
 export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  const untilMs = Date.now() + 20_000;
-  while (!(await check())) {
-    if (Date.now() > untilMs) throw new Error('did not come about in 20 s');
-    await wait(5);
-  }
+  await eventually(check, { everyMs: 5 });
 }

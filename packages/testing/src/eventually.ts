@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Only a condition that never comes true takes this long: a busy machine is no failure. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
+/** A machine that stood still for longer between two looks has not given the condition that time. */
+const LOOK_MAX_MS = 1000;
 
 /**
  * Repeats `check` until it returns a truthy value; fails with its last error, or with its last value.
@@ -11,8 +13,9 @@ export async function eventually<Value>(
   check: () => Value | Promise<Value>,
   { timeoutMs = TIMEOUT_MS, everyMs = 20 } = {},
 ): Promise<NonNullable<Value>> {
-  const until = Date.now() + timeoutMs;
+  let leftMs = timeoutMs;
   for (;;) {
+    const lookedMs = Date.now();
     let failure: unknown;
     try {
       const value = await check();
@@ -21,8 +24,9 @@ export async function eventually<Value>(
     } catch (error) {
       failure = error;
     }
-    if (Date.now() > until) throw failure;
+    if (leftMs <= 0) throw failure;
     await wait(everyMs);
+    leftMs -= Math.min(Math.max(everyMs, Date.now() - lookedMs), Math.max(everyMs, LOOK_MAX_MS));
   }
 }
 

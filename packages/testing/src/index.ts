@@ -17,6 +17,7 @@ export {
   usage,
   wait,
   type Script,
+  until,
   type ScriptedAction,
   type ScriptedCall,
 } from './model/scripted-model-script.ts';

@@ -13,20 +13,32 @@ import { eventually } from './eventually.ts';
  */
 const DISCONNECT_TIMEOUT_MS = 50;
 
-/** A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. */
+export interface TestRedisOptions {
+  /** Added to this process' own. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Syncs every second, as in production: for what measures it. */
+  readonly syncs?: boolean;
+}
+
+/**
+ * A real redis-server of a test's own, on a Unix socket in a temporary folder, append-only as in production. It does
+ * not sync: a `kill` loses nothing of what was written, `losePower` states what is lost, and Redis would stand still
+ * for as long as the disk of a busy machine does.
+ */
 export class TestRedis implements AsyncDisposable {
   readonly folder: string;
   readonly #env: Readonly<Record<string, string>>;
+  readonly #syncs: boolean;
   #process: ChildProcess | undefined;
 
-  private constructor(folder: string, env: Readonly<Record<string, string>>) {
+  private constructor(folder: string, { env = {}, syncs = false }: TestRedisOptions) {
     this.folder = folder;
     this.#env = env;
+    this.#syncs = syncs;
   }
 
-  /** `env` is added to this process' own. */
-  static async start({ env = {} }: { readonly env?: Readonly<Record<string, string>> } = {}): Promise<TestRedis> {
-    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')), env);
+  static async start(options: TestRedisOptions = {}): Promise<TestRedis> {
+    const redis = new TestRedis(await mkdtemp(join(tmpdir(), 'concierge-redis-')), options);
     await redis.start();
     return redis;
   }
@@ -42,7 +54,7 @@ export class TestRedis implements AsyncDisposable {
       unixsocket: join(this.folder, 'redis.sock'),
       dir: this.folder,
       appendonly: 'yes',
-      appendfsync: 'everysec',
+      appendfsync: this.#syncs ? 'everysec' : 'no',
       save: '',
       'maxmemory-policy': 'noeviction',
     };

@@ -28,6 +28,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What one process gets besides, by its name: `gateway-0`, `worker-1`, `redis`. */
   readonly envFor?: (name: string) => Readonly<Record<string, string>>;
+  /** Redis syncs every second, as in production: for what measures it. */
+  readonly redisSyncs?: boolean;
   /** Another checkout whose services are run; this one when left out. */
   readonly tree?: string | undefined;
   /** A folder that exists and stays; one of its own that goes with the system when left out. */
@@ -48,7 +50,7 @@ export interface TenantKeys {
 }
 
 /** All processes start at once, on a machine that may have other things to do. */
-const READY_TIMEOUT_MS = 90_000;
+const READY_TIMEOUT_MS = 180_000;
 
 const MadeTenant = z.object({ keys: z.object({ admin: z.string(), cs: z.string() }) });
 const MadeKey = z.object({ key: z.string() });
@@ -81,7 +83,8 @@ export class System implements AsyncDisposable {
 
   static async start(options: SystemOptions): Promise<System> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'concierge-system-')));
-    const system = new System(options, dataDir, await TestRedis.start({ env: options.envFor?.('redis') ?? {} }));
+    const redis = await TestRedis.start({ env: options.envFor?.('redis') ?? {}, syncs: options.redisSyncs === true });
+    const system = new System(options, dataDir, redis);
     await mkdir(system.logsFolder, { recursive: true });
     await system.#writeProviders();
     await system.#addServices(options);

@@ -9,9 +9,6 @@ import { takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
-// A lease is waited for.
-jest.setTimeout(40_000);
-
 const lane = { tenantId: 'acme', sessionId: 's1' };
 
 describe('the clock of a machine', () => {
@@ -72,14 +69,11 @@ describe('when the clock of Redis is set', () => {
     await fixture.place(enqueuedTurn('s1'));
     const { turnId } = await fixture.take('s1');
     await setBack(HOUR_MS);
-    const woken = await eventually(
-      async () => {
-        await lanes.readiness({ notesTime: true });
-        const wakeups = await lanes.sweep(10);
-        return wakeups.length > 0 && wakeups;
-      },
-      { timeoutMs: 15_000 },
-    );
+    const woken = await eventually(async () => {
+      await lanes.readiness({ notesTime: true });
+      const wakeups = await lanes.sweep(10);
+      return wakeups.length > 0 && wakeups;
+    });
     expect(woken).toMatchObject([{ turnId }]);
     expect((await fixture.take('s1')).turnId).toBe(turnId);
   });
@@ -162,7 +156,7 @@ describe('a replica of cron whose clock is an hour ahead', () => {
     await due.addAll([key]);
     expect((await ahead.claim(10)).claims).toMatchObject([key]);
     expect((await due.claim(10)).claims).toEqual([]);
-    const claim = await eventually(async () => (await due.claim(10)).claims[0], { timeoutMs: 15_000 });
+    const claim = await eventually(async () => (await due.claim(10)).claims[0]);
     expect(claim).toMatchObject(key);
     await due.plan(claim, null);
     expect((await openQueue(fixture, 2 * HOUR_MS).claim(10)).claims).toEqual([]);

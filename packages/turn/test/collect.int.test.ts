@@ -1,13 +1,10 @@
 import { HOUR_MS } from '@concierge/contract';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, type TurnReceipt } from '../src/index.ts';
 import { input, TestTurns } from './test-turns.ts';
-
-// The reconciler, which runs every two seconds, starts one of the lanes.
-jest.setTimeout(40_000);
 
 /** Longer than any test: a later message or another process ends the debounce. */
 const SOON_MS = 100;

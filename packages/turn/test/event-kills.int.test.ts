@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { TestEvents } from './test-events.ts';
-
-jest.setTimeout(120_000);
 
 const teller = fileURLToPath(new URL('./event-teller.ts', import.meta.url));
 

@@ -1,12 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { HOUR_MS, limits, type EventEndpointWithSecret } from '@concierge/contract';
 import { eventually, type ReceivedWebhook, type WebhookReceiver } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { Webhook } from 'standardwebhooks';
 import { TestEvents, turnEnded } from './test-events.ts';
-
-jest.setTimeout(120_000);
 
 let fixture: TestEvents;
 let receiver: WebhookReceiver;
@@ -132,6 +130,7 @@ describe('an event', () => {
     async (clockOffMs) => {
       receiver.answer = () => ({ status: 500 });
       await endpoint();
+      await fixture.holdTime();
       const other = fixture.worker({ allow: [receiver.place], clockOffMs });
       await fixture.turnEnds('t_1');
       await fixture.eventThat(({ tries }) => tries === 1);
@@ -260,10 +259,12 @@ describe('what waits', () => {
   it('is found again, with the time of its next try, when Redis comes back empty', async () => {
     receiver.answer = () => ({ status: 500 });
     await endpoint();
+    await fixture.holdTime();
     startWorker();
     await fixture.turnEnds('t_1');
     await fixture.eventThat(({ tries }) => tries === 1);
     await fixture.redis.flush();
+    await fixture.holdTime();
     await fixture.reconciler.reconcile();
     receiver.answer = () => ({ status: 200 });
     expect(await fixture.eventThat(() => true)).toMatchObject({ status: 'waiting', tries: 1 });

@@ -1,13 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { readRendered, type TurnRun } from '../src/index.ts';
 import { compareIds } from '../src/streams/stream-entry.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
-
-// A reader without messages reads the disk after some seconds; leases expire.
-jest.setTimeout(60_000);
 
 let fixture: TestTurns;
 let scope: TenantScope;

@@ -9,7 +9,7 @@ import { newReconciler, type Core } from '@concierge/testing/core';
 import { LogRecovery } from '../src/wal/log-recovery.ts';
 import { keyOf } from '../src/keys.ts';
 import { removeTenant } from '../src/index.ts';
-import { input, parse, TestTurns } from './test-turns.ts';
+import { holdClock, input, parse, TestTurns } from './test-turns.ts';
 
 let fixture: TestTurns;
 let scope: TenantScope;
@@ -31,12 +31,6 @@ const die = async (): Promise<void> => void (await gateway.redis.del(keyOf.logs)
 const recover = async ({ redis, tenants }: Core): Promise<void> => new LogRecovery({ redis, tenants, log: silentLog }).recoverDead();
 const texts = async (sessionId: string): Promise<string[]> =>
   ((await scope.sessions.view(sessionId))?.messages ?? []).flatMap((message) => (message.role === 'user' ? [message.text] : []));
-
-/** No turn in a log grows old enough for a file until the clock is released, however slow the machine is. */
-function holdClock(): { release(): void } {
-  const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
-  return { release: () => clock.mockRestore() };
-}
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -70,7 +64,7 @@ describe('a turn that is accepted in the log', () => {
 
   it('gets its file when it is not answered after some seconds, and its place in Redis is freed', async () => {
     const turnId = await send('hello');
-    await eventually(async () => (await files()).length > 0, { timeoutMs: 20_000 });
+    await eventually(async () => (await files()).length > 0);
     expect(await files()).toEqual([`${turnId}.json`]);
     await eventually(async () => (await gateway.redis.hkeys(keyOf.logged('acme'))).length === 0);
     await fixture.worker();
@@ -81,10 +75,10 @@ describe('a turn that is accepted in the log', () => {
   it('gets its file also when the rest of its acceptance failed', async () => {
     armFailpoints('accept.after-inbox:throw');
     await expect(send('hello')).rejects.toThrow('fail point');
-    await eventually(async () => (await files()).length === 1, { timeoutMs: 20_000 });
+    await eventually(async () => (await files()).length === 1);
     fixture.reconciler.start();
     await fixture.worker();
-    await eventually(() => fixture.started.length === 1, { timeoutMs: 20_000 });
+    await eventually(() => fixture.started.length === 1);
   });
 
   it('gets its file when its process ends, and the log goes', async () => {
@@ -123,7 +117,7 @@ describe('the log of a process that died', () => {
     fixture.reconciler.start();
     await fixture.worker();
     const { sessionId } = (await scope.inbox.read(first)) ?? { sessionId: '' };
-    await eventually(async () => (await texts(sessionId)).length === 2, { timeoutMs: 30_000 });
+    await eventually(async () => (await texts(sessionId)).length === 2);
     expect(await texts(sessionId)).toEqual(['first', 'second']);
     expect((await logs()).length).toBeLessThan(2);
   });
@@ -134,7 +128,7 @@ describe('the log of a process that died', () => {
     await Promise.all([fixture.reconciler.reconcile(), newReconciler(await fixture.another()).reconcile()]);
     await fixture.worker({ concurrency: 16 });
     fixture.reconciler.start();
-    await eventually(async () => (await scope.inbox.turnIds()).length === 0, { timeoutMs: 40_000 });
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0);
     expect(fixture.started.length).toBe(50);
     expect(new Set(fixture.started).size).toBe(50);
   });
@@ -174,7 +168,7 @@ describe('the log of a process that died', () => {
     const late = await send('late', { sender: 'bob' });
     expect(await files()).toContain(`${late}.json`);
     // It finds that it was taken for dead, files what it has, and begins another log.
-    await eventually(async () => (await files()).includes(`${early}.json`), { timeoutMs: 20_000 });
+    await eventually(async () => (await files()).includes(`${early}.json`));
     await eventually(async () => {
       await gateway.accepted.open();
       return (await files()).includes(`${await send('again', { sender: 'cyd' })}.json`) === false;

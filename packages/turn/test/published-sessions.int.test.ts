@@ -1,6 +1,6 @@
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, silentLog } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
@@ -8,7 +8,7 @@ import type { Core } from '@concierge/testing/core';
 import { keyOf } from '../src/keys.ts';
 import { LogRecovery, removeTenant, type TurnWorker } from '../src/index.ts';
 import { listLogs, readContent } from '../src/wal/log-records.ts';
-import { input, TestTurns } from './test-turns.ts';
+import { holdClock, input, TestTurns } from './test-turns.ts';
 
 let fixture: TestTurns;
 let scope: TenantScope;
@@ -55,11 +55,17 @@ const losePower = async (harm: () => Promise<unknown>): Promise<void> => {
 };
 
 beforeEach(async () => {
+  // What is in a log stays there: nothing is synced, and no log counts as given up.
+  holdClock();
   worker = await fixture.worker();
   // The first one finds no log open.
   await answer('opens the log', { sender: 'early' });
   await eventually(async () => (await listLogs(logsFolder())).length > 0);
   sessionId = await answer('one', { sender: 'ann' });
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 
 describe('a session that is published in the log', () => {

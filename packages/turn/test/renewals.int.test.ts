@@ -1,13 +1,10 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, Lanes, queuePrefix } from '../src/index.ts';
 import { laneMember } from '../src/keys.ts';
 import { LEASE_MS, RENEW_EVERY_MS } from '../src/lanes/lanes.ts';
 import { input, parse, TestTurns, textDelta, type BrokenRenewal } from './test-turns.ts';
-
-// A lease is renewed several times.
-jest.setTimeout(40_000);
 
 let fixture: TestTurns;
 
@@ -22,7 +19,7 @@ it.each<BrokenRenewal>(['fails', 'hangs'])('a worker keeps its leases when a ren
   fixture.play = async (run) => {
     run.writer.emit(textDelta('still '));
     await run.writer.flush();
-    await eventually(() => fixture.renewed >= enough || run.signal.aborted, { timeoutMs: 20_000 });
+    await eventually(() => fixture.renewed >= enough || run.signal.aborted);
     run.writer.emit(textDelta('here'));
     return 'still here';
   };
@@ -46,7 +43,7 @@ it('a busy worker finds the turn of a dead one when it renews its leases, before
   await redis.client.hset(keyOf.lease(lane), 'until', 1);
   await redis.client.zadd(keyOf.due, 1, laneMember(lane));
   fixture.play = async (run) => {
-    if (run.turn.turnId !== turnId) await eventually(() => fixture.started.includes(turnId) || run.signal.aborted, { timeoutMs: 15_000 });
+    if (run.turn.turnId !== turnId) await eventually(() => fixture.started.includes(turnId) || run.signal.aborted);
     return 'x';
   };
   await fixture.worker();

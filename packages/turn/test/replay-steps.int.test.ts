@@ -1,11 +1,9 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
-
-jest.setTimeout(40_000);
 
 let fixture: TestTurns;
 
@@ -104,9 +102,10 @@ describe('a Redis that came back empty', () => {
     await begun.opened;
     await fixture.server.flush();
     const redis = fixture.server.client();
-    await redis.set(keyOf.restoreLock, Number.MAX_SAFE_INTEGER, 'PX', 1000);
+    await redis.set(keyOf.restoreLock, Number.MAX_SAFE_INTEGER, 'PX', 600_000);
     await fixture.reconciler.reconcile();
     expect(await redis.exists(keyOf.turn(turnId))).toBe(0);
+    await redis.pexpire(keyOf.restoreLock, 1);
     await eventually(async () => {
       await fixture.reconciler.reconcile();
       return seen.length === 2;

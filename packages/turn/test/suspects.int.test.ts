@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
@@ -8,9 +8,6 @@ import { wakeupQueueName, keyOf, queuePrefix, type Lease, type TurnReceipt, type
 import { deriveTurnId } from '../src/keys.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
-
-// The reconciler sends wake-ups for turns whose worker died.
-jest.setTimeout(40_000);
 
 describe('what a death of its worker is to a turn', () => {
   let fixture: TestLanes;

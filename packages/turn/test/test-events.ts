@@ -1,4 +1,4 @@
-import type { EventView } from '@concierge/contract';
+import { HOUR_MS, type EventView } from '@concierge/contract';
 import type { WebhookEventInput, TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log, WebhookReceiver, type TestRedis } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
@@ -32,6 +32,7 @@ export class TestEvents implements AsyncDisposable {
   readonly dataDir: string;
   readonly tried: string[] = [];
   aheadMs = 0;
+  #heldMs: number | undefined;
   readonly #opened: TestCore;
   readonly #stack: AsyncDisposableStack;
 
@@ -54,7 +55,7 @@ export class TestEvents implements AsyncDisposable {
   }
 
   now(): number {
-    return Date.now() + this.aheadMs;
+    return this.#heldMs ?? Date.now() + this.aheadMs;
   }
 
   async scope(): Promise<TenantScope> {
@@ -86,12 +87,28 @@ export class TestEvents implements AsyncDisposable {
     await this.outgoing.emit(await this.scope(), turnEnded(key, reply));
   }
 
+  /**
+   * Service time stands still until `later` moves it: what is to be tried again in some seconds waits, however slow the
+   * machine is.
+   */
+  async holdTime(): Promise<void> {
+    this.#heldMs = this.now();
+    await this.#setTime();
+  }
+
+  /** A clock that was set far back holds service time where it is. */
+  async #setTime(): Promise<void> {
+    const clock = this.#heldMs === undefined ? { last: this.now(), shift: this.aheadMs } : { last: this.#heldMs, shift: -HOUR_MS };
+    await this.#opened.core.redis.hset(`${queuePrefix}:clock`, clock);
+  }
+
   /** Moves all clocks forward, also service time, and runs the reconciler. */
   async later(ms: number): Promise<void> {
     // What was tried is planned by then.
     await eventually(async () => (await this.#opened.core.redis.zcard(`${keyOf.dueWork('events')}:claimed`)) === 0);
     this.aheadMs += ms;
-    await this.#opened.core.redis.hset(`${queuePrefix}:clock`, { last: this.now(), shift: this.aheadMs });
+    if (this.#heldMs !== undefined) this.#heldMs += ms;
+    await this.#setTime();
     await this.reconciler.addMissing('acme');
     await this.queue.endpoints.wakeLate();
   }
@@ -102,13 +119,10 @@ export class TestEvents implements AsyncDisposable {
 
   /** The only event, as soon as it matches. */
   async eventThat(isSo: (event: EventView) => boolean): Promise<EventView> {
-    return eventually(
-      async () => {
-        const [event] = await this.events();
-        return event !== undefined && isSo(event) ? event : undefined;
-      },
-      { timeoutMs: 60_000 },
-    );
+    return eventually(async () => {
+      const [event] = await this.events();
+      return event !== undefined && isSo(event) ? event : undefined;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

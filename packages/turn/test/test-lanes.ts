@@ -58,10 +58,11 @@ export class TestLanes implements AsyncDisposable {
     return new TestLanes(await TestRedis.start());
   }
 
-  /** Empties Redis and marks it ready. */
+  /** Empties Redis and marks it ready. The time is noted: without further notes, no lease ends in a test that is slow. */
   async empty(): Promise<void> {
     await this.redis.flushall();
     await this.open();
+    await this.lanes.readiness({ notesTime: true });
   }
 
   /** Marks Redis ready, as a reconciler does after it has scanned all inboxes. */

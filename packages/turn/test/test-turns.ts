@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { background, connectRedis } from '@concierge/runtime';
@@ -295,6 +296,15 @@ export function input(text: string, facts: Partial<TurnInput> = {}): TurnInput {
     keyId: null,
     ...facts,
   };
+}
+
+/**
+ * Nothing grows old, no log and nothing in it, until the clock is released or mocks are restored, however slow the
+ * machine is.
+ */
+export function holdClock(): { release(): void } {
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+  return { release: () => clock.mockRestore() };
 }
 
 /** The events of an SSE text. */

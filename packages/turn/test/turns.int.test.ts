@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { AppError, type TurnStep } from '@concierge/contract';
 import { armFailpoints, openSqlite } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
@@ -9,9 +9,6 @@ import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf, LeaseLost, TurnCancelled, WorkerDraining } from '../src/index.ts';
 import { deriveTurnId } from '../src/keys.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
-
-// Recovery consists of waits: leases expire, the reconciler runs.
-jest.setTimeout(40_000);
 
 let fixture: TestTurns;
 

@@ -1,5 +1,5 @@
 import { Queue } from 'bullmq';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { silentLog as log, eventually } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
@@ -7,8 +7,6 @@ import { Lanes, queuePrefix, WakeupQueue } from '../src/index.ts';
 import { keptWakeups, takeWakeups } from '../src/lanes/wakeup-queue.ts';
 import { enqueuedTurn } from './test-lanes.ts';
 import { input, TestTurns } from './test-turns.ts';
-
-jest.setTimeout(30_000);
 
 let fixture: TestTurns;
 let redis: Redis;

@@ -11,7 +11,7 @@ const main = fileURLToPath(new URL('full-disk-main.ts', import.meta.url));
 async function runOnSmallDisk(program: string, folder: string): Promise<string> {
   const disk = ['--dev-bind', '/', '/', '--size', String(24 * MIB), '--tmpfs', folder];
   const node = [process.execPath, '--conditions=@concierge/source', '--disable-warning=ExperimentalWarning', program, folder];
-  const { stdout } = await promisify(execFile)('bwrap', [...disk, '--die-with-parent', ...node], { timeout: 50_000 });
+  const { stdout } = await promisify(execFile)('bwrap', [...disk, '--die-with-parent', ...node], { timeout: 180_000 });
   return stdout;
 }
 

@@ -2,18 +2,30 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { eventually, startScriptedSystem, type ServiceProcess, type System, type TenantKeys } from '@concierge/testing';
+import {
+  eventually,
+  gate,
+  say as speak,
+  startScriptedSystem,
+  until,
+  type ScriptedModel,
+  type ServiceProcess,
+  type System,
+  type TenantKeys,
+} from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import { askPlainly } from './ask.ts';
 import { RawClient } from './raw-client.ts';
 import { joinText, parseEvents, type SeenEvent } from './sse.ts';
 
-const GRACE_S = 10;
+/** Nobody waits for it. */
+const GRACE_S = 60;
 const STREAMS_MAX = 8;
 const JSON_ONLY = { Accept: 'application/json', 'Content-Type': 'application/json' };
 
 let system: System;
+let model: ScriptedModel;
 let gateway: ServiceProcess;
 let tenant: TenantKeys;
 
@@ -23,7 +35,7 @@ setUpEach(async (stack) => {
     GATEWAY_MAX_STREAMS_PER_KEY: String(STREAMS_MAX),
     SHUTDOWN_GRACE_S: String(GRACE_S),
   };
-  ({ system } = await startScriptedSystem(stack, { envFor: (name) => (name.startsWith('gateway') ? several : {}) }));
+  ({ system, model } = await startScriptedSystem(stack, { envFor: (name) => (name.startsWith('gateway') ? several : {}) }));
   const [first] = system.gateways;
   if (first === undefined) throw new Error('no gateway');
   gateway = first;
@@ -121,6 +133,15 @@ async function openStream(message: string): Promise<Response> {
     headers: { 'X-API-Key': tenant.admin, 'Content-Type': 'application/json' },
     body: JSON.stringify({ message }),
   });
+}
+
+/** So many replies to a message are held half-way, until the gate is opened. */
+function holdReplies(message: string, { count, reply }: { readonly count: number; readonly reply: string }): ReturnType<typeof gate> {
+  const goOn = gate();
+  const half = reply.indexOf(' ', reply.length / 2) + 1;
+  const script = [speak(reply.slice(0, half)), until(goOn.opened), speak(reply.slice(half), { chunks: 5, delayMs: 20 })];
+  model.when(message, ...Array.from({ length: count }, () => script));
+  return goOn;
 }
 
 const Answered = z.object({ turnId: z.string(), reply: z.string() });
@@ -242,13 +263,13 @@ describe('a gateway of two processes', () => {
   it('loses nothing when one is killed under open streams and requests, and has two again', async () => {
     const [killed = 0] = listProcesses();
     const reply = Array.from({ length: 20 }, (_, word) => `word${String(word)}`).join(' ');
-    const streams = Array.from({ length: STREAMS_MAX }, async (_, index) =>
-      readWhole(`[[say:${reply}|chunks=20|delay=100]] ${String(index)}`),
-    );
+    const goOn = holdReplies('held', { count: STREAMS_MAX, reply });
+    const streams = Array.from({ length: STREAMS_MAX }, async (_, index) => readWhole(`held ${String(index)}`));
     await eventually(async () => (await readMetric('concierge_event_streams_open')) === STREAMS_MAX);
     const posts = Array.from({ length: 40 }, async (_, index) => untilAnswered(`post ${String(index)}`));
     await posts[0];
     process.kill(killed, 'SIGKILL');
+    goOn.open();
     for (const { events, cuts } of await Promise.all(streams)) {
       expect(joinText(events)).toBe(reply);
       expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
@@ -284,11 +305,11 @@ describe('a gateway of two processes', () => {
     try {
       for (const client of clients) client.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
       // Longer than the time that a client has for its headers.
-      await eventually(() => performance.now() - frozenMs > 17_000, { timeoutMs: 30_000 });
+      await eventually(() => performance.now() - frozenMs > 17_000);
     } finally {
       process.kill(frozen, 'SIGCONT');
     }
-    await eventually(() => clients.every(({ status }) => status !== undefined), { timeoutMs: 20_000 });
+    await eventually(() => clients.every(({ status }) => status !== undefined));
     for (const { status, seen } of clients) expect(status === 200 || (status === 503 && /^retry-after: /imu.test(seen))).toBe(true);
     expect(clients.some(({ status }) => status === 503)).toBe(true);
     for (const client of clients) client[Symbol.dispose]();
@@ -296,12 +317,11 @@ describe('a gateway of two processes', () => {
 
   it('drains on SIGTERM under load: no request of a client that looks at /readyz fails, and the exit code is 0', async () => {
     await gateway.terminate();
-    gateway.start({ GATEWAY_LEAVE_S: '4' });
+    gateway.start({ GATEWAY_LEAVE_S: '10' });
     await system.ready();
     await bothReady();
-    const running = Array.from({ length: STREAMS_MAX - 2 }, async (_, index) =>
-      (await openStream(`[[say:a b c d e f|chunks=6|delay=300]] ${String(index)}`)).text(),
-    );
+    const goOn = holdReplies('held', { count: STREAMS_MAX - 2, reply: 'a b c d e f' });
+    const running = Array.from({ length: STREAMS_MAX - 2 }, async (_, index) => (await openStream(`held ${String(index)}`)).text());
     await eventually(async () => (await readMetric('concierge_event_streams_open')) === running.length);
     const statuses: number[] = [];
     let leaving = false;
@@ -313,6 +333,7 @@ describe('a gateway of two processes', () => {
     await eventually(async () => (await ask('/readyz')).status === 503);
     leaving = true;
     await Promise.all(load);
+    goOn.open();
     expect(new Set(statuses)).toEqual(new Set([200]));
     for (const text of await Promise.all(running)) expect(joinText(parseEvents(text))).toBe('a b c d e f');
     expect(await ended).toBe(0);
@@ -320,20 +341,24 @@ describe('a gateway of two processes', () => {
   });
 
   it('drains when a terminal signals all processes at once', async () => {
-    const running = (await openStream('[[say:a b c|chunks=3|delay=300]]')).text();
+    const goOn = holdReplies('held', { count: 1, reply: 'a b c' });
+    const running = (await openStream('held')).text();
     await eventually(async () => (await readMetric('concierge_event_streams_open')) === 1);
     const ended = gateway.signal('SIGINT', { exited: true });
     for (const pid of listProcesses()) process.kill(pid, 'SIGINT');
+    goOn.open();
     expect(await ended).toBe(0);
     expect(joinText(parseEvents(await running))).toBe('a b c');
   });
 
   it('ends its processes, which finish what they have, when the primary is killed, and leaves the port to the next', async () => {
     const left = listProcesses();
-    const running = (await openStream('[[say:a b c d|chunks=4|delay=400]]')).text();
+    const goOn = holdReplies('held', { count: 1, reply: 'a b c d' });
+    const running = (await openStream('held')).text();
     await eventually(async () => (await readMetric('concierge_event_streams_open')) === 1);
     await gateway.kill();
-    await eventually(async () => isFree(Number(new URL(system.url).port)), { timeoutMs: 5000 });
+    await eventually(async () => isFree(Number(new URL(system.url).port)));
+    goOn.open();
     expect(joinText(parseEvents(await running))).toBe('a b c d');
     await eventually(() => left.every((pid) => readParent(pid) === undefined));
     gateway.start();

@@ -291,7 +291,7 @@ describe('how much visitors may ask', () => {
 /** Spends a window as that many requests would. */
 async function fillWindow(url: string, window: string, requests: number): Promise<void> {
   const redis = connectRedis({ url, role: 'producer', log: createLog({ service: 'test', level: 'silent' }) });
-  await redisReady(redis, 5000);
+  await redisReady(redis, 60_000);
   const rateLimits = new RateLimits(redis);
   await Promise.all(Array.from({ length: requests }, async () => rateLimits.take(window, { limit: requests, windowSeconds: 3600 })));
   redis.disconnect();

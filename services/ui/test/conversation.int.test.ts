@@ -61,7 +61,7 @@ const listReplies = (conversation: Conversation): string[] => listTurns(conversa
 
 /** Within the time that a test has, so that a failure names what was waited for. */
 async function soon(check: () => boolean | undefined): Promise<void> {
-  await eventually(check, { timeoutMs: 4000 });
+  await eventually(check);
 }
 
 async function reaches(conversation: Conversation, ...states: string[]): Promise<void> {

@@ -1,13 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { OUTCOME_UNKNOWN } from '@concierge/agent';
 import { limits } from '@concierge/contract';
 import { canRunBubblewrap, canRunDocker, eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { bash, readOutcomes, tool, TestSystem, type Tenant } from './test-system.ts';
-
-jest.setTimeout(120_000);
 
 const sandboxes = [
   { kind: 'bubblewrap', within: canRunBubblewrap() ? describe : describe.skip },
@@ -100,7 +98,7 @@ for (const { kind, within } of sandboxes)
       ].join('\n');
       await tenant.scope.updateSettings({ limits: { requestsPerHour: 5000 }, timezone: 'UTC' });
       const turn = await tenant.begin('admin', bash(command));
-      await eventually(async () => (await tenant.scope.files.stat('watch/warm')) !== undefined, { timeoutMs: 30_000 });
+      await eventually(async () => (await tenant.scope.files.stat('watch/warm')) !== undefined);
       for (let time = 1; time <= 200; time += 1) {
         await tenant.changeSettings({ name: `name ${'long '.repeat(time % 7)}${String(time)}` });
         expect(await tenant.scope.settings()).toMatchObject({ name: expect.stringMatching(new RegExp(`${String(time)}$`, 'u')) });
@@ -129,7 +127,7 @@ for (const { kind, within } of sandboxes)
     it('are killed when their time is over, with everything they had started', async () => {
       const [outcome, left] = await tenant.calls(
         'admin',
-        bash('(setsid sleep 4444 &) ; echo started; sleep 5555', { timeoutMs: 1500 }),
+        bash('(setsid sleep 4444 &) ; echo started; sleep 5555', { timeoutMs: 6000 }),
         bash('ps ax -o args 2>/dev/null || cat /proc/[0-9]*/cmdline | tr "\\0" " "'),
       );
       expect(outcome).toEqual({ isError: true, output: expect.stringContaining('its time was over') });
@@ -175,7 +173,9 @@ for (const { kind, within } of sandboxes)
       expect(types).toEqual(['session', 'tool_call_start', 'tool_call_progress', 'tool_call_end', 'tool_result', 'text_delta', 'done']);
       expect(readOutcomes(events)[0]?.output).toMatch(/working\nfinished$/u);
       const quick = await (await tenant.begin('admin', bash('echo quick'))).events();
-      expect(quick.map(({ type }) => type)).not.toContain('tool_call_progress');
+      // A busy machine may make it a long one.
+      const durationMs = Number(quick.find(({ type }) => type === 'tool_call_end')?.data['durationMs']);
+      expect(quick.some(({ type }) => type === 'tool_call_progress') && durationMs < limits.toolProgressAfterMs).toBe(false);
     });
 
     it('stop in the middle when the turn is cancelled', async () => {
@@ -249,7 +249,7 @@ for (const { kind, within } of sandboxes)
       const command = `echo once >> runs; concierge write --path memory/n.md --content x; touch called; sleep ${seconds}`;
       const turn = await tenant.begin('admin', bash(command));
       await turn.until(({ type }) => type === 'tool_call_start');
-      await eventually(async () => (await tenant.scope.files.stat('called')) !== undefined, { timeoutMs: 30_000 });
+      await eventually(async () => (await tenant.scope.files.stat('called')) !== undefined);
       const [worker] = whole.system.workers;
       const folders = join(whole.system.dataDir, 'run');
       const left = (await readdir(folders)).filter((name) => name.startsWith('w_'));
@@ -266,8 +266,8 @@ for (const { kind, within } of sandboxes)
         ['bash', undefined],
       ]);
       expect((await tenant.scope.files.readText('runs')).text).toBe('once\n');
-      await eventually(async () => !(await isRunning(`sleep\0${seconds}`)), { timeoutMs: 60_000, everyMs: 250 });
-      await eventually(async () => !(await readdir(folders)).some((name) => left.includes(name)), { timeoutMs: 60_000, everyMs: 250 });
+      await eventually(async () => !(await isRunning(`sleep\0${seconds}`)), { everyMs: 250 });
+      await eventually(async () => !(await readdir(folders)).some((name) => left.includes(name)), { everyMs: 250 });
     });
   });
 
@@ -277,7 +277,7 @@ for (const { kind, within } of sandboxes) {
       await using whole = await TestSystem.start({ env: { SANDBOX: kind, SHUTDOWN_GRACE_S: '0' } });
       const tenant = await whole.tenant();
       const turn = await tenant.begin('admin', bash('echo begun; touch begun; while true; do date +%s%N > alive; sleep 0.05; done'));
-      await eventually(async () => (await tenant.scope.files.stat('alive')) !== undefined, { timeoutMs: 30_000 });
+      await eventually(async () => (await tenant.scope.files.stat('alive')) !== undefined);
       const [worker] = whole.system.workers;
       expect(await worker?.terminate()).toBe(0);
       const last = (await tenant.scope.files.readText('alive')).text;

@@ -23,7 +23,7 @@ it('several parts and messages in one conversation are in order, however many wo
   const ids: string[] = [];
   for (let count = 0; count < 6; count += 1) ids.push(await fixture.say(`message ${String(count)}\n\n${'x'.repeat(4090)}`));
   await Promise.all(ids.map(async (id) => queue.add([{ ...keyOfMessage(id), delayMs: 0 }])));
-  await eventually(async () => (await fixture.scope.outbox.waiting()).length === 0, { timeoutMs: 30_000 });
+  await eventually(async () => (await fixture.scope.outbox.waiting()).length === 0);
   const order = texts().map((text) => (String(text).startsWith('message') ? Number(String(text).slice(8, 9)) : 'x'));
   expect(order).toEqual([0, 'x', 1, 'x', 2, 'x', 3, 'x', 4, 'x', 5, 'x']);
 });
@@ -58,7 +58,7 @@ it('a message does not overtake one that a worker still sends after Redis was em
   await reconciler.reconcile();
   const { tenantId, name } = keyOfMessage(first);
   const due = async (): Promise<number> => Number(await fixture.redis().zscore(keyOf.dueWork('deliveries'), `${tenantId}/${name}`));
-  await eventually(async () => (await due()) > Date.now() + 15_000, { timeoutMs: 15_000 });
+  await eventually(async () => (await due()) > Date.now() + 15_000);
   expect(texts()).toEqual(['first']);
   expect((await fixture.delivery(first)).state).toBe('waiting');
   fixture.nowMs += 25_000;

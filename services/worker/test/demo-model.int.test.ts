@@ -47,9 +47,9 @@ describe('the demo model in production', () => {
     await worker?.terminate();
     const before = (await system.readServiceLog('worker-0')).length;
     worker?.start({ DEMO_MODEL: '' });
-    await eventually(() => worker?.alive === false, { timeoutMs: 30_000 });
+    await eventually(() => worker?.alive === false);
     // A worker's last heartbeat counts for ten seconds.
-    await eventually(async () => (await readiness()) === 503, { timeoutMs: 30_000 });
+    await eventually(async () => (await readiness()) === 503);
     const lines = (await system.readServiceLog('worker-0'))
       .slice(before)
       .split('\n')

@@ -1,10 +1,8 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { mayUseTool, toolNames, type ToolName } from '@concierge/contract';
 import { canRunBubblewrap, canRunDocker, serveRequests } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { tool, TestSystem, type Tenant } from './test-system.ts';
-
-jest.setTimeout(120_000);
 
 type Input = Readonly<Record<string, unknown>>;
 

@@ -45,7 +45,7 @@ function openResources(): ReadonlyMap<string, number> {
 async function connectionsTo({ url }: TestRedis): Promise<number> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.adopt(connectRedis({ url, role: 'worker', log }), (opened) => opened.disconnect());
-  await redisReady(redis, 10_000);
+  await redisReady(redis, 60_000);
   return (
     String(await redis.client('LIST'))
       .trim()

@@ -144,7 +144,7 @@ describe('an agent that requests staff', () => {
       const turnId = await fixture.write(bob, 'a person, please');
       await fixture.recoverWorker();
       await fixture.ended(bob, turnId);
-      await eventually(async () => (await fixture.scope.handoffs.pending()).length === 0, { timeoutMs: 40_000 });
+      await eventually(async () => (await fixture.scope.handoffs.pending()).length === 0);
       expect(await sentTo(bob)).toEqual(['notice: A colleague will answer.']);
       expect(await sentTo(owner)).toHaveLength(1);
       const turns = await eventually(async () => {

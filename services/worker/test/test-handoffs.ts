@@ -65,7 +65,7 @@ export class TestHandoffs {
         const session = await this.scope.sessions.load(this.toSessionId(sender));
         return session?.turns.some(({ id }) => id === turnId) === true ? session : undefined;
       },
-      { timeoutMs: 40_000, everyMs: 50 },
+      { everyMs: 50 },
     );
   }
 
@@ -100,7 +100,7 @@ export class TestHandoffs {
   /** Waits until the worker has died of its fail point, and starts it again. */
   async recoverWorker(): Promise<void> {
     const [worker] = this.system.workers;
-    await eventually(() => worker?.alive === false, { timeoutMs: 40_000, everyMs: 50 });
+    await eventually(() => worker?.alive === false, { everyMs: 50 });
     worker?.start();
   }
 }

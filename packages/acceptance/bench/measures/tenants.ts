@@ -31,7 +31,7 @@ export async function measureTenants(): Promise<Row[]> {
   await using model = await BenchModel.start();
   await model.setPace(paces.zeroDelay);
   const env = { ...sharedEnvironment, NODE_ENV: 'production', NODE_OPTIONS: '--inspect-port=0' };
-  await using system = await System.start({ modelUrl: model.url, crons: 1, env });
+  await using system = await System.start({ modelUrl: model.url, crons: 1, redisSyncs: true, env });
   const [cron] = system.crons;
   await openTenants(system, 0, WARM_UP_TENANTS);
   await attended(system, WARM_UP_TENANTS);

@@ -56,7 +56,7 @@ export async function measureWebhooks(): Promise<Row[]> {
   const floor = await startFloor(parts);
   const env = { ...sharedEnvironment, NODE_ENV: 'production' };
   const envFor = (name: string): Record<string, string> => (name === 'gateway-1' ? { GATEWAY_PROCESSES: String(PROCESSES) } : {});
-  const system = parts.use(await System.start({ modelUrl: 'http://127.0.0.1:9', gateways: 2, env, envFor }));
+  const system = parts.use(await System.start({ modelUrl: 'http://127.0.0.1:9', gateways: 2, redisSyncs: true, env, envFor }));
   await allServe(system.gatewayUrls[1] ?? '');
   const paths = await bindTenants(system);
   const [product = { port: 0, paths }, processes = product] = system.gatewayUrls.map((url) => ({ port: Number(new URL(url).port), paths }));

@@ -45,7 +45,12 @@ function auditFullDisk({ refusals = 0, wasReady }: Pick<FaultLine, 'refusals' | 
  * publication.
  */
 export function fencedWrites({ logs }: Pick<AuditInput, 'logs'>): number {
-  return logs.filter(({ message, text }) => message === 'lost the lease' || text.includes('"reason":"RevisionConflict"')).length;
+  return logs.filter(({ message, text }) => message === 'lost the lease' || isFenced(text)).length;
+}
+
+/** A line of a worker's log. */
+export function isFenced(line: string): boolean {
+  return line.includes('"msg":"lost the lease"') || line.includes('"reason":"RevisionConflict"');
 }
 
 /**

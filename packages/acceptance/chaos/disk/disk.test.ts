@@ -16,6 +16,6 @@ withSmallDisk('a disk without a byte left', () => {
       });
       await runFullDisk({ seed: 20_261_122 }, verdict);
     },
-    6 * 60_000,
+    12 * 60_000,
   );
 });

@@ -18,7 +18,7 @@ describe('a Redis that loses what readers wait for', () => {
       });
       await runLostStreams({ seed, rounds }, verdict);
     },
-    6 * minutes,
+    12 * minutes,
   );
 });
 
@@ -32,6 +32,6 @@ describe('connections to Redis that are killed under requests', () => {
       });
       await runCutConnections({ seed, cuts: CUTS }, verdict);
     },
-    6 * minutes,
+    12 * minutes,
   );
 });

@@ -11,6 +11,6 @@ describe('messages of one contact through two gateways, with a Redis that is gon
       // Three messages of each contact, and four around a freeze.
       expect(report.pairs).toBe((redisFaults.length * 2 + 1) * 10);
     },
-    12 * 60_000,
+    24 * 60_000,
   );
 });

@@ -33,10 +33,10 @@ export interface WebhookKillsReport {
 }
 
 const TENANT = 'webhooks';
-const SETTLE_TIMEOUT_MS = 240_000;
+const SETTLE_TIMEOUT_MS = 480_000;
 const REPEATS_MAX = 20;
 /** A provider's minutes are seconds here: long enough for a gateway to come back. */
-const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 40 }, () => 2000)];
+const RETRY_DELAYS_MS = [100, 300, 1000, ...Array.from({ length: 150 }, () => 2000)];
 
 /**
  * Delivers each message one to twenty times, side by side, while gateways and workers die and Redis is emptied. The

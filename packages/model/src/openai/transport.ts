@@ -109,7 +109,7 @@ function toHeaders(message: IncomingMessage): Headers {
 /** How much may stay unread here before the connection is paused. */
 const MAX_UNREAD_CHARACTERS = 1024 * 1024;
 /** How long the rest of an answer we no longer need may take before its connection is given up. */
-const DRAIN_MS = 1000;
+export const DRAIN_MS = 1000;
 
 /**
  * Text of a response as it comes. One `read` returns everything that has arrived, so that whatever came together is
@@ -209,6 +209,8 @@ export class CallDeadline {
   readonly #overall: NodeJS.Timeout;
   #silence: NodeJS.Timeout;
   #phase: CallPhase = 'calling';
+  #signsOfLife = 0;
+  #isOver = false;
 
   constructor(caller: AbortSignal, limits: ModelLimits) {
     this.#caller = caller;
@@ -221,6 +223,7 @@ export class CallDeadline {
 
   /** The provider gave a sign of life. */
   heard(phase: CallPhase): void {
+    this.#signsOfLife += 1;
     if (phase === this.#phase) {
       this.#silence.refresh();
       return;
@@ -232,6 +235,7 @@ export class CallDeadline {
 
   /** Call it when the attempt is over. */
   clear(): void {
+    this.#isOver = true;
     clearTimeout(this.#silence);
     clearTimeout(this.#overall);
     this.#caller.removeEventListener('abort', this.#abort);
@@ -243,7 +247,15 @@ export class CallDeadline {
     const { headersMs, firstByteMs, idleMs, afterFinishMs } = this.#limits;
     const patienceMs = { calling: Math.min(headersMs, firstByteMs), waiting: firstByteMs, speaking: idleMs, finished: afterFinishMs };
     const silenceMs = patienceMs[this.#phase];
-    return setTimeout(() => this.#expire(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
+    return setTimeout(() => this.#expireUnlessHeard(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
+  }
+
+  /** Timers come before what has arrived while this process stood still: that is read first. */
+  #expireUnlessHeard(failure: CallFailure): void {
+    const heard = this.#signsOfLife;
+    setImmediate(() => {
+      if (this.#signsOfLife === heard && !this.#isOver) this.#expire(failure);
+    });
   }
 
   #expire(failure: CallFailure): void {

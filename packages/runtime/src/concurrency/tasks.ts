@@ -1,4 +1,16 @@
+import { setImmediate as nextRound, setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../log.ts';
+
+const PARTS = 3;
+
+/**
+ * Waits as long as an answer may take. A pause in which this process itself stood still counts as one of three parts of
+ * it, and what has arrived by then is read before this resolves: a plain timer comes before what has arrived.
+ */
+export async function waitForAnswer(ms: number): Promise<void> {
+  for (let part = 0; part < PARTS; part += 1) await wait(ms / PARTS, undefined, { ref: false });
+  await nextRound(undefined, { ref: false });
+}
 
 /**
  * Room for a number of tasks at once, in this process. A task without room waits, in order of arrival, or is refused:

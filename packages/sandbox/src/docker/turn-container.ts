@@ -16,7 +16,8 @@ const engineTimeoutMs = 30_000;
 const sweepTimeoutMs = 10_000;
 /** After a clean sweep the engine reports the end within milliseconds. */
 const lastWordsMs = 5000;
-const exitTries = 100;
+/** Half a minute: the engine may be as busy as its machine. */
+const exitTries = 3000;
 const exitEveryMs = 10;
 const killedCode = 137;
 

@@ -3,7 +3,6 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect, it } from '@jest/globals';
 import type { Side } from './side.ts';
-import { freePort } from '@concierge/testing';
 import { bash, newMarker, secret, Workspaces } from '../workspaces.ts';
 
 /** Each must fail: one in a line, and the line it would print. */
@@ -66,9 +65,11 @@ export function isolationCases(side: Side): void {
       connections += 1;
       socket.end();
     });
-    const port = await freePort();
-    server.listen(port, '0.0.0.0');
+    server.listen(0, '0.0.0.0');
     await once(server, 'listening');
+    const listening = server.address();
+    const port = typeof listening === 'object' ? listening?.port : undefined;
+    expect(port).toBeGreaterThan(0);
     const addresses = Object.values(networkInterfaces())
       .flatMap((list) => (list ?? []).filter(({ family }) => family === 'IPv4'))
       .map(({ address }) => address);

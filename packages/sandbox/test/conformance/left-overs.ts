@@ -6,7 +6,6 @@ import { OwnerProcess } from '../owner-process.ts';
 import { bash, newMarker, processesNamed, sleeper, Workspaces } from '../workspaces.ts';
 
 const kills = 3;
-const untilGone = { timeoutMs: 30_000 };
 
 export function leftOverCases(side: Side): void {
   it('ends what still runs with the sandbox, and runs nothing in it afterwards', async () => {
@@ -28,9 +27,9 @@ export function leftOverCases(side: Side): void {
       const marker = newMarker();
       const lines = [`setsid ${sleeper(marker)} & sleep 600`, `exec -a ${marker} sleep 600`];
       await using owner = new OwnerProcess({ kind: side.kind, deployment, request: workspaces.request(), lines });
-      await eventually(() => processesNamed(marker).length === lines.length, untilGone);
+      await eventually(() => processesNamed(marker).length === lines.length);
       await owner.kill();
-      await eventually(() => processesNamed(marker).length === 0, untilGone);
+      await eventually(() => processesNamed(marker).length === 0);
     }
     const sandboxes = side.make({ deployment });
     await sandboxes.reap(async () => Promise.resolve(false));
@@ -50,15 +49,12 @@ export function leftOverCases(side: Side): void {
         lines,
       });
       // A masked folder that was missing is there: the worker is about to make the sandbox.
-      await eventually(async () => (await workspaces.names()).includes(`made-${String(kill)}`), untilGone);
+      await eventually(async () => (await workspaces.names()).includes(`made-${String(kill)}`));
       await owner.kill();
     }
     const sandboxes = side.make({ deployment });
     // A request that the engine had already been given when its sender died may still bring forth a container.
-    await eventually(
-      async () => (await sandboxes.reap(async () => Promise.resolve(false))) === 0 && processesNamed(marker).length === 0,
-      untilGone,
-    );
+    await eventually(async () => (await sandboxes.reap(async () => Promise.resolve(false))) === 0 && processesNamed(marker).length === 0);
     expect(processesNamed(marker)).toEqual([]);
   });
 }

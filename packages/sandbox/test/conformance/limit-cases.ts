@@ -41,7 +41,10 @@ export function limitCases(side: Side): void {
   it('counts the memory of all processes together', async () => {
     await using workspaces = await Workspaces.make();
     await using sandbox = sandboxes.open(workspaces.request());
-    const holders = `for i in 1 2 3 4 5 6; do perl -e '$x = "x" x ${String(40 * MiB)}; sleep 2; print "held\\n"' & done; wait`;
+    // Each holds its memory until every other one has its own or has been killed.
+    const untilAll = 'select undef, undef, undef, 0.05 until 6 == (() = glob "/tmp/?")';
+    const hold = `$x = "x" x ${String(40 * MiB)}; open F, ">", "/tmp/$ARGV[0]"; ${untilAll}; print "held\\n"`;
+    const holders = `for i in 1 2 3 4 5 6; do { perl -e '${hold}' $i || touch /tmp/$i; } & done; wait`;
     const { output } = await bash(sandbox, holders);
     expect(output.match(/^held$/gmu)?.length ?? 0).toBeLessThan(4);
   });

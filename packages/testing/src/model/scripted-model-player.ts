@@ -76,6 +76,10 @@ class ScriptPlayer {
         if (this.#unsent !== '') this.#flush();
         await this.#pause.of(action.ms);
         return false;
+      case 'until':
+        this.#flush();
+        await this.#pause.until(action.opened);
+        return false;
       case 'raw':
         this.#unsent += action.text;
         return false;
@@ -175,5 +179,12 @@ class Pause {
     this.#resume = resolve;
     this.#timer = setTimeout(resolve, ms);
     await promise;
+  }
+
+  async until(opened: Promise<void>): Promise<void> {
+    if (this.#response.destroyed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#resume = resolve;
+    await Promise.race([opened, promise]);
   }
 }

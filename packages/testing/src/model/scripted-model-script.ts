@@ -21,6 +21,7 @@ export type ScriptedAction =
   | { readonly do: 'say'; readonly text: string; readonly options: SayOptions }
   | { readonly do: 'call'; readonly calls: readonly CompletionToolCall[] }
   | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'until'; readonly opened: Promise<void> }
   | { readonly do: 'raw'; readonly text: string }
   | { readonly do: 'usage'; readonly usage: CompletionUsage | null }
   | { readonly do: 'finish'; readonly reason: string }
@@ -56,6 +57,11 @@ function nextCallId(): string {
 /** Delays the next action; as the first action it delays the first byte. */
 export function wait(ms: number): ScriptedAction {
   return { do: 'wait', ms };
+}
+
+/** Sends what came before; the next action waits for a gate of the test. */
+export function until(opened: Promise<void>): ScriptedAction {
+  return { do: 'until', opened };
 }
 
 /** Sends what came before and then nothing, until the client goes. */

@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
+import { waitForAnswer } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
@@ -65,7 +65,7 @@ async function readStates(redis: Redis | undefined, turns: readonly UnsettledTur
  */
 export async function askInTime<Answer>(redis: Redis, ask: () => Promise<Answer>): Promise<Answer> {
   if (redis.status !== 'ready') throw new Error('Redis is not connected');
-  const late = wait(ANSWER_MS, undefined, { ref: false }).then(() => {
+  const late = waitForAnswer(ANSWER_MS).then(() => {
     throw new Error('Redis does not answer');
   });
   return await Promise.race([ask(), late]);
