@@ -33,7 +33,7 @@ function post(url: string, messages: readonly Spoken[], stream = false): Promise
   return fetch(`${url}/chat/completions`, {
     method: 'POST',
     body: JSON.stringify({ model: 'm', messages, stream }),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(120_000),
   });
 }
 

@@ -40,7 +40,7 @@ async function saved(sessionId: string): Promise<string | undefined> {
 }
 
 async function reply(turnId: string): Promise<string> {
-  const folded = await fixture.streams.fold(scope, turnId, AbortSignal.timeout(20_000));
+  const folded = await fixture.streams.fold(scope, turnId, AbortSignal.timeout(120_000));
   if (folded.kind === 'error') throw new Error(folded.error.code);
   return folded.reply.reply;
 }

@@ -41,7 +41,7 @@ async function readStatus(target: string, method = 'GET'): Promise<number> {
 /** What a search of the contact's own finds. */
 async function found(sender: string, text: string): Promise<string[]> {
   const searcher = { access: 'contact', agent: 'cs', sender, sessionId: '0'.repeat(32) } as const;
-  const { hits } = await scope.memorySearch.search(searcher, { text, limit: 10, kinds: ['note'], signal: AbortSignal.timeout(10_000) });
+  const { hits } = await scope.memorySearch.search(searcher, { text, limit: 10, kinds: ['note'], signal: AbortSignal.timeout(120_000) });
   return hits.map(({ ref }) => ref);
 }
 
