@@ -22,7 +22,7 @@ const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promis
 
 describe('operations', () => {
   it('reports that it lives and that it is ready, by dependency', async () => {
-    expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok' });
+    expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok', version: '0.1.0', build: 'source' });
     const ready = Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());
     expect(ready).toMatchObject({
       status: 'ready',
