@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 
 export interface Version {
@@ -25,10 +25,6 @@ export function readVersion(): Version {
 }
 
 function readBuild(): string {
-  try {
-    return Build.parse(JSON.parse(readFileSync(new URL('build.json', import.meta.url), 'utf8'))).build;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'source';
-    throw error;
-  }
+  const file = new URL('build.json', import.meta.url);
+  return existsSync(file) ? Build.parse(JSON.parse(readFileSync(file, 'utf8'))).build : 'source';
 }

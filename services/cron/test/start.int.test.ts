@@ -48,9 +48,9 @@ describe('a service', () => {
     expect(code).toBe(1);
     expect(lines).toEqual([
       'cron: bad configuration:',
-      '  - KEY_SECRET: must have at least 32 characters (given: 31 characters)',
       '  - REDIS_URL: must be a redis:// or rediss:// address, or unix:/path (not set)',
       '  - DATABASE_POOL: must be a whole number from 1 to 1000 (given: "0")',
+      '  - KEY_SECRET: must have at least 32 characters (given: 31 characters)',
       '  - METRICS_PORT: must be a whole number from 0 to 65535 (given: "abc")',
       '  - SECRETS_KEY: is required in production (not set)',
     ]);

@@ -151,9 +151,8 @@ function describeVersion({ version, build }: Version): string {
 
 function countServices(processes: readonly ProcessFacts[]): string {
   const services = Map.groupBy(processes, ({ service }) => service);
-  return Array.from(services, ([service, those]) => `${String(those.length)} ${service}`)
-    .toSorted()
-    .join(', ');
+  const byName = [...services].toSorted(([one], [other]) => one.localeCompare(other));
+  return byName.map(([service, those]) => `${String(those.length)} ${service}`).join(', ');
 }
 
 const checks: Readonly<Record<string, Check>> = {

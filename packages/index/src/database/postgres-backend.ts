@@ -119,7 +119,7 @@ export class PostgresBackend implements IndexBackend {
         current_setting('superuser_reserved_connections')::int
           + coalesce(current_setting('reserved_connections', true), '0')::int as reserved,
         (select count(*)::int from pg_stat_activity
-          where usesysid is not null and not (datname = current_database() and application_name = ${applicationName})) as others
+          where datid is not null and usesysid is not null and not (datname = current_database() and application_name = ${applicationName})) as others
     `.execute(this.#db),
     );
     const [limits] = rows;
