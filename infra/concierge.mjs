@@ -3,6 +3,7 @@
 import module from 'node:module';
 import { join } from 'node:path';
 import { bootstrap, root } from './bootstrap.mjs';
+import { loadEnvironmentFile } from './environment-file.mjs';
 import { runTypeScript, sourceFlag } from './run-typescript.mjs';
 
 const script = 'packages/cli/src/main.ts';
@@ -10,7 +11,13 @@ const script = 'packages/cli/src/main.ts';
 await bootstrap(
   import.meta.url,
   async () => {
-    // The same folder that `npm start` uses, from wherever this is called.
+    // The same variables and the same folder that `npm start` uses, from wherever this is called.
+    try {
+      loadEnvironmentFile();
+    } catch (error) {
+      process.stderr.write(`concierge: ${error.message}\n`);
+      process.exit(1);
+    }
     process.env.DATA_DIR ||= join(root, 'data');
     if (!process.execArgv.includes(sourceFlag)) return runTypeScript(script);
     // Started with the flag from an older Node: no third process is needed.

@@ -16,6 +16,14 @@ describe('the licence', () => {
   });
 });
 
+describe('the version', () => {
+  it('is that of every package', () => {
+    const { version } = JSON.parse(read('package.json'));
+    const versions = ['infra', ...members].map((folder) => [folder, JSON.parse(read(join(folder, 'package.json'))).version]);
+    expect(versions.filter(([, each]) => each !== version)).toEqual([]);
+  });
+});
+
 describe('the Node of the repository', () => {
   it('is the same for version managers, pnpm and the packages that bring it', () => {
     const version = read('.node-version').trim();
@@ -44,7 +52,12 @@ describe('the workflow of continuous integration', () => {
 /** What each of these makes of its environment; the command line is quieter than what runs for long. */
 const readers = ['services/gateway', 'services/worker', 'services/cron', 'services/ui', 'packages/cli'];
 /** Without these a service does not start, or does not look at another one. */
-const needed = { REDIS_URL: 'redis://127.0.0.1', KEY_SECRET: 'k'.repeat(32), METRICS_PORT: '9000' };
+const needed = {
+  REDIS_URL: 'redis://127.0.0.1',
+  DATABASE_URL: 'postgres://127.0.0.1/concierge',
+  KEY_SECRET: 'k'.repeat(32),
+  METRICS_PORT: '9000',
+};
 
 function tryConfig(readConfig, env) {
   try {

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { probePort } from '../start/commands.mjs';
 import { loadSecrets, openDataFolder } from '../start/data-folder.mjs';
 import { demoKeys } from '../start/demo-tenant.mjs';
-import { chooseModel } from '../start/providers.mjs';
+import { openProvidersFile } from '../start/providers.mjs';
 import { startRedis } from '../start/redis.mjs';
 import { childEnvironment } from '../start/services.mjs';
 import { MeasuredService } from './measured-service.mjs';
@@ -58,8 +58,7 @@ export async function measureTurn({ idleMs }) {
     const redis = await startRedis(dataFolder, env);
     stops.push(redis.stop);
     const port = await probePort(0, '127.0.0.1');
-    const { providersFile } = chooseModel(dataFolder, env);
-    const serviceEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: providersFile, GATEWAY_PORT: String(port) };
+    const serviceEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: openProvidersFile(dataFolder, env), GATEWAY_PORT: String(port) };
     const services = ['gateway', 'worker'].map((name) => new MeasuredService(name, { env: serviceEnv, folder: join(folder, name) }));
     stops.push(async () => Promise.all(services.map((service) => service.stop())));
     const [keys] = await Promise.all([demoKeys(dataFolder, serviceEnv), ...services.map((service) => service.ready())]);

@@ -24,7 +24,7 @@ export function writeSecretJson(file, value) {
 }
 
 export function openDataFolder(env) {
-  const folder = resolve(env.DATA_DIR ?? 'data');
+  const folder = resolve(env.DATA_DIR || 'data');
   try {
     for (const part of ['tenants', 'index', 'redis']) mkdirSync(join(folder, part), { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -35,7 +35,7 @@ export function openDataFolder(env) {
 
 /**
  * KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials: made once, unless the
- * environment has them.
+ * environment has them, or names files with them.
  */
 export function loadSecrets(folder, env) {
   const file = join(folder, 'secrets.json');
@@ -43,7 +43,8 @@ export function loadSecrets(folder, env) {
   const fresh = { KEY_SECRET: randomBytes(32).toString('base64url'), SECRETS_KEY: randomBytes(32).toString('base64url') };
   const secrets = { ...fresh, ...stored };
   if (stored.KEY_SECRET === undefined || stored.SECRETS_KEY === undefined) writeSecretJson(file, secrets);
-  return { KEY_SECRET: env.KEY_SECRET || secrets.KEY_SECRET, SECRETS_KEY: env.SECRETS_KEY || secrets.SECRETS_KEY };
+  const choose = (name) => (env[`${name}_FILE`] ? {} : { [name]: env[name] || secrets[name] });
+  return { ...choose('KEY_SECRET'), ...choose('SECRETS_KEY') };
 }
 
 function isStartScript(pid) {

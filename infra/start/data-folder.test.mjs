@@ -21,6 +21,7 @@ describe('the data folder', () => {
 
   it('takes secrets from the environment when they stand there', () => {
     expect(loadSecrets(folder, { KEY_SECRET: 'from outside' }).KEY_SECRET).toBe('from outside');
+    expect(Object.keys(loadSecrets(folder, { KEY_SECRET_FILE: '/run/secrets/key' }))).toEqual(['SECRETS_KEY']);
   });
 
   it('does not count what a killed start left behind as running', () => {

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isGiven } from './configuration.mjs';
 import { findProgram, probePort, run, until } from './commands.mjs';
 import { findRedisImage, redisContainer } from './redis-container.mjs';
 import { askRedis } from './redis-protocol.mjs';
@@ -103,7 +104,7 @@ async function embed(folder, env) {
  * Returns `url`, `description`, and `stop`, which lets an embedded one write everything to disk.
  */
 export async function startRedis(dataFolder, env) {
-  if (env.REDIS_URL) return { url: env.REDIS_URL, description: 'REDIS_URL', child: null, stop: async () => undefined };
+  if (isGiven(env, 'REDIS_URL')) return { url: env.REDIS_URL, description: 'REDIS_URL', child: null, stop: async () => undefined };
   const folder = join(dataFolder, 'redis');
   const { url, child, description } = await embed(folder, env);
   child.start();

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,8 @@ class Started {
     );
     this.child = spawn(process.execPath, args, {
       cwd: root,
-      env: { ...inherited, NODE_ENV: '', ...env },
+      // No .env of the checkout.
+      env: { ...inherited, NODE_ENV: '', ENV_FILE: '/dev/null', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
@@ -129,6 +130,27 @@ describe('npm start', () => {
     expect(code).toBe(1);
     expect(refused.output).toContain(`Port ${env.GATEWAY_PORT} is in use`);
     expect(refused.output).toContain('GATEWAY_PORT');
+  });
+
+  it('reads variables from a file; what the environment has already, wins', async () => {
+    const port = env.UI_PORT;
+    writeFileSync(join(folder, 'variables'), `UI_PORT=70000\nGATEWAY_PORT=abc\nLOG_LEVEL="loud"\n`);
+    env = { DATA_DIR: join(folder, 'data'), UI_PORT: port, ENV_FILE: join(folder, 'variables') };
+    const refused = start();
+    expect((await refused.ended)[0]).toBe(1);
+    expect(refused.output).toContain('Concierge cannot start: bad configuration:\n');
+    expect(
+      refused.output
+        .match(/^ {2}- .*$/gmu)
+        .map((line) => line.split(':', 1)[0].trim())
+        .toSorted(),
+    ).toEqual(['- GATEWAY_PORT', '- LOG_LEVEL']);
+    // Nothing was started, and nothing was made.
+    expect(() => readdirSync(join(folder, 'data'))).toThrow('ENOENT');
+    env = { ...env, ENV_FILE: join(folder, 'none') };
+    const missing = start();
+    expect((await missing.ended)[0]).toBe(1);
+    expect(missing.output).toMatch(/ENV_FILE names .*none, which does not exist/u);
   });
 
   it('refuses a second start over the same data, and leaves nothing behind when it is killed', async () => {

@@ -1,10 +1,12 @@
 // `npm start`, top to bottom. Stopped in the opposite order: services first, Redis last.
 import { join } from 'node:path';
 import { root, whenNpmIsGone } from '../bootstrap.mjs';
+import { loadEnvironmentFile } from '../environment-file.mjs';
 import { printBanner } from './banner.mjs';
+import { checkConfiguration, embeddedRedis, isGiven } from './configuration.mjs';
 import { claimDataFolder, loadSecrets, openDataFolder } from './data-folder.mjs';
 import { demoKeys } from './demo-tenant.mjs';
-import { chooseModel } from './providers.mjs';
+import { describeModel, openProvidersFile } from './providers.mjs';
 import { startRedis } from './redis.mjs';
 import { BackgroundBuild } from './sandbox-image.mjs';
 import { chooseSandbox } from './sandbox.mjs';
@@ -89,11 +91,11 @@ const asPart = (children) => ({
 async function prepare(system, env, dataFolder) {
   const release = claimDataFolder(dataFolder);
   system.add({ stop: async () => release(), kill: release });
-  const model = chooseModel(dataFolder, env);
+  const providersFile = openProvidersFile(dataFolder, env);
   const [redis, sandbox] = await Promise.all([startRedis(dataFolder, env), chooseSandbox(env)]);
   if (redis.child !== null) system.add({ stop: redis.stop, kill: () => redis.child.kill() });
-  const childEnv = { ...env, REDIS_URL: redis.url, PROVIDERS_FILE: model.providersFile, ...sandbox.settings };
-  return { redis, sandbox, model, childEnv };
+  const ownRedis = redis.child === null ? {} : embeddedRedis(redis.url);
+  return { redis, sandbox, childEnv: { ...env, ...ownRedis, PROVIDERS_FILE: providersFile, ...sandbox.settings } };
 }
 
 /**
@@ -119,20 +121,21 @@ function buildImageFor(system, dataFolder) {
 }
 
 async function startEverything(system, { startedAt, graceMs, flags, onReady }) {
+  const { isDemo } = await checkConfiguration(process.env);
   const ports = readPorts(process.env);
   await assertPortsAreFree(ports);
   const dataFolder = openDataFolder(process.env);
   const env = childEnvironment({ ...process.env, DATA_DIR: dataFolder, ...loadSecrets(dataFolder, process.env) });
-  const { redis, sandbox, model, childEnv } = await prepare(system, env, dataFolder);
+  const { redis, sandbox, childEnv } = await prepare(system, env, dataFolder);
   if (system.asked.aborted) return;
   const { services, keys, late } = await launch(system, { ports, dataFolder, childEnv, flags });
   if (system.asked.aborted) return;
   const backends = {
     Redis: redis.description,
-    Index: process.env.DATABASE_URL ? 'PostgreSQL (DATABASE_URL)' : `SQLite, ${join(dataFolder, 'index')}`,
+    Index: isGiven(process.env, 'DATABASE_URL') ? 'PostgreSQL (DATABASE_URL)' : `SQLite, ${join(dataFolder, 'index')}`,
     Files: join(dataFolder, 'tenants'),
     Sandbox: sandbox.description,
-    Model: model.description,
+    Model: describeModel(childEnv.PROVIDERS_FILE, isDemo),
   };
   printBanner({ ports, seconds: ((Date.now() - startedAt) / 1000).toFixed(1), backends, keys, late });
   // Not before: it takes a core for a minute, and nothing of this start waits for it.
@@ -148,7 +151,14 @@ async function startEverything(system, { startedAt, graceMs, flags, onReady }) {
 export async function startSystem({ flags, onReady } = {}) {
   const startedAt = Date.now();
   say(`Concierge, Node ${process.versions.node}, from ${root}`);
-  const graceMs = Number(process.env.SHUTDOWN_GRACE_S || DEFAULT_GRACE_S) * 1000;
+  try {
+    loadEnvironmentFile();
+  } catch (error) {
+    complain(error.message);
+    process.exit(1);
+  }
+  // A value that is no number is refused before anything that has to be stopped is started.
+  const graceMs = (Number(process.env.SHUTDOWN_GRACE_S || DEFAULT_GRACE_S) || 0) * 1000;
   const system = new RunningSystem(graceMs);
   try {
     await startEverything(system, { startedAt, graceMs, flags, onReady });

@@ -2,20 +2,26 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { providerEnvironment, toProviderSettings } from '@concierge/channel/provider-environment';
 import {
+  addPassword,
+  dataCheck,
   dataEnvironment,
   demoModelEnvironment,
   mayUseDemoModel,
   modelsEnvironment,
   parseConfig,
   processEnvironment,
+  readSecret,
   sandboxEnvironment,
   toProvidersFile,
   toSandboxSettings,
-} from '@concierge/runtime';
+} from '@concierge/runtime/config';
 import { outboundAllow } from '@concierge/web/outbound-url';
 import { z } from 'zod';
 
 const Secrets = z.looseObject({ KEY_SECRET: z.string().optional(), SECRETS_KEY: z.string().optional() });
+
+/** One command at a time. */
+const DATABASE_POOL = 2;
 
 /** What the environment does not contain is looked up where `npm start` has left it in the data folder. */
 const Settings = z
@@ -37,8 +43,12 @@ const Settings = z
       ...toProviderSettings(given),
       dataDir,
       /** Undefined when no server was ever started here. */
-      redisUrl: given.REDIS_URL ?? readIfThere(join(dataDir, 'redis', 'url'))?.trim(),
-      databaseUrl: given.DATABASE_URL,
+      redisUrl:
+        given.REDIS_URL === undefined
+          ? readIfThere(join(dataDir, 'redis', 'url'))?.trim()
+          : addPassword(given.REDIS_URL, given.REDIS_PASSWORD),
+      databaseUrl: given.DATABASE_URL === undefined ? undefined : addPassword(given.DATABASE_URL, given.DATABASE_PASSWORD),
+      databasePool: given.DATABASE_POOL ?? DATABASE_POOL,
       /** Undefined before the first start. */
       keySecret: given.KEY_SECRET ?? secrets.KEY_SECRET,
       /** Without it credentials can be neither kept nor used. */
@@ -69,5 +79,5 @@ function readIfThere(path: string): string | undefined {
 
 /** @throws ConfigError listing every bad value at once */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  return { ...parseConfig(Settings, env), environment: (name) => env[name] };
+  return { ...parseConfig(Settings, env, [dataCheck]), environment: (name) => readSecret(env, name) };
 }

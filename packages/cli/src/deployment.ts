@@ -2,7 +2,7 @@ import type { ChannelConnections } from '@concierge/channel';
 import { AppError } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
 import type { IndexStore } from '@concierge/index';
-import { createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
+import { ConfigError, createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { LoggedTurns, Tenants, TenantScope } from '@concierge/tenant';
 import type { HandoffRequests, LogsOnDisk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
@@ -31,9 +31,9 @@ export class Deployment {
   }
 
   async index(): Promise<IndexStore> {
-    const { databaseUrl, dataDir } = this.config;
+    const { databaseUrl, databasePool, dataDir } = this.config;
     const { openIndex } = await import('@concierge/index');
-    this.#index ??= openIndex({ databaseUrl, dataDir, log: this.log }).then((index) =>
+    this.#index ??= openIndex({ databaseUrl, databasePool, dataDir, log: this.log }).then((index) =>
       this.#stack.adopt(index, async (opened) => opened.close()),
     );
     return await this.#index;
@@ -81,7 +81,8 @@ export class Deployment {
     const log = this.log.child({}, { level: 'silent' });
     this.#redis ??= openRedis({ url: redisUrl, role: 'producer', log, timeoutMs: REDIS_TIMEOUT_MS }, this.#stack);
     return this.#redis.catch((error: unknown) => {
-      throw new AppError('overloaded', 'Redis does not answer: is Concierge running?', { cause: error });
+      const why = error instanceof ConfigError ? ` ${error.problems.join(' ')}` : '';
+      throw new AppError('overloaded', `Redis does not answer: is Concierge running?${why}`, { cause: error });
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { AppError } from '@concierge/contract';
+import { readVersion } from '@concierge/runtime';
 import { Command, CommanderError } from 'commander';
 import { printAnswer, type Answer, type CommandContext, failureLine, describeFailure } from './answer.ts';
 import type { Config } from './config.ts';
@@ -49,6 +50,13 @@ function withJson(command: Command): Command {
   return command;
 }
 
+const VERSION_FLAGS = ['-V', '--version'];
+
+function versionLine(): string {
+  const { version, build } = readVersion();
+  return `concierge ${version} (${build})`;
+}
+
 /**
  * The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened
  * before it is parsed.
@@ -56,6 +64,7 @@ function withJson(command: Command): Command {
 async function createProgram(context: CommandContext, args: readonly string[]): Promise<Command> {
   const program = new Command('concierge')
     .description("Concierge, the operators' command line")
+    .version(versionLine(), VERSION_FLAGS.join(', '), 'print the version')
     .showHelpAfterError('(--help shows what there is)');
   for (const [name, { description, load }] of Object.entries(commands)) {
     const command = args.includes(name) ? (await load())(context) : new Command(name);
@@ -89,6 +98,11 @@ function configure(command: Command, { out, json }: { readonly out: Writable; re
 /** One command from its arguments to its exit code: 0 done, 1 not done or found wanting. Never rejects. */
 export async function run(args: readonly string[], { readConfig, out, err }: RunOptions): Promise<0 | 1> {
   const json = args.includes('--json');
+  // Asked when something is wrong: it needs no configuration.
+  if (VERSION_FLAGS.includes(args[0] ?? '')) {
+    out.write(json ? `${JSON.stringify(readVersion())}\n` : `${versionLine()}\n`);
+    return 0;
+  }
   let deployment: Deployment | undefined;
   try {
     deployment = new Deployment(readConfig());

@@ -165,35 +165,3 @@ describe('concierge handoff', () => {
     expect(err).toContain(reason);
   });
 });
-
-describe('concierge doctor', () => {
-  const Report = z.object({ ok: z.boolean(), checks: z.array(z.object({ name: z.string(), status: z.string(), detail: z.string() })) });
-
-  it('reports for each part whether it works, and fails when accepted turns would wait', async () => {
-    const { code, out } = await concierge.run('doctor', '--json');
-    const { ok, checks } = Report.parse(JSON.parse(out));
-    const states = Object.fromEntries(checks.map(({ name, status }) => [name, status]));
-    expect(states).toMatchObject({ node: 'ok', data: 'ok', redis: 'ok', index: 'ok', providers: 'warning', workers: 'failed' });
-    expect({ code, ok }).toEqual({ code: 1, ok: false });
-  });
-
-  it.each([
-    [{ SANDBOX: 'off' }, /^switched off: bash and exec answer with an error$/u],
-    [
-      { SANDBOX: 'docker', SANDBOX_IMAGE: 'concierge-no-such-image' },
-      /^(?:the Docker engine has no image concierge-no-such-image|no Docker)/u,
-    ],
-    [{ SANDBOX_RUNTIME: 'no-such-runtime' }, /^(?:the Docker engine has no (?:runtime no-such-runtime|image)|no Docker)/u],
-  ])('reports what keeps agents from running commands: %j', async (given, detail) => {
-    await using other = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock', ...given });
-    const { checks } = Report.parse(JSON.parse((await other.run('doctor', '--json')).out));
-    expect(checks).toContainEqual({ name: 'sandbox', status: 'warning', detail: expect.stringMatching(detail) });
-  });
-
-  it('goes on when Redis is not there', async () => {
-    await using alone = await CommandLine.over({ REDIS_URL: 'unix:/nowhere/redis.sock' });
-    const { checks } = Report.parse(JSON.parse((await alone.run('doctor', '--json')).out));
-    expect(checks).toContainEqual({ name: 'redis', status: 'failed', detail: 'Redis does not answer: is Concierge running?' });
-    expect(checks).toContainEqual(expect.objectContaining({ name: 'index', status: 'ok' }));
-  });
-});

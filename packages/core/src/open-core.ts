@@ -29,7 +29,8 @@ import {
 
 type Redis = ReturnType<typeof connectRedis>;
 
-export type CoreConfig = Pick<ServiceSettings, 'dataDir' | 'redisUrl' | 'databaseUrl' | 'keySecret' | 'secretsKey' | 'failpoints'>;
+export type CoreConfig = Pick<ServiceSettings, 'dataDir' | 'redisUrl' | 'databaseUrl' | 'keySecret' | 'secretsKey' | 'failpoints'> &
+  Partial<Pick<ServiceSettings, 'databasePool'>>;
 
 export interface CoreOptions {
   /** `producer` fails fast, for a service whose clients wait. */
@@ -64,16 +65,16 @@ export interface Core extends TurnPath {
 }
 
 /**
- * Everything is opened on the stack, which closes it. Rejects when Redis does not answer in time or may evict what was
- * accepted.
+ * Everything is opened on the stack, which closes it.
+ * @throws ConfigError when Redis does not answer in time or may evict what was accepted, or a database lets nobody in
  */
 export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, options: CoreOptions): Promise<Core> {
-  const { dataDir, databaseUrl, keySecret, secretsKey } = config;
+  const { dataDir, databaseUrl, databasePool, keySecret, secretsKey } = config;
   const { role, embedder, openTenantsMax: openMax, log } = options;
   armFailpoints(config.failpoints);
   const redis = await openRedis({ url: config.redisUrl, role, log }, stack);
   await assertNoEviction(redis, log);
-  const index = stack.adopt(await openIndex({ databaseUrl, dataDir, log }), async (opened) => opened.close());
+  const index = stack.adopt(await openIndex({ databaseUrl, databasePool, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, { dataDir, log });
   const wakeOutbox = wakeOutboxBy(path.deliveries);
   const tenants = new Tenants({

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { tenantIdPattern } from '@concierge/contract';
-import { KeyedMutex, readBootId, type Log } from '@concierge/runtime';
-import type { IndexBackend } from './database/backend.ts';
+import { ConfigError, hideCredentials, KeyedMutex, postgresErrorCode, readBootId, type Log } from '@concierge/runtime';
+import type { ConnectionLimits, IndexBackend } from './database/backend.ts';
 import { rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
 import { PendingPuts } from './lists/pending-puts.ts';
@@ -30,12 +30,16 @@ export interface IndexStore {
   drop(tenantId: string): Promise<void>;
   /** For readiness: rejects when the database does not answer. */
   check(): Promise<void>;
+  /** How many connections the database's server allows; undefined for SQLite. */
+  readConnectionLimits(): Promise<ConnectionLimits | undefined>;
   close(): Promise<void>;
 }
 
 export interface OpenIndexOptions {
   /** `postgres://…`; without one, SQLite files under `dataDir`. */
   readonly databaseUrl: string | undefined;
+  /** Connections to PostgreSQL that this process opens at most. */
+  readonly databasePool?: number | undefined;
   readonly dataDir: string;
   readonly log: Log;
 }
@@ -43,24 +47,48 @@ export interface OpenIndexOptions {
 /**
  * Tables and migrations make themselves when they are first needed. A database that does not answer now is logged and
  * tried again with every use: the index is not needed to accept a turn.
+ * @throws ConfigError when it answers, and does not let this process in
  */
-export async function openIndex({ databaseUrl, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
+export async function openIndex({ databaseUrl, databasePool, dataDir, log }: OpenIndexOptions): Promise<IndexStore> {
   // Where the system does not tell its boots apart, a power cut is not noticed: `concierge reindex --all` after one.
   const backend =
     databaseUrl === undefined
       ? new SqliteBackend({ folder: join(dataDir, 'index'), bootId: readBootId() || 'unknown', log })
-      : await openPostgresBackend(databaseUrl, log);
+      : await openPostgresBackend(databaseUrl, { max: databasePool, log });
   const store = storeOver(backend);
-  await store.check().catch((error: unknown) => {
-    log.warn({ err: error }, 'the index cannot be used yet');
-  });
+  try {
+    await store.check();
+  } catch (error) {
+    const refusal = findRefusal(error);
+    if (refusal === undefined || databaseUrl === undefined) {
+      log.warn({ err: error }, 'the index cannot be used yet');
+      return store;
+    }
+    await store.close();
+    throw new ConfigError([
+      `DATABASE_URL: must lead to a database that lets this process in (${hideCredentials(databaseUrl)}: ${refusal})`,
+    ]);
+  }
   return store;
 }
 
+/**
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: a wrong password or role, no such database, no right to
+ * connect, and a server that has no connection left for this process.
+ */
+const refusals: ReadonlySet<string | undefined> = new Set(['28P01', '28000', '3D000', '42501', '53300']);
+
+function findRefusal(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (refusals.has(postgresErrorCode(at))) return at.message;
+  }
+  return undefined;
+}
+
 /** Its client is loaded only where it is used. */
-async function openPostgresBackend(url: string, log: Log): Promise<IndexBackend> {
+async function openPostgresBackend(url: string, options: { readonly max: number | undefined; readonly log: Log }): Promise<IndexBackend> {
   const { PostgresBackend } = await import('./database/postgres-backend.ts');
-  return new PostgresBackend({ url, log });
+  return new PostgresBackend({ url, ...options });
 }
 
 /** An index over a backend that the caller has set up. */
@@ -84,6 +112,7 @@ export function storeOver(backend: IndexBackend): IndexStore {
       await backend.drop(named(tenantId));
     },
     check: async () => backend.check(),
+    readConnectionLimits: async () => backend.readConnectionLimits(),
     close: async () => {
       await pending.stop();
       await backend.close();

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createLog } from '@concierge/runtime';
+import { ConfigError, createLog } from '@concierge/runtime';
 import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres } from '@concierge/testing';
 import { openIndex, type IndexStore } from '../src/open-index.ts';
@@ -37,6 +37,50 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await index.passages.putVectors('m', [{ hash: 'h', vector: Float32Array.of(1, 0) }]);
     await store.rebuild(tenantId, new Files(session(1, { title: `of ${tenantId}`, turns: [turn('t1')] })));
   }
+
+  it('opens no more connections than its pool has', async () => {
+    const small = await openIndex({ databaseUrl: url, databasePool: 2, dataDir: '/nonexistent', log: silentLog });
+    await store.close();
+    await fillWith(small);
+    const { rows } = await direct.pool.query(
+      'select count(*)::int as open from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await small.close();
+    expect(rows).toEqual([{ open: 2 }]);
+  });
+
+  async function fillWith(small: IndexStore): Promise<void> {
+    await Promise.all(Array.from({ length: 20 }, async (_, count) => small.isFresh(`tenant-${String(count)}`)));
+  }
+
+  it('knows how many connections its server allows, and how many others have open', async () => {
+    expect(await store.readConnectionLimits()).toMatchObject({ max: 100, reserved: 3 });
+    const others = async (): Promise<number | undefined> => (await store.readConnectionLimits())?.others;
+    await eventually(async () => (await others()) === 0);
+    const other = await direct.pool.connect();
+    await other.query(`set application_name = 'somebody else'`);
+    await eventually(async () => (await others()) === 1);
+    other.release(true);
+    await eventually(async () => (await others()) === 0);
+  });
+
+  it.each([
+    ['there is no such database', async () => url.replace(/[^/]*$/u, 'nothing'), 'does not exist'],
+    [
+      'there is no connection left for it',
+      async () => {
+        const full = await cluster.createDatabase();
+        await cluster.asAdmin(`alter database ${full.split('/').at(-1) ?? ''} connection limit 0`);
+        return full;
+      },
+      'too many connections',
+    ],
+  ])('is not opened when %s, and one line names the setting', async (_case, prepare, cause) => {
+    const opening = open(await prepare());
+    await expect(opening).rejects.toBeInstanceOf(ConfigError);
+    await expect(opening).rejects.toThrow(/DATABASE_URL: must lead to a database that lets this process in/u);
+    await expect(opening).rejects.toThrow(cause);
+  });
 
   it('shows no row to a query that names no tenant, not even to the owner of the tables', async () => {
     await fill('acme');

@@ -61,6 +61,18 @@ describe('a providers file', () => {
     await expect(load('{"providers": {"x": {"apiKey": "sk-secret" oops')).rejects.toThrow(/^(?!.*secret).*is not valid JSON/u);
   });
 
+  it('is refused when the models that answer everybody are not in it, each of them named', async () => {
+    const providers = { openai, local: { baseUrl: 'http://localhost:11434/v1' } };
+    expect(await load({ default: 'local/any', fallbacks: ['openai/gpt-5-mini'], providers })).toBeDefined();
+    const file = { default: 'openai/gpt-5-mimi', fallbacks: ['nobody/x'], providers };
+    await expect(load(file)).rejects.toMatchObject({
+      problems: [
+        'default: openai/gpt-5-mimi is not among the models of openai (models: gpt-5-mini)',
+        'fallbacks.0: nobody/x is a model of no provider here (providers: openai, local)',
+      ],
+    });
+  });
+
   it('gives the facts of its models, and defaults for others of the same provider', async () => {
     const providers = await load({ default: 'openai/gpt-5-mini', providers: { openai } }, { OPENAI_API_KEY: 'k' });
     expect(providers).toBeDefined();

@@ -46,8 +46,8 @@ export interface Providers {
 export type EnvironmentLookup = (name: string) => string | undefined;
 
 /**
- * The providers file is no JSON or does not have its shape; `problems` lists everything that is wrong, keys never
- * quoted.
+ * The providers file is no JSON, does not have its shape, or asks for a model that none of its providers has; `problems`
+ * lists everything that is wrong, keys never quoted.
  */
 export class ProvidersFileError extends Error {
   override readonly name = 'ProvidersFileError';
@@ -153,8 +153,32 @@ function parseProviders(path: string, text: string): ProvidersFile {
     throw new ProvidersFileError(path, ['is not valid JSON']);
   }
   const parsed = ProvidersFile.safeParse(content);
-  if (parsed.success) return parsed.data;
-  throw new ProvidersFileError(path, parsed.error.issues.map(describeIssue));
+  if (!parsed.success) throw new ProvidersFileError(path, parsed.error.issues.map(describeIssue));
+  const unknown = findUnknownModels(parsed.data);
+  if (unknown.length > 0) throw new ProvidersFileError(path, unknown);
+  return parsed.data;
+}
+
+/**
+ * A model that a tenant's file names may be one that the providers file does not list; those that answer everybody who
+ * names none are in the same file as the lists, where a slip of the pen is found before it answers nobody.
+ */
+function findUnknownModels({ default: first, fallbacks, providers }: ProvidersFile): string[] {
+  const asked: readonly (readonly [path: string, ref: string])[] = [
+    ['default', first],
+    ...fallbacks.map((ref, index): [string, string] => [`fallbacks.${String(index)}`, ref]),
+  ];
+  return asked.flatMap(([path, ref]) => {
+    const { providerName, modelName } = splitRef(ref);
+    const listed = Object.hasOwn(providers, providerName) ? Object.keys(providers[providerName]?.models ?? {}) : undefined;
+    if (listed === undefined) return [`${path}: ${ref} is a model of no provider here (providers: ${listNames(Object.keys(providers))})`];
+    if (listed.length === 0 || listed.includes(modelName)) return [];
+    return [`${path}: ${ref} is not among the models of ${providerName} (models: ${listNames(listed)})`];
+  });
+}
+
+function listNames(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ');
 }
 
 function describeIssue(issue: z.core.$ZodIssue): string {

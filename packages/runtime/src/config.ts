@@ -1,27 +1,9 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { checkTogether, port, seconds, wholeNumber } from './environment.ts';
 
-/** A service was started with values it cannot use. `problems` holds one line for every one of them. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(`bad configuration:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
-    this.problems = problems;
-  }
-}
-
-/**
- * Parses the environment of one service. An empty variable counts as unset, as compose files write it.
- * @throws ConfigError listing every bad value at once
- */
-export function parseConfig<Schema extends z.ZodType>(schema: Schema, env: NodeJS.ProcessEnv): z.output<Schema> {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
-}
+// The rest of what a service's config.ts needs, without the weight of the package's clients.
+export { checkTogether, ConfigError, parseConfig, port, readSecret, seconds, wholeNumber } from './environment.ts';
 
 /*
  * The variables that several processes read (contract §1), each defined once. The tables are spread into a service's
@@ -30,9 +12,9 @@ export function parseConfig<Schema extends z.ZodType>(schema: Schema, env: NodeJ
 
 /** Variables of every process. */
 export const processEnvironment = {
-  SHUTDOWN_GRACE_S: z.coerce.number().nonnegative().max(3600).default(25),
+  SHUTDOWN_GRACE_S: seconds({ max: 3600 }).default(25),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  LOG_PRETTY: z.stringbool().optional(),
+  LOG_PRETTY: z.stringbool('must be 1 or 0').optional(),
 };
 
 type ProcessVariables = z.output<z.ZodObject<typeof processEnvironment>>;
@@ -46,7 +28,11 @@ export function toProcessSettings(given: ProcessVariables) {
   };
 }
 
-const secret = z.string().min(32, 'must have at least 32 characters');
+const secretError = 'must have at least 32 characters';
+const secret = z.string(secretError).min(32, secretError);
+const redisError = 'must be a redis:// or rediss:// address, or unix:/path';
+/** More than any server allows one process. */
+const POOL_MAX = 1000;
 
 /** Variables of processes that work on tenants' files. */
 export const dataEnvironment = {
@@ -54,14 +40,54 @@ export const dataEnvironment = {
     .string()
     .default('./data')
     .transform((path) => resolve(path)),
-  REDIS_URL: z.string().regex(/^(?:rediss?:\/\/|unix:\/)/u, 'must be a redis:// address or unix:/path'),
+  REDIS_URL: z.string(redisError).regex(/^(?:rediss?:\/\/|unix:\/)/u, redisError),
+  /** Of REDIS_URL, which then has none in it. */
+  REDIS_PASSWORD: z.string().optional(),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
     .optional(),
+  /** Of DATABASE_URL. */
+  DATABASE_PASSWORD: z.string().optional(),
+  DATABASE_POOL: wholeNumber({ min: 1, max: POOL_MAX }).optional(),
   KEY_SECRET: secret,
   SECRETS_KEY: secret.optional(),
 };
+
+const addressVariables = {
+  REDIS_URL: z.string().optional(),
+  REDIS_PASSWORD: z.string().optional(),
+  DATABASE_URL: z.string().optional(),
+  DATABASE_PASSWORD: z.string().optional(),
+};
+type Addresses = z.output<z.ZodObject<typeof addressVariables>>;
+
+/** For a schema with `dataEnvironment`. */
+export const dataCheck = checkTogether(addressVariables, findWrongPasswords);
+
+function* findWrongPasswords(given: Addresses): Iterable<[string, string]> {
+  const { REDIS_URL, REDIS_PASSWORD, DATABASE_URL, DATABASE_PASSWORD } = given;
+  if (REDIS_PASSWORD !== undefined && REDIS_URL !== undefined) {
+    if (hasPassword(REDIS_URL)) yield ['REDIS_PASSWORD', 'cannot be set beside a password in REDIS_URL; leave one of them out'];
+    else if (REDIS_URL.startsWith('unix:')) yield ['REDIS_PASSWORD', 'cannot be set beside a unix: address in REDIS_URL'];
+  }
+  if (DATABASE_PASSWORD !== undefined && DATABASE_URL !== undefined && hasPassword(DATABASE_URL)) {
+    yield ['DATABASE_PASSWORD', 'cannot be set beside a password in DATABASE_URL; leave one of them out'];
+  }
+}
+
+function hasPassword(url: string): boolean {
+  return /^[a-z]+:\/\/[^:@/?#]*:[^@/?#]*@/u.test(url);
+}
+
+/** The address with the password that stands beside it. */
+export function addPassword(url: string, password: string | undefined): string {
+  if (password === undefined) return url;
+  return url.replace(
+    /^(?<scheme>[a-z]+:\/\/)(?:(?<user>[^:@/?#]*)@)?/u,
+    (_start, scheme: string, user = '') => `${scheme}${String(user)}:${encodeURIComponent(password)}@`,
+  );
+}
 
 /** Variables of a service that works on tenants' files. */
 export const serviceEnvironment = {
@@ -71,18 +97,27 @@ export const serviceEnvironment = {
   FAILPOINT: z.string().optional(),
 };
 
+const productionVariables = { NODE_ENV: serviceEnvironment.NODE_ENV, SECRETS_KEY: serviceEnvironment.SECRETS_KEY };
+
+const productionCheck = checkTogether(productionVariables, ({ NODE_ENV, SECRETS_KEY }) =>
+  NODE_ENV === 'production' && SECRETS_KEY === undefined ? [['SECRETS_KEY', 'is required in production']] : [],
+);
+/** For a schema with `serviceEnvironment`. */
+export const serviceChecks = [dataCheck, productionCheck] as const;
+
 type ServiceVariables = z.output<z.ZodObject<typeof serviceEnvironment>>;
 export type ServiceSettings = ReturnType<typeof toServiceSettings>;
 
-/** @throws ConfigError when what only production needs is missing there */
-export function toServiceSettings(given: ServiceVariables) {
-  if (given.NODE_ENV === 'production' && given.SECRETS_KEY === undefined) throw new ConfigError(['SECRETS_KEY: is required in production']);
+/** `databasePool`: the default of DATABASE_POOL. */
+export function toServiceSettings(given: ServiceVariables, { databasePool }: { readonly databasePool: number }) {
   return {
     ...toProcessSettings(given),
     dataDir: given.DATA_DIR,
-    redisUrl: given.REDIS_URL,
+    redisUrl: addPassword(given.REDIS_URL, given.REDIS_PASSWORD),
     /** Undefined: SQLite in the data directory. */
-    databaseUrl: given.DATABASE_URL,
+    databaseUrl: given.DATABASE_URL === undefined ? undefined : addPassword(given.DATABASE_URL, given.DATABASE_PASSWORD),
+    /** Connections to PostgreSQL that this process opens at most. */
+    databasePool: given.DATABASE_POOL ?? databasePool,
     keySecret: given.KEY_SECRET,
     /** Undefined: no credentials can be kept or used; never so in production. */
     secretsKey: given.SECRETS_KEY,
@@ -93,7 +128,7 @@ export function toServiceSettings(given: ServiceVariables) {
 
 /** Variables of services with metrics and no other HTTP server. */
 export const metricsEnvironment = {
-  METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  METRICS_PORT: port.optional(),
   METRICS_HOST: z.string().default('127.0.0.1'),
 };
 

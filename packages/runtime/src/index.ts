@@ -1,26 +1,10 @@
 export { duringActivity, type Activity, eventLoopStallMs, stoodStillWithin } from './watchdog/watchdog.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
-export {
-  ConfigError,
-  parseConfig,
-  dataEnvironment,
-  demoModelEnvironment,
-  mayUseDemoModel,
-  metricsEnvironment,
-  modelsEnvironment,
-  processEnvironment,
-  sandboxEnvironment,
-  serviceEnvironment,
-  toMetricsAddress,
-  toProvidersFile,
-  toSandboxSettings,
-  toServiceSettings,
-  type SandboxSettings,
-  type ServiceSettings,
-} from './config.ts';
+export { ConfigError, parseConfig, type SandboxSettings, type ServiceSettings } from './config.ts';
 export { background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
 export { readBootId } from './boot.ts';
+export { readVersion, type Version } from './version.ts';
 export { hashParts, isSameSecret } from './hash.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
 export {
@@ -39,6 +23,7 @@ export { newMetrics, serveMetrics } from './metrics.ts';
 export {
   assertNoEviction,
   connectRedis,
+  hideCredentials,
   isRedisFull,
   openConnection,
   openRedis,

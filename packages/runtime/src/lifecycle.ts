@@ -1,7 +1,9 @@
 import cluster from 'node:cluster';
 import { flushCompileCache } from 'node:module';
-import { ConfigError, type ProcessSettings } from './config.ts';
+import type { ProcessSettings } from './config.ts';
+import { ConfigError } from './environment.ts';
 import { createLog, type Log } from './log.ts';
+import { readVersion } from './version.ts';
 import { startWatchdog } from './watchdog/watchdog.ts';
 
 /** The open resources of one service. They are closed in the reverse of the order in which they were opened. */
@@ -157,6 +159,7 @@ export async function startService<Config extends LifeSettings>({ name, readConf
   }
   const isOneOfSeveral = config.processes !== undefined && config.processes > 1;
   const log = createLog({ service: name, level: config.logLevel, pretty: config.prettyLog, isOneOfSeveral });
+  log.info({ ...readVersion(), node: process.versions.node }, 'starting');
   const wire = await load(config);
   // Not at the exit: a service that is killed would leave the next start nothing of what it has compiled. And before
   // the watchdog starts: the first start after an installation writes a few thousand files, which stops a busy machine

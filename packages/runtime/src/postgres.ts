@@ -7,7 +7,7 @@ export interface PostgresOptions {
   readonly url: string;
   readonly log: Log;
   /** The maximum of connections of this process. */
-  readonly max?: number;
+  readonly max?: number | undefined;
   /** The server ends a statement after this; a little later the client stops waiting for a server that is gone. */
   readonly statementTimeoutMs?: number;
 }
@@ -18,6 +18,9 @@ export interface PostgresConnection {
   readonly dialect: Dialect;
   close(): Promise<void>;
 }
+
+/** By which the server's statistics know our connections. */
+export const applicationName = 'concierge';
 
 const POOL_MAX = 10;
 const CONNECT_TIMEOUT_MS = 3000;
@@ -34,7 +37,7 @@ export function openPostgres(options: PostgresOptions): PostgresConnection {
   const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
   const pool = new Pool({
     connectionString: options.url,
-    application_name: 'concierge',
+    application_name: applicationName,
     max: options.max ?? POOL_MAX,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,

@@ -1,5 +1,5 @@
 // Exports for a process without a database and Redis: without the weight of their clients.
 export { background } from './concurrency/tasks.ts';
 export { createLog, type Log } from './log.ts';
-export { parseConfig, processEnvironment, toProcessSettings } from './config.ts';
 export { ServiceStack, startService, type ServiceParts } from './lifecycle.ts';
+export { readVersion, type Version } from './version.ts';

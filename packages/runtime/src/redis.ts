@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type * as Ioredis from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
+import { ConfigError } from './environment.ts';
 import type { Log } from './log.ts';
 
 const require = createRequire(import.meta.url);
@@ -67,7 +68,8 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   interceptCommands(redis, role);
   let down = false;
   redis.on('error', (error: unknown) => {
-    if (!down) log.warn({ err: error, role }, 'redis is not reachable');
+    // Without its stack, which shows only the client: this line comes once for each connection.
+    if (!down) log.warn({ role, redis: hideCredentials(url), reason: describeReason(error) }, 'redis is not reachable');
     down = true;
   });
   redis.on('ready', () => {
@@ -76,6 +78,20 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   });
   return redis;
 }
+
+/** An address as it may be shown. */
+export function hideCredentials(url: string): string {
+  return url.replace(/^(?<scheme>[a-z]+:\/\/)[^@/]*@/u, '$<scheme>');
+}
+
+/** Of several addresses that a name has, Node reports all failures as one without a message. */
+function describeReason(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describeReason).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Answers that stay the same until somebody changes a setting. */
+const refusal = /^(?:WRONGPASS|NOAUTH|NOPERM|DENIED|ERR invalid password|ERR AUTH)\b/u;
 
 /** The first words of Redis' error answers for temporary failures. */
 const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
@@ -152,13 +168,18 @@ export function openConnection(options: RedisConnectOptions, stack: AsyncDisposa
   return stack.adopt(connectRedis(options), closeRedis);
 }
 
-/** Like `openConnection`, and waits until it can be used. Rejects after `timeoutMs`. */
+/**
+ * Like `openConnection`, and waits until it can be used, `timeoutMs` at most.
+ * @throws ConfigError when it cannot be reached in this time, or refuses the password
+ */
 export async function openRedis(
   { timeoutMs = START_TIMEOUT_MS, ...options }: RedisConnectOptions & { readonly timeoutMs?: number },
   stack: AsyncDisposableStack,
 ): Promise<Redis> {
   const redis = openConnection(options, stack);
-  await redisReady(redis, timeoutMs);
+  await redisReady(redis, timeoutMs).catch((error: unknown) => {
+    throw new ConfigError([`REDIS_URL: must lead to a Redis that can be used (${hideCredentials(options.url)}: ${describeReason(error)})`]);
+  });
   return redis;
 }
 
@@ -170,25 +191,34 @@ export function isRedisFull(error: unknown): boolean {
   return error instanceof Error && /^(?:ERR )?(?:-)?OOM /u.test(error.message);
 }
 
-/** Resolves when the connection can be used; rejects after `timeoutMs`. */
+/** Resolves when the connection can be used; rejects after `timeoutMs`, and at once when Redis refuses the password. */
 export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      redis.off('ready', ready);
-      reject(new Error(`redis is not ready after ${String(timeoutMs)} ms`));
-    }, timeoutMs);
-    function ready(): void {
-      clearTimeout(timer);
-      resolve();
-    }
-    redis.once('ready', ready);
-  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let last: unknown;
+  const onError = (error: unknown): void => {
+    last = error;
+    if (error instanceof Error && refusal.test(error.message)) reject(error);
+  };
+  const timer = setTimeout(() => {
+    const cause = last === undefined ? '' : `: ${describeReason(last)}`;
+    reject(new Error(`redis is not ready after ${String(timeoutMs)} ms${cause}`));
+  }, timeoutMs);
+  redis.once('ready', resolve);
+  redis.on('error', onError);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    redis.off('ready', resolve);
+    redis.off('error', onError);
+  }
 }
 
 /**
  * Refuses a Redis that may evict what was accepted (design: noeviction). Unknown policies (managed services hide
  * CONFIG) pass with a warning.
+ * @throws ConfigError
  */
 export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
   const policy = await redis.config('GET', 'maxmemory-policy').then(
@@ -196,7 +226,10 @@ export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
     () => null,
   );
   if (policy === null) log.warn('cannot read maxmemory-policy: make sure that it is noeviction');
-  else if (policy !== 'noeviction') throw new Error(`Redis has maxmemory-policy ${policy}; Concierge needs noeviction`);
+  else if (policy !== 'noeviction')
+    throw new ConfigError([
+      `REDIS_URL: must lead to a Redis that keeps everything (Redis has maxmemory-policy ${policy}; Concierge needs noeviction)`,
+    ]);
 }
 
 /**

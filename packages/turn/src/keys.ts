@@ -39,6 +39,9 @@ export const keyOf = {
    */
   unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
+  /** All processes of the deployment, by the time at which each was last heard of, and what each announces. */
+  processes: `${queuePrefix}:processes`,
+  processFacts: `${queuePrefix}:process-facts`,
   due: `${queuePrefix}:due`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
   debounced: `${queuePrefix}:debounced`,

@@ -1,4 +1,4 @@
-import { openCore } from '@concierge/core';
+import { announceProcess, openCore } from '@concierge/core';
 import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
 import { DeliveryReconciler, RemovalReconciler, TurnReconciler } from '@concierge/turn';
 import type { Config } from './config.ts';
@@ -10,11 +10,9 @@ const OPEN_TENANTS_MAX = 200;
 
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
-  const { redis, tenants, queue, turns, deliveries, events } = await openCore(config, stack, {
-    role: 'worker',
-    openTenantsMax: OPEN_TENANTS_MAX,
-    log,
-  });
+  const core = await openCore(config, stack, { role: 'worker', openTenantsMax: OPEN_TENANTS_MAX, log });
+  announceProcess({ service: 'cron', ...config }, core, { stack, log });
+  const { redis, tenants, queue, turns, deliveries, events } = core;
   const registry = newMetrics('cron');
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, new RemovalReconciler({ tenants, redis, log }));

@@ -1,9 +1,21 @@
-import { providerEnvironment, toProviderSettings } from '@concierge/channel';
-import { modelsEnvironment, parseConfig, serviceEnvironment, toProvidersFile, toServiceSettings } from '@concierge/runtime';
-import { outboundAllow } from '@concierge/web';
+import { providerEnvironment, toProviderSettings } from '@concierge/channel/provider-environment';
+import {
+  modelsEnvironment,
+  parseConfig,
+  port,
+  seconds,
+  serviceChecks,
+  serviceEnvironment,
+  toProvidersFile,
+  toServiceSettings,
+  wholeNumber,
+} from '@concierge/runtime/config';
+import { outboundAllow } from '@concierge/web/outbound-url';
 import { z } from 'zod';
 
-const count = z.coerce.number().int().positive();
+const count = wholeNumber({ min: 1, max: 1_000_000 });
+/** Of each of its processes. */
+const DATABASE_POOL = 10;
 
 /** As many as there are places for requests that fetch files: each process has one at least. */
 const PROCESSES_MAX = 16;
@@ -15,19 +27,19 @@ const Settings = z
     ...serviceEnvironment,
     ...providerEnvironment,
     ...modelsEnvironment,
-    GATEWAY_PORT: z.coerce.number().int().min(0).max(65_535).default(8000),
+    GATEWAY_PORT: port.default(8000),
     GATEWAY_HOST: z.string().optional(),
-    GATEWAY_PROCESSES: count.max(PROCESSES_MAX).default(1),
+    GATEWAY_PROCESSES: wholeNumber({ min: 1, max: PROCESSES_MAX }).default(1),
     OPS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     GATEWAY_MAX_CONNECTIONS: count.default(20_000),
     GATEWAY_MAX_STREAMS_PER_KEY: count.default(10_000),
     OUTBOUND_ALLOW: outboundAllow,
-    GATEWAY_KEEP_ALIVE_S: z.coerce.number().positive().default(75),
-    GATEWAY_LEAVE_S: z.coerce.number().nonnegative().max(600).optional(),
-    GATEWAY_UNREAD_ANSWER_S: z.coerce.number().positive().default(20),
+    GATEWAY_KEEP_ALIVE_S: seconds({ max: 86_400, zero: false }).default(75),
+    GATEWAY_LEAVE_S: seconds({ max: 600 }).optional(),
+    GATEWAY_UNREAD_ANSWER_S: seconds({ max: 86_400, zero: false }).default(20),
   })
   .transform((given) => ({
-    ...toServiceSettings(given),
+    ...toServiceSettings(given, { databasePool: DATABASE_POOL }),
     ...toProviderSettings(given),
     /** Names the models that settings may name; there need not be one. */
     providersFile: toProvidersFile(given),
@@ -54,5 +66,5 @@ export type Config = Readonly<z.infer<typeof Settings>>;
 
 /** @throws ConfigError listing every bad value at once */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  return parseConfig(Settings, env);
+  return parseConfig(Settings, env, serviceChecks);
 }

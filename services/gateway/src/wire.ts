@@ -1,5 +1,5 @@
 import { ChannelConnections } from '@concierge/channel';
-import { openCore } from '@concierge/core';
+import { announceProcess, openCore } from '@concierge/core';
 import { openOutside } from '@concierge/core/outside';
 import { background, openConnection, stopPart, type ServiceParts } from '@concierge/runtime';
 import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, TurnStreams } from '@concierge/turn';
@@ -27,6 +27,7 @@ import { WidgetScript } from './widget/widget-script.ts';
  */
 export async function wire(config: Config, { stack, log }: ServiceParts, now: () => number = Date.now): Promise<number> {
   const core = await openCore(config, stack, { role: 'producer', log });
+  announceProcess({ service: 'gateway', ...config }, core, { stack, log });
   const { redis, index, tenants, queue, turns, deliveries, events } = core;
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);

@@ -22,7 +22,7 @@ const waitForever = async ({ signal }: { readonly signal: AbortSignal }): Promis
 
 describe('operations', () => {
   it('reports that it lives and that it is ready, by dependency', async () => {
-    expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok' });
+    expect(await (await gateway.ask(undefined, '/livez')).json()).toEqual({ status: 'ok', version: '0.1.0', build: 'source' });
     // A worker that stood still with its machine is not heard of for a moment.
     const ready = await eventually(async () => {
       const answer = Readiness.parse(await (await gateway.ask(undefined, '/readyz')).json());

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@concierge/contract';
+import { readVersion } from '@concierge/runtime/process';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { GatewayProxy } from './gateway-proxy.ts';
 import { sendProblem } from './send-problem.ts';
@@ -75,7 +76,8 @@ export function createApp({ pages, gateway, opsTokenIsSet }: AppParts): Express 
   app.use((request, response, next) => {
     const path = readPath(request);
     if (path === '/livez') {
-      response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end('{"status":"ok"}');
+      response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+      response.end(JSON.stringify({ status: 'ok', ...readVersion() }));
     } else if (forwarded.some((prefix) => isUnder(path, prefix))) {
       if (isUnder(path, '/ops')) guardOps(request, opsTokenIsSet);
       gateway.forward(request, response, next);

@@ -1,10 +1,10 @@
-import { parseConfig, processEnvironment, toProcessSettings } from '@concierge/runtime/process';
+import { parseConfig, port, processEnvironment, toProcessSettings } from '@concierge/runtime/config';
 import { z } from 'zod';
 
 const Settings = z
   .object({
     ...processEnvironment,
-    UI_PORT: z.coerce.number().int().min(0).max(65_535).default(8080),
+    UI_PORT: port.default(8080),
     UI_HOST: z.string().optional(),
     GATEWAY_URL: z.url({ protocol: /^https?$/u, error: 'must be an http:// or https:// address' }).default('http://127.0.0.1:8000'),
     OPS_TOKEN: z.string().optional(),

@@ -163,7 +163,9 @@ describe('what is forwarded', () => {
     const refused = await fetch(`${url}/api/sessions`);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
     expect(await refused.json()).toMatchObject({ code: 'overloaded', status: 503 });
-    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    const alive = await fetch(`${url}/livez`);
+    expect(alive.status).toBe(200);
+    expect(await alive.json()).toEqual({ status: 'ok', version: '0.1.0', build: 'source' });
   });
 
   it('goes to the gateway alone, whatever host the request names', async () => {

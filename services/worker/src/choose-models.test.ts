@@ -62,10 +62,16 @@ describe('choosing the model', () => {
     },
   );
 
-  it('does not start over a file that is broken', async () => {
+  it('does not start over a file that is broken, or that has no such default model', async () => {
     await using folder = await temporaryDirectory();
     const path = join(folder.path, 'providers.json');
     await writeFile(path, '{');
-    await expect(chooseProviders(sources(path), log)).rejects.toThrow('is not valid JSON');
+    await expect(chooseProviders(sources(path), log)).rejects.toMatchObject({
+      problems: [`PROVIDERS_FILE: ${path}: is not valid JSON`],
+    });
+    await writeFile(path, JSON.stringify({ ...file, default: 'nobody/model' }));
+    await expect(chooseProviders(sources(path), log)).rejects.toMatchObject({
+      problems: [`PROVIDERS_FILE: ${path}: default: nobody/model is a model of no provider here (providers: own)`],
+    });
   });
 });

@@ -48,13 +48,17 @@ function machine(missing: { docker?: string; bubblewrap?: string }): { made: One
 describe('choosing the sandbox', () => {
   it('takes Docker where it works, and does not even make the other', async () => {
     const { made, makers } = machine({});
-    expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({ sandboxes: made[0], reason: 'docker' });
+    expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({ sandboxes: made[0], isUsable: true, reason: 'docker' });
     expect(made.map(({ kind }) => kind)).toEqual(['docker']);
   });
 
   it('takes bubblewrap where Docker does not work, reports why, and closes what it does not use', async () => {
     const { made, makers } = machine({ docker: 'no engine answers' });
-    expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({ sandboxes: made[1], reason: 'bubblewrap; no engine answers' });
+    expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({
+      sandboxes: made[1],
+      isUsable: true,
+      reason: 'bubblewrap; no engine answers',
+    });
     expect(made.map(({ isClosed }) => isClosed)).toEqual([true, false]);
   });
 
@@ -62,6 +66,7 @@ describe('choosing the sandbox', () => {
     const { made, makers } = machine({ docker: 'no engine answers', bubblewrap: 'bwrap is not installed' });
     expect(await chooseSandbox({ kind: 'auto' }, makers, log)).toEqual({
       sandboxes: undefined,
+      isUsable: false,
       reason: 'no engine answers; bwrap is not installed',
     });
     expect(made.map(({ isClosed }) => isClosed)).toEqual([true, true]);
@@ -69,7 +74,11 @@ describe('choosing the sandbox', () => {
 
   it('keeps the one that was named, though it does not work yet', async () => {
     const { made, makers } = machine({ docker: 'no engine answers' });
-    expect(await chooseSandbox({ kind: 'docker' }, makers, log)).toEqual({ sandboxes: made[0], reason: 'no engine answers' });
+    expect(await chooseSandbox({ kind: 'docker' }, makers, log)).toEqual({
+      sandboxes: made[0],
+      isUsable: false,
+      reason: 'no engine answers',
+    });
     expect(made[0]?.isClosed).toBe(false);
   });
 

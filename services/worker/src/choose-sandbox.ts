@@ -7,6 +7,8 @@ export type SandboxMakers = Readonly<Record<Sandboxes['kind'], () => Sandboxes>>
 export interface ChosenSandbox {
   /** Undefined: commands answer with an error. They never run outside of a sandbox. */
   readonly sandboxes: Sandboxes | undefined;
+  /** Whether commands could run when it was chosen. */
+  readonly isUsable: boolean;
   /** Which it is, or why there is none, for operators. */
   readonly reason: string;
 }
@@ -20,12 +22,10 @@ export async function chooseSandbox(settings: Pick<SandboxSettings, 'kind'>, mak
   const fields = { sandbox: chosen.sandboxes?.kind ?? 'off', reason: chosen.reason };
   if (chosen.isUsable) log.info(fields, 'commands run in a sandbox');
   else log.warn(fields, 'commands cannot run: there is no usable sandbox');
-  return { sandboxes: chosen.sandboxes, reason: chosen.reason };
+  return chosen;
 }
 
-type Choice = ChosenSandbox & { readonly isUsable: boolean };
-
-async function choose(kind: SandboxSettings['kind'], makers: SandboxMakers): Promise<Choice> {
+async function choose(kind: SandboxSettings['kind'], makers: SandboxMakers): Promise<ChosenSandbox> {
   switch (kind) {
     case 'off': {
       return { sandboxes: undefined, reason: 'switched off by SANDBOX=off', isUsable: false };
@@ -42,7 +42,7 @@ async function choose(kind: SandboxSettings['kind'], makers: SandboxMakers): Pro
   }
 }
 
-async function firstUsable(makers: SandboxMakers): Promise<Choice> {
+async function firstUsable(makers: SandboxMakers): Promise<ChosenSandbox> {
   const reasons: string[] = [];
   for (const kind of ['docker', 'bubblewrap'] as const) {
     const sandboxes = makers[kind]();

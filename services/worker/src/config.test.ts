@@ -1,5 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError } from '@concierge/runtime';
+import { ConfigError } from '@concierge/runtime/config';
+import { temporaryDirectory } from '@concierge/testing';
 import { readConfig } from './config.ts';
 
 const least = { REDIS_URL: 'redis://127.0.0.1:6379', KEY_SECRET: 'k'.repeat(32), DATA_DIR: '/srv/concierge' };
@@ -51,7 +54,7 @@ describe('the worker’s configuration', () => {
       'WEB_SEARCH_PROVIDER',
     ]);
     expect(readProblems({ ...least, WORKER_CONCURRENCY: '2', TENANT_SHARE: '3' })).toEqual([
-      'TENANT_SHARE: must not be more than WORKER_CONCURRENCY',
+      'TENANT_SHARE: must not be more than WORKER_CONCURRENCY (given: "3")',
     ]);
   });
 
@@ -60,11 +63,31 @@ describe('the worker’s configuration', () => {
     expect(readConfig(least).mayUseDemoModel).toBe(true);
     expect(readConfig(production).mayUseDemoModel).toBe(false);
     expect(readConfig({ ...production, DEMO_MODEL: '1' }).mayUseDemoModel).toBe(true);
-    expect(readProblems({ ...production, DEMO_MODEL: 'perhaps' })).toEqual(['DEMO_MODEL: must be 1 or 0']);
+    expect(readProblems({ ...production, DEMO_MODEL: 'perhaps' })).toEqual(['DEMO_MODEL: must be 1 or 0 (given: "perhaps")']);
   });
 
   it('looks provider keys up in the environment it was given', () => {
     expect(readConfig({ ...least, OPENAI_API_KEY: 'sk-1' }).environment('OPENAI_API_KEY')).toBe('sk-1');
+  });
+
+  it('looks provider keys up in files, too', async () => {
+    await using folder = await temporaryDirectory();
+    await writeFile(join(folder.path, 'key'), 'sk-2\n');
+    const { environment } = readConfig({ ...least, OPENAI_API_KEY_FILE: join(folder.path, 'key') });
+    expect(environment('OPENAI_API_KEY')).toBe('sk-2');
+    expect(environment('OTHER_KEY')).toBeUndefined();
+  });
+
+  it('puts the passwords of files into the addresses', async () => {
+    await using folder = await temporaryDirectory();
+    await writeFile(join(folder.path, 'password'), 'p@ss\n');
+    const REDIS_PASSWORD_FILE = join(folder.path, 'password');
+    const database = { DATABASE_URL: 'postgres://concierge@postgres/concierge', DATABASE_PASSWORD: 'two' };
+    expect(readConfig({ ...least, ...database, REDIS_PASSWORD_FILE, DATABASE_POOL: '7' })).toMatchObject({
+      redisUrl: 'redis://:p%40ss@127.0.0.1:6379',
+      databaseUrl: 'postgres://concierge:two@postgres/concierge',
+      databasePool: 7,
+    });
   });
 
   it('chooses the sandbox itself unless configured otherwise', () => {
@@ -94,9 +117,12 @@ describe('the worker’s configuration', () => {
   });
 
   it.each([
-    [{ WEB_SEARCH_PROVIDER: 'tavily' }, 'WEB_SEARCH_KEY: is required for tavily'],
-    [{ WEB_SEARCH_PROVIDER: 'searxng' }, 'WEB_SEARCH_URL: is required: SearXNG has no address of its own'],
-    [{ WEB_SEARCH_URL: 'ftp://x', WEB_SEARCH_PROVIDER: 'brave' }, 'WEB_SEARCH_URL: must be an http:// or https:// address'],
+    [{ WEB_SEARCH_PROVIDER: 'tavily' }, 'WEB_SEARCH_KEY: is required for tavily (not set)'],
+    [{ WEB_SEARCH_PROVIDER: 'searxng' }, 'WEB_SEARCH_URL: is required: SearXNG has no address of its own (not set)'],
+    [
+      { WEB_SEARCH_URL: 'ftp://x', WEB_SEARCH_PROVIDER: 'brave' },
+      'WEB_SEARCH_URL: must be an http:// or https:// address (given: "ftp://x")',
+    ],
   ])('refuses a web search that cannot work: %j', (given, problem) => {
     expect(readProblems({ ...least, ...given })).toContain(problem);
   });
@@ -109,7 +135,7 @@ describe('the worker’s configuration', () => {
       '[::1]:443',
     ]);
     expect(readProblems({ ...least, OUTBOUND_ALLOW: 'intranet:8080,10.0.0.0/8' })).toEqual([
-      'OUTBOUND_ALLOW.1: must be a list of host:port',
+      'OUTBOUND_ALLOW.1: must be a list of host:port (given: "intranet:8080,10.0.0.0/8")',
     ]);
   });
 });

@@ -1,18 +1,22 @@
-import { providerEnvironment, toProviderSettings } from '@concierge/channel';
+import { providerEnvironment, toProviderSettings } from '@concierge/channel/provider-environment';
 import {
+  checkTogether,
   demoModelEnvironment,
   mayUseDemoModel,
   metricsEnvironment,
   modelsEnvironment,
   parseConfig,
+  readSecret,
   sandboxEnvironment,
+  serviceChecks,
   serviceEnvironment,
   toMetricsAddress,
   toProvidersFile,
   toSandboxSettings,
   toServiceSettings,
-} from '@concierge/runtime';
-import { outboundAllow } from '@concierge/web';
+  wholeNumber,
+} from '@concierge/runtime/config';
+import { outboundAllow } from '@concierge/web/outbound-url';
 import { z } from 'zod';
 
 /** Spread into the worker's schema. */
@@ -46,9 +50,14 @@ function toWebSearchSettings({ WEB_SEARCH_PROVIDER: provider, WEB_SEARCH_URL: ur
   return provider === undefined ? undefined : { provider, url, key };
 }
 
-const count = z.coerce.number().int().positive();
+const CONCURRENCY_MAX = 10_000;
+const shares = {
+  WORKER_CONCURRENCY: wholeNumber({ min: 1, max: CONCURRENCY_MAX }).default(32),
+  TENANT_SHARE: wholeNumber({ min: 1, max: CONCURRENCY_MAX }).optional(),
+};
 
-const shares = { WORKER_CONCURRENCY: count.max(10_000).default(32), TENANT_SHARE: count.optional() };
+/** Turns use the index for a moment at their beginning and end: 32 of them hardly ever need more at once. */
+const DATABASE_POOL = 10;
 
 const Settings = z
   .object({
@@ -60,22 +69,11 @@ const Settings = z
     ...webSearchEnvironment,
     ...metricsEnvironment,
     ...shares,
-    DELIVERY_CONCURRENCY: count.max(1000).default(16),
+    DELIVERY_CONCURRENCY: wholeNumber({ min: 1, max: 1000 }).default(16),
     OUTBOUND_ALLOW: outboundAllow,
   })
-  .refine((given) => (given.TENANT_SHARE ?? 1) <= given.WORKER_CONCURRENCY, {
-    path: ['TENANT_SHARE'],
-    message: 'must not be more than WORKER_CONCURRENCY',
-    when: ({ value }) => z.object(shares).safeParse(value).success,
-  })
-  .superRefine(
-    (given, context) => {
-      for (const [name, message] of missingForWebSearch(given)) context.addIssue({ code: 'custom', path: [name], message });
-    },
-    { when: ({ value }) => z.object(webSearchEnvironment).safeParse(value).success },
-  )
   .transform((given) => ({
-    ...toServiceSettings(given),
+    ...toServiceSettings(given, { databasePool: DATABASE_POOL }),
     ...toProviderSettings(given),
     providersFile: toProvidersFile(given),
     /** The built-in demo model answers where the file names no usable key. */
@@ -93,12 +91,20 @@ const Settings = z
     metrics: toMetricsAddress(given),
   }));
 
+const checks = [
+  checkTogether(shares, ({ TENANT_SHARE = 1, WORKER_CONCURRENCY }) =>
+    TENANT_SHARE > WORKER_CONCURRENCY ? [['TENANT_SHARE', 'must not be more than WORKER_CONCURRENCY']] : [],
+  ),
+  checkTogether(webSearchEnvironment, missingForWebSearch),
+  ...serviceChecks,
+];
+
 export interface Config extends Readonly<z.infer<typeof Settings>> {
-  /** Keys of providers are named in the providers file and looked up here. */
+  /** Keys of providers are named in the providers file and looked up here. @throws ConfigError */
   readonly environment: (name: string) => string | undefined;
 }
 
 /** @throws ConfigError listing every bad value at once */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  return { ...parseConfig(Settings, env), environment: (name) => env[name] };
+  return { ...parseConfig(Settings, env, checks), environment: (name) => readSecret(env, name) };
 }

@@ -1,10 +1,10 @@
 import { allTools } from '@concierge/agent';
 import { limits } from '@concierge/contract';
-import { openCore, type Core } from '@concierge/core';
+import { announceProcess, openCore, type Core } from '@concierge/core';
 import { openOutside, type Outside } from '@concierge/core/outside';
 import type { Providers } from '@concierge/model';
 import { Embeddings, Models, type FailedAttempt } from '@concierge/model/openai';
-import { newMetrics, openConnection, serveMetrics, startPart, stopPart, type ServiceParts } from '@concierge/runtime';
+import { newMetrics, openConnection, readVersion, serveMetrics, startPart, stopPart, type ServiceParts } from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import {
@@ -20,6 +20,7 @@ import {
   TurnStreams,
   LogRecovery,
   TurnWorker,
+  type WorkerReport,
 } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
 import { DocumentReader, WebPages, WebSearch } from '@concierge/web';
@@ -51,11 +52,9 @@ interface Building extends ServiceParts {
   readonly registry: Registry;
 }
 
-const VERSION = '0.1.0';
-
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
-  const { providers, demo } = await chooseProviders(config, log);
+  const { providers, unusable, demo } = await chooseProviders(config, log);
   stack.use(demo);
   const workerId = TurnWorker.newId();
   const registry = newMetrics('worker');
@@ -63,12 +62,13 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const metrics = new TurnMetrics(registry, () => worker?.running ?? 0);
   const { models, embedder } = openModels(providers, metrics, { stack, log });
   const core = await openCore(config, stack, { role: 'worker', embedder, log });
+  announceProcess({ service: 'worker', ...config }, core, { stack, log });
   const building: Building = { config, core, registry, stack, log };
   const { redis, tenants, queue, turns, events, handoffs } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
-  const { create, reaper } = await openCommands(workerId, building);
+  const { create, reaper, sandbox } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
   const isBreakable = config.failpoints !== '';
   const runner = new TurnRunner({
@@ -101,7 +101,12 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     tenants,
     handlers: runner,
     capacity: { concurrency, tenantShare },
-    about: { id: workerId, version: VERSION, isDemo: demo !== undefined },
+    about: {
+      id: workerId,
+      version: readVersion().version,
+      isDemo: demo !== undefined,
+      report: { model: providers.default, unusableProviders: [...unusable], sandbox },
+    },
     log,
   });
   const draining = [worker, deliveryWorker];
@@ -159,7 +164,11 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
 async function openCommands(
   workerId: string,
   { config, core, stack, log }: Building,
-): Promise<{ readonly create: CapabilityFactories['runtime']; readonly reaper: SandboxReaper }> {
+): Promise<{
+  readonly create: CapabilityFactories['runtime'];
+  readonly reaper: SandboxReaper;
+  readonly sandbox: NonNullable<WorkerReport['sandbox']>;
+}> {
   const { image, runtime, hostDataDir } = config.sandbox;
   const { dataDir } = config;
   const ownId = (): string => workerId;
@@ -171,13 +180,14 @@ async function openCommands(
     bubblewrap: () => new BubblewrapSandboxes({ deployment }),
   };
   const chosen = await chooseSandbox(config.sandbox, makers, log);
-  const { sandboxes } = chosen;
+  const { sandboxes, isUsable, reason } = chosen;
   stack.defer(async () => sandboxes?.close());
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
     create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run, newDispatcher),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
+    sandbox: { kind: sandboxes?.kind ?? 'off', isUsable, reason },
   };
 }
 

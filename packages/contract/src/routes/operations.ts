@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import { defineRoute } from './route.ts';
 
-export const Liveness = z.object({ status: z.literal('ok') });
+export const Liveness = z.object({
+  status: z.literal('ok'),
+  version: z.string(),
+  build: z.string().meta({ description: 'Which sources it was compiled from; `source` where it runs from source' }),
+});
 
 /** One line per dependency. */
 export const Readiness = z

@@ -17,6 +17,16 @@ export interface OwnConnection {
   settled<Result>(work: Work<Result>): Promise<Result>;
 }
 
+/** Connections of a PostgreSQL server. */
+export interface ConnectionLimits {
+  /** Its max_connections. */
+  readonly max: number;
+  /** Of these, those that only superusers and other named roles get. */
+  readonly reserved: number;
+  /** What other clients than this deployment have open at this moment. */
+  readonly others: number;
+}
+
 /**
  * What differs between the two databases: how a tenant's rows are reached, kept apart and locked. `work` may run more
  * than once (it is rolled back before it runs again), and must do nothing but query.
@@ -44,5 +54,7 @@ export interface IndexBackend {
   isThere(tenantId: string): boolean;
   drop(tenantId: string): Promise<void>;
   check(): Promise<void>;
+  /** How many connections the database's server allows; undefined where there is no server. */
+  readConnectionLimits(): Promise<ConnectionLimits | undefined>;
   close(): Promise<void>;
 }

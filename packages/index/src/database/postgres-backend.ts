@@ -1,8 +1,8 @@
 import { AppError } from '@concierge/contract';
 import { isPostgresUnavailable, postgresErrorCode, type Log } from '@concierge/runtime';
-import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
+import { applicationName, openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { Kysely, sql, type Transaction } from 'kysely';
-import type { IndexBackend, OwnConnection, Work } from './backend.ts';
+import type { ConnectionLimits, IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
 import { migrations, NewerIndexError } from './migrations.ts';
@@ -10,6 +10,8 @@ import { indexTableNames, type IndexTables } from './tables.ts';
 
 export interface PostgresBackendOptions {
   readonly url: string;
+  /** Connections that this process opens at most; a rebuild takes one more. */
+  readonly max?: number | undefined;
   readonly log: Log;
 }
 
@@ -108,6 +110,21 @@ export class PostgresBackend implements IndexBackend {
 
   async check(): Promise<void> {
     await this.#available(async () => sql`select 1`.execute(this.#db));
+  }
+
+  async readConnectionLimits(): Promise<ConnectionLimits> {
+    const { rows } = await this.#available(async () =>
+      sql<ConnectionLimits>`
+      select current_setting('max_connections')::int as max,
+        current_setting('superuser_reserved_connections')::int
+          + coalesce(current_setting('reserved_connections', true), '0')::int as reserved,
+        (select count(*)::int from pg_stat_activity
+          where datid is not null and usesysid is not null and not (datname = current_database() and application_name = ${applicationName})) as others
+    `.execute(this.#db),
+    );
+    const [limits] = rows;
+    if (limits === undefined) throw new TypeError('the database answers without its settings');
+    return limits;
   }
 
   async close(): Promise<void> {

@@ -120,6 +120,10 @@ export class SqliteBackend implements IndexBackend {
     await access(this.#options.folder, constants.W_OK);
   }
 
+  async readConnectionLimits(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   async close(): Promise<void> {
     await Promise.allSettled(this.#opening.values());
     this.#open.clear();

@@ -7,6 +7,7 @@ import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } 
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
+import type { WorkerReport } from '../running-processes.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
@@ -34,6 +35,8 @@ export interface WorkerFacts {
   readonly version: string;
   /** Whether the built-in demo model answers. */
   readonly isDemo?: boolean;
+  /** For operators (`WorkerReport`): the default model, and what of the providers and the sandbox cannot be used. */
+  readonly report?: Pick<WorkerReport, 'model' | 'unusableProviders' | 'sandbox'>;
 }
 
 export interface WorkerCapacity {
@@ -224,11 +227,12 @@ export class TurnWorker {
 
   async #beat({ leaving = false } = {}): Promise<void> {
     const { queue, capacity, about } = this.#options;
-    const { version, isDemo = false } = about;
+    const { version, isDemo = false, report } = about;
     const { concurrency, tenantShare } = capacity;
     const turns = [...this.#running.keys()];
     const stallMs = eventLoopStallMs();
-    const facts = { version, concurrency, startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
+    const state = { startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
+    const facts = { version, concurrency, ...state, ...report };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

@@ -1,3 +1,4 @@
+import { readVersion } from '@concierge/runtime';
 import { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
@@ -18,7 +19,7 @@ type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openap
 
 export function operationHandlers({ checks, drain, queueDashboard, siblings }: OperationOptions): OperationHandlers {
   return {
-    livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok' } }),
+    livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok', ...readVersion() } }),
     readyz: async () => {
       const found = await readiness(checks);
       const status = drain.leaving ? 'shutting_down' : found.status;

@@ -1,0 +1,62 @@
+import type { IndexStore } from '@concierge/index';
+import { background, type ServiceParts } from '@concierge/runtime';
+import { ProcessAnnouncement, readRunningProcesses } from '@concierge/turn';
+import type { Core } from './open-core.ts';
+
+/** Connections to PostgreSQL: what the deployment may open, and what there is. */
+export interface ConnectionBudget {
+  readonly processes: number;
+  /** The sum of the pools of all processes that run. */
+  readonly needed: number;
+  /** max_connections less what is reserved and what other clients have open. */
+  readonly available: number;
+  readonly max: number;
+  readonly reserved: number;
+  readonly others: number;
+}
+
+/** Undefined with SQLite, which has no such limit. */
+export async function readConnectionBudget({ redis, index }: Pick<Core, 'redis' | 'index'>): Promise<ConnectionBudget | undefined> {
+  const limits = await index.readConnectionLimits();
+  if (limits === undefined) return undefined;
+  const running = (await readRunningProcesses(redis)).filter(({ databasePool }) => databasePool > 0);
+  const needed = running.reduce((sum, { databasePool }) => sum + databasePool, 0);
+  return { ...limits, processes: running.length, needed, available: Math.max(0, limits.max - limits.reserved - limits.others) };
+}
+
+export function describeShortage({ processes, needed, available, max, reserved, others }: ConnectionBudget): string {
+  const there = `${String(available)} are there (max_connections ${String(max)}, ${String(reserved)} reserved, ${String(others)} in use by other clients)`;
+  return `${String(processes)} processes may open ${String(needed)} connections to PostgreSQL, and ${there}: lower DATABASE_POOL or raise max_connections`;
+}
+
+export interface Announced {
+  readonly service: string;
+  /** Of its configuration. */
+  readonly databaseUrl: string | undefined;
+  readonly databasePool: number;
+}
+
+/**
+ * Announces this process until the stack closes, and warns where all that run may together open more connections than
+ * there are. Nothing waits for it, and nothing depends on it.
+ */
+export function announceProcess(
+  { service, databaseUrl, databasePool }: Announced,
+  core: Pick<Core, 'redis' | 'index'>,
+  { stack, log }: ServiceParts,
+): void {
+  const pool = databaseUrl === undefined ? 0 : databasePool;
+  const announcement = new ProcessAnnouncement({ redis: core.redis, service, databasePool: pool, log });
+  const started = announcement.start();
+  stack.defer(async () => {
+    await started.catch(() => undefined);
+    await announcement.stop();
+  });
+  const warn = async (): Promise<void> => {
+    await started;
+    // A database that does not answer has its own line in the log.
+    const budget = pool === 0 ? undefined : await readConnectionBudget(core).catch(() => undefined);
+    if (budget !== undefined && budget.needed > budget.available) log.warn({ ...budget }, describeShortage(budget));
+  };
+  background(warn(), log);
+}

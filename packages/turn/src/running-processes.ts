@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { background, readVersion, type Log } from '@concierge/runtime';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { keyOf } from './keys.ts';
+
+const BEAT_EVERY_MS = 10_000;
+/** Two announcements may be late or lost. */
+const SILENCE_MS = 30_000;
+
+/** What a process of the deployment announces of itself. */
+const ProcessFacts = z.object({
+  service: z.string(),
+  version: z.string(),
+  build: z.string(),
+  host: z.string(),
+  pid: z.int(),
+  /** Connections to PostgreSQL that it may open; 0 with SQLite. */
+  databasePool: z.int(),
+  /** How far the clock of its machine is ahead of Redis' own; behind when negative. */
+  clockAheadMs: z.number(),
+});
+export type ProcessFacts = Readonly<z.infer<typeof ProcessFacts>>;
+
+export interface AnnouncedProcess extends Pick<ProcessFacts, 'service' | 'databasePool'> {
+  readonly redis: Redis;
+  readonly log: Log;
+}
+
+/** Redis' clock, and how far this machine's is ahead of it, as exactly as one question tells. */
+export async function readClocks(redis: Redis): Promise<{ readonly nowMs: number; readonly aheadMs: number }> {
+  const askedMs = Date.now();
+  const [seconds, microseconds] = await redis.time();
+  const nowMs = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  return { nowMs, aheadMs: Math.round((askedMs + Date.now()) / 2 - nowMs) };
+}
+
+/** Announces this process in Redis for as long as it runs: for operators; no turn depends on it. */
+export class ProcessAnnouncement {
+  readonly #id = randomUUID();
+  readonly #options: AnnouncedProcess;
+  #pulse: NodeJS.Timeout | undefined;
+
+  constructor(options: AnnouncedProcess) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    this.#pulse = setInterval(() => background(this.#beat(), this.#options.log), BEAT_EVERY_MS);
+    await this.#beat();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#pulse);
+    await forget(this.#options.redis, [this.#id]).catch(() => undefined);
+  }
+
+  async #beat(): Promise<void> {
+    const { redis, service, databasePool } = this.#options;
+    const { nowMs, aheadMs: clockAheadMs } = await readClocks(redis);
+    const facts: ProcessFacts = { service, ...readVersion(), host: hostname(), pid: process.pid, databasePool, clockAheadMs };
+    await redis.multi().zadd(keyOf.processes, nowMs, this.#id).hset(keyOf.processFacts, this.#id, JSON.stringify(facts)).exec();
+    const silent = await redis.zrangebyscore(keyOf.processes, '-inf', nowMs - SILENCE_MS);
+    if (silent.length > 0) await forget(redis, silent);
+  }
+}
+
+async function forget(redis: Redis, ids: readonly string[]): Promise<void> {
+  await redis
+    .multi()
+    .zrem(keyOf.processes, ...ids)
+    .hdel(keyOf.processFacts, ...ids)
+    .exec();
+}
+
+/** The processes that were heard of lately. What another version announces in another way is left out. */
+export async function readRunningProcesses(redis: Redis): Promise<ProcessFacts[]> {
+  const { nowMs } = await readClocks(redis);
+  const ids = await redis.zrangebyscore(keyOf.processes, nowMs - SILENCE_MS, '+inf');
+  const announced = ids.length === 0 ? [] : await redis.hmget(keyOf.processFacts, ...ids);
+  return announced.flatMap((text) => ProcessFacts.safeParse(JSON.parse(text ?? 'null')).data ?? []);
+}
+
+const WORKER_SILENCE_MS = 10_000;
+
+/** The part of a worker's heartbeat that operators are shown; the rest of it is for other workers and gateways. */
+const WorkerReport = z.object({
+  draining: z.boolean(),
+  isDemo: z.boolean(),
+  /** The default model. */
+  model: z.string().optional(),
+  /** One line for each provider that it cannot use. */
+  unusableProviders: z.array(z.string()).optional(),
+  sandbox: z.object({ kind: z.string(), isUsable: z.boolean(), reason: z.string() }).optional(),
+});
+export type WorkerReport = Readonly<z.infer<typeof WorkerReport>>;
+
+/** The workers that live, as they describe themselves. */
+export async function readWorkerReports(redis: Redis): Promise<WorkerReport[]> {
+  const { nowMs } = await readClocks(redis);
+  const ids = await redis.zrangebyscore(keyOf.workers, nowMs - WORKER_SILENCE_MS, '+inf');
+  const reports = ids.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...ids);
+  return reports.flatMap((text) => WorkerReport.safeParse(JSON.parse(text ?? 'null')).data ?? []);
+}
