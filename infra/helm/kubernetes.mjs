@@ -1,4 +1,5 @@
-// What the API of Kubernetes, KEDA and the Prometheus operator say about objects: by their schemas, and by the types made from the same.
+// What the APIs of Kubernetes, KEDA and the Prometheus operator say about objects: by their schemas, and by the types
+// that were made from the same.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
