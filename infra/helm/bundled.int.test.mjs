@@ -4,10 +4,13 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { canRunPostgres, eventually, freePort, temporaryDirectory, TestPostgres } from '@concierge/testing';
 import { renderChart } from './helm.mjs';
 import { canRender, findObject, findWorkload, listMountedSecrets, readVariables } from './rendered.mjs';
+
+// Helm, the compiler and the servers are programs of their own, which a busy machine makes wait.
+jest.setTimeout(240_000);
 
 const withHelm = canRender() ? describe : describe.skip;
 const withPostgres = canRender() && canRunPostgres() ? describe : describe.skip;
@@ -52,7 +55,7 @@ withHelm('the bundled Redis', () => {
     };
     const asServices = (...args) => ask({ REDISCLI_AUTH: PASSWORD }, '--user', 'concierge', ...args);
     try {
-      await eventually(async () => (await asServices('ping')) === 'PONG', { timeoutMs: 60_000 });
+      await eventually(async () => (await asServices('ping')) === 'PONG', { timeoutMs: 120_000 });
       expect(await ask({}, 'ping')).toContain('NOAUTH');
       expect(await ask({ REDISCLI_AUTH: 'wrong' }, '--user', 'concierge', 'ping')).toContain('NOAUTH');
       expect(await asServices('config', 'get', 'maxmemory-policy')).toBe('maxmemory-policy\nnoeviction');

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { describeObject, findRefusal, findUnknownFields } from './kubernetes.mjs';
 import {
   canRender,
@@ -16,6 +16,9 @@ import {
   renderAll,
   valueFiles,
 } from './rendered.mjs';
+
+// Helm, the compiler and the servers are programs of their own, which a busy machine makes wait.
+jest.setTimeout(240_000);
 
 const withHelm = canRender() ? describe : describe.skip;
 

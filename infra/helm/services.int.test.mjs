@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { limits, routes } from '@concierge/contract';
 import { hasUsableKey, loadProviders } from '@concierge/model';
 import { temporaryDirectory } from '@concierge/testing';
@@ -19,6 +19,9 @@ import {
   renderAll,
   valueFiles,
 } from './rendered.mjs';
+
+// Helm, the compiler and the servers are programs of their own, which a busy machine makes wait.
+jest.setTimeout(240_000);
 
 const withHelm = canRender() ? describe : describe.skip;
 

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { root } from '../bootstrap.mjs';
 import { chart, renderChart, runHelm } from './helm.mjs';
 import { canRender, findWorkload, ofKind, readVariables } from './rendered.mjs';
+
+// Helm, the compiler and the servers are programs of their own, which a busy machine makes wait.
+jest.setTimeout(240_000);
 
 const withHelm = canRender() ? describe : describe.skip;
 
