@@ -31,6 +31,11 @@ const wanted = [
     has: async () => (await run('python3', ['-c', 'import requests'], { timeoutMs: 60_000 })).ok,
   },
   { name: 'faketime', tests: 'clocks that disagree', has: async () => findProgram('faketime') !== null },
+  {
+    name: 'Helm',
+    tests: 'the chart for Kubernetes',
+    has: async () => (process.platform === 'linux' && process.arch === 'x64') || findProgram('helm') !== null,
+  },
   { name: 'Docker engine', tests: 'the sandbox in containers', has: dockerAnswers },
 ];
 
