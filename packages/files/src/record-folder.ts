@@ -111,7 +111,10 @@ export function parseLines<S extends z.ZodType>(schema: S, text: string): z.outp
 }
 
 /** As `parseLines`, where none may be missed. @throws LaterVersionError */
-export function parseAllLines<S extends z.ZodType>(schema: S, { text, path }: { readonly text: string; readonly path: string }): z.output<S>[] {
+export function parseAllLines<S extends z.ZodType>(
+  schema: S,
+  { text, path }: { readonly text: string; readonly path: string },
+): z.output<S>[] {
   const parsed = [...readLines(schema, text)];
   for (const one of parsed) assertNotLater(one, path);
   return parsed.flatMap((one) => (one.status === 'ok' ? [one.value] : []));

@@ -99,17 +99,19 @@ const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]]; // esl
 export const EventType = openList(z.enum(eventTypes).meta({ id: 'EventType' }));
 
 /** The types that an endpoint may subscribe to; the others go where a schedule, or a test, sends them. */
-export const SubscribedType = openList(EventType.extract([
-  'turn.completed',
-  'turn.failed',
-  'turn.warning',
-  'handoff.requested',
-  'message.delivered',
-  'message.failed',
-  'schedule.missed',
-  'schedule.failing',
-  'heartbeat.reported',
-]));
+export const SubscribedType = openList(
+  EventType.extract([
+    'turn.completed',
+    'turn.failed',
+    'turn.warning',
+    'handoff.requested',
+    'message.delivered',
+    'message.failed',
+    'schedule.missed',
+    'schedule.failing',
+    'heartbeat.reported',
+  ]),
+);
 export type SubscribedType = z.infer<typeof SubscribedType>;
 
 /**

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { AppName } from '../channels/channel.ts';
 import { Duration, TimeZone, limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
-import { openList } from '../values/stored.ts';
 
 export const tenantIdPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower-case letters, digits and inner hyphens');
@@ -16,7 +15,7 @@ export const ModelRef = z
   .max(limits.modelNameMaxCharacters)
   .regex(/^[^/\s]+\/\S+$/u, 'must read provider/model');
 
-export const TenantPlan = openList(z.enum(['preview', 'standard']));
+export const TenantPlan = z.enum(['preview', 'standard']);
 
 /** tenants/<id>/tenant.json (contract §2). Every field is optional but `plan`. */
 export const TenantSettings = z

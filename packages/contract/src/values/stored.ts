@@ -56,6 +56,7 @@ function isUnknownName(issue: z.core.$ZodIssue): boolean {
   if (issue.code !== 'invalid_union') return false;
   // Without errors: no member of the union has the name by which they are distinguished.
   if (issue.errors.length > 0) return issue.errors.some((errors) => errors.every((one) => isUnknownName(one)));
-  const name = typeof issue.input === 'object' && issue.input !== null && Object.getOwnPropertyDescriptor(issue.input, issue.path.at(-1) ?? '');
+  const name =
+    typeof issue.input === 'object' && issue.input !== null && Object.getOwnPropertyDescriptor(issue.input, issue.path.at(-1) ?? '');
   return typeof name === 'object' && typeof name.value === 'string';
 }

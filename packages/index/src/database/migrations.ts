@@ -90,7 +90,9 @@ export class NewerIndexError extends Error {
   override readonly name = 'NewerIndexError';
 
   constructor(where: string) {
-    super(`the index in ${where} was written by a newer version of Concierge and cannot be used by this one: upgrade, or delete the index to have it rebuilt`);
+    super(
+      `the index in ${where} was written by a newer version of Concierge and cannot be used by this one: upgrade, or delete the index to have it rebuilt`,
+    );
   }
 }
 

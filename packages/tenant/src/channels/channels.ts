@@ -12,7 +12,17 @@ import {
   type ChannelSettings,
   type ChannelView,
 } from '@concierge/contract';
-import { assertNotLater, ignoreMissing, isSystemError, keepFolders, makeStoreFolder, RecordFolder, StatCache, unlessLater, type FolderSync } from '@concierge/files';
+import {
+  assertNotLater,
+  ignoreMissing,
+  isSystemError,
+  keepFolders,
+  makeStoreFolder,
+  RecordFolder,
+  StatCache,
+  unlessLater,
+  type FolderSync,
+} from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { CredentialDropFiles } from './credential-drop-files.ts';
 import { SendingStops, type StoppedBinding } from './sending-stops.ts';

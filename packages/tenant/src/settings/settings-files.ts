@@ -109,12 +109,13 @@ export class SettingsFiles {
 
   /**
    * Changes what is in force, one caller of all processes after another. Nothing of what `change` throws has happened.
-   * @throws AppError conflict, LaterVersionError
+   * @throws AppError conflict
    */
   async write(change: (settings: TenantSettings) => TenantSettings): Promise<void> {
     await this.#locked(async () => {
       const look = await this.#tidy();
-      assertNotLater(parseFound(look), this.path);
+      const read = parseFound(look);
+      if (read.status === 'broken' && read.isLater === true) throw notUnderstood(read.reason);
       const after = change(look.settings);
       if (look.kind === 'linked' || look.kind === 'special') throw notPlain();
       await this.#announce(look.bytes, after);
@@ -379,6 +380,11 @@ function isMixed({ kind, bytes }: Found, update: SettingsUpdate): boolean {
   let same = 0;
   while (same < end && bytes[same] === after[same]) same += 1;
   return before.subarray(same, end).equals(bytes.subarray(same, end));
+}
+
+/** A change made by the last good settings would overwrite what the file says. */
+function notUnderstood(reason: string): AppError {
+  return new AppError('conflict', `tenant.json has a value that this version does not know, and is not changed: ${reason}.`);
 }
 
 function notPlain(): AppError {
