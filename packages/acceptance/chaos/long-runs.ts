@@ -18,6 +18,7 @@ import {
   runPoison,
   runPowerCuts,
   runRollingRestart,
+  runTwoVersions,
   runTwoMachines,
   runWrongClocks,
   type Verdict,
@@ -98,6 +99,11 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
   },
   failpoints: async (options) => await audited(async (verdict) => runFailPoints(options, verdict), options),
   rolling: async (options) => await audited(async (verdict) => runRollingRestart(options, verdict), options),
+  versions: async (options) => {
+    const { seed, tree } = options;
+    if (tree === undefined) return { findings: 0, text: 'needs --tree: a checkout of an earlier version, with its packages installed' };
+    return await audited(async (verdict) => runTwoVersions({ seed, tree }, verdict), options);
+  },
   cron: async ({ seed, tree, seconds = CRON_SECONDS, flushes }) =>
     counted(await runCronKills({ seed, tree, schedules: 40, overMs: seconds * 1000, flushes })),
   webhooks: async ({ seed, tree, turns = 1000, kills = 60, flushes }) =>

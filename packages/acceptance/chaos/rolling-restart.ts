@@ -18,6 +18,26 @@ export async function rollOver({ target, evidence }: ChaosRig): Promise<void> {
   }
 }
 
+/**
+ * One process after the other goes on from another checkout: after SIGTERM, or after kill -9 for every second one.
+ * `halfway` runs when half of them do, beside the others.
+ */
+export async function rollTo(rig: ChaosRig, tree: string | undefined, halfway: () => Promise<void>): Promise<void> {
+  const { target, evidence } = rig;
+  for (const [index, process] of target.services.entries()) {
+    if (index === Math.floor(target.services.length / 2)) await halfway();
+    await readyAgain(target, process, 0);
+    const times = await timesReady(target, process);
+    if (index % 2 === 1) {
+      evidence.fault({ atMs: Date.now(), kind: 'kill', target: process.name });
+      await process.kill();
+    } else evidence.fault({ atMs: Date.now(), kind: 'terminate', target: process.name, exitCode: await process.terminate() });
+    process.tree = tree;
+    process.start();
+    await readyAgain(target, process, times);
+  }
+}
+
 /** SIGTERM for a worker that is killed while it drains. */
 export async function killDraining({ target, evidence }: ChaosRig, process: ServiceProcess): Promise<void> {
   await readyAgain(target, process, 0);

@@ -22,7 +22,7 @@ import { runStreamRound, type StreamRound } from './redis/lost-streams.ts';
 import { NetworkDisk } from './disk/network-disk.ts';
 import { cutPower, PowerDisk } from './disk/power-disk.ts';
 import { fillDisk, SmallDisk } from './disk/small-disk.ts';
-import { killDraining, rollOver } from './rolling-restart.ts';
+import { killDraining, rollOver, rollTo } from './rolling-restart.ts';
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -114,6 +114,32 @@ export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict)
   await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 900_000 });
   await verdict(await rig.finish(), rig);
 }
+
+export interface TwoVersions extends Place {
+  /** The checkout of the earlier version. */
+  readonly tree: string;
+}
+
+/**
+ * Services of an earlier version are replaced by this one's under load, then this one's by the earlier, then again;
+ * half of the way both are struck side by side.
+ */
+export async function runTwoVersions({ seed, tree }: TwoVersions, verdict: Verdict): Promise<void> {
+  const load = { turns: 4000, conversations: 12, tenants: 3, overMs: 900_000, burst: 3, slow: 0.15 };
+  const size = { tree, crons: 1, graceS: 5, env: noSandbox };
+  await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
+  const strike = async (): Promise<void> =>
+    await rig.strike({ kills: 4, stops: 1, stopMs: FROZEN_MS, redisKills: 1, flushes: 1, overMs: SIDE_BY_SIDE_MS });
+  const meanwhile = async (): Promise<void> => {
+    for (const next of [undefined, tree, undefined]) await rollTo(rig, next, strike);
+  };
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 1_200_000 });
+  await verdict(await rig.finish(), rig);
+}
+
+/** Longer than a lease. */
+const FROZEN_MS = 11_000;
+const SIDE_BY_SIDE_MS = 30_000;
 
 /** Runs the naive system under the same kind of load: the auditor must find its faults. */
 export async function runNaive(seed: number, verdict: Verdict): Promise<void> {

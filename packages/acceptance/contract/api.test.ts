@@ -354,7 +354,16 @@ describe('the tenant', () => {
     expect(changed.json()).toMatchObject({ timezone: 'Europe/Berlin' });
     expect((await client.request('/api/tenant', { method: 'PATCH', body: { timezone: 'Mars/Base' } })).status).toBe(400);
     expect((await client.request('/api/tenant', { method: 'PATCH', body: { plan: 'preview' } })).status).toBe(400);
-    await writeFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'tenant.json'), '{ not json');
+    const file = join(contract.system.dataDir, 'tenants', tenant.tenantId, 'tenant.json');
+    await writeFile(file, JSON.stringify({ plan: 'standard', timezone: 'Europe/Berlin', ofLater: { deep: true } }));
+    await eventually(async () => {
+      const view = z.object({ timezone: z.string(), problem: z.string().nullable() }).parse((await client.get('/api/tenant')).json());
+      expect(view.timezone).toBe('Europe/Berlin');
+      return view.problem?.includes('ofLater') === true;
+    });
+    expect((await client.request('/api/tenant', { method: 'PATCH', body: { name: 'Acme' } })).status).toBe(200);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ name: 'Acme', ofLater: { deep: true } });
+    await writeFile(file, '{ not json');
     await eventually(async () => {
       const view = z.object({ timezone: z.string(), problem: z.string().nullable() }).parse((await client.get('/api/tenant')).json());
       expect(view.timezone).toBe('Europe/Berlin');

@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { AppError, TenantId, TenantSettings } from '@concierge/contract';
+import { AppError, TenantId, TenantSettings, toStoredSchema } from '@concierge/contract';
 import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge/files';
 import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
 import * as tar from 'tar';
@@ -157,7 +157,7 @@ async function inspect(file: string): Promise<ArchiveReport> {
 
 async function assertSettings(folder: string): Promise<void> {
   try {
-    TenantSettings.parse(JSON.parse(await readFile(join(folder, 'tenant.json'), 'utf8')));
+    toStoredSchema(TenantSettings).parse(JSON.parse(await readFile(join(folder, 'tenant.json'), 'utf8')));
   } catch (error) {
     throw new AppError('invalid_request', 'The archive has no usable tenant.json.', { cause: error });
   }

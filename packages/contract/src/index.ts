@@ -86,6 +86,7 @@ export {
   UploadType,
   uploadTypes,
 } from './turns/chat.ts';
+export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
@@ -101,7 +102,7 @@ export {
   deliveryStates,
   receiptStates,
 } from './channels/delivery.ts';
-export { errorCodeNames, errorCodes, type ErrorCode, Problem } from './errors/error-code.ts';
+export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
   EventEndpoint,
   EventEndpointHealth,

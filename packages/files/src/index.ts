@@ -18,7 +18,12 @@ export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, remov
 export {
   quickReaddir,
   quickReadText,
+  assertNotLater,
+  LaterVersionError,
+  parseAllLines,
   parseJson,
+  parseStored,
+  unlessLater,
   parseLines,
   readFreshIfThere,
   readIfThere,

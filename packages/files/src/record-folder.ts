@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, unlink } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
-import { staleCode, type Log } from '@concierge/runtime';
+import { laterVersionCode, staleCode, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
-import { AppError, invalidFieldsText } from '@concierge/contract';
+import { AppError, invalidFieldsText, isOfLaterVersion, toStoredSchema } from '@concierge/contract';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { lookQuickly, lstatIfThere } from './stat-cache.ts';
@@ -11,10 +11,48 @@ import { namesIn, isSystemError } from './system-error.ts';
 
 const STALE_LOOKS_MAX = 3;
 
-/** What a file turned out to be. `broken` carries the reason for the log, not for a client. */
-export type Parsed<T> = { readonly status: 'ok'; readonly value: T } | { readonly status: 'broken'; readonly reason: string };
+/**
+ * What a file turned out to be. `broken` carries the reason for the log, not for a client. `isLater`: it is not damaged,
+ * a later version wrote it.
+ */
+export type Parsed<T> =
+  | { readonly status: 'ok'; readonly value: T }
+  | { readonly status: 'broken'; readonly reason: string; readonly isLater?: boolean };
 
-/** JSON of ours, read through its schema. */
+/**
+ * A later version wrote this, in a way that this one does not understand: it is left alone, until a process of that
+ * version comes to it. Counts as what is not available now (`isUnavailable`).
+ */
+export class LaterVersionError extends Error {
+  override readonly name = 'LaterVersionError';
+  readonly code = laterVersionCode;
+  readonly path: string;
+
+  constructor(path: string) {
+    super(`${path} was written by a later version of Concierge, and waits for it`);
+    this.path = path;
+  }
+}
+
+/** @throws LaterVersionError when that is why it cannot be read */
+export function assertNotLater(parsed: Parsed<unknown>, path: string): void {
+  if (parsed.status === 'broken' && parsed.isLater === true) throw new LaterVersionError(path);
+}
+
+/** undefined for what waits for a later version. */
+export async function unlessLater<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  return work.catch((error: unknown) => {
+    if (error instanceof LaterVersionError) return undefined;
+    throw error;
+  });
+}
+
+/** JSON that any version of ours may have stored: what it does not know of it is kept (`toStoredSchema`). */
+export function parseStored<S extends z.ZodType>(schema: S, text: string): Parsed<z.output<S>> {
+  return parseJson(toStoredSchema(schema), text);
+}
+
+/** JSON of ours, read through exactly this schema. */
 export function parseJson<S extends z.ZodType>(schema: S, text: string): Parsed<z.output<S>> {
   let json: unknown;
   try {
@@ -22,8 +60,11 @@ export function parseJson<S extends z.ZodType>(schema: S, text: string): Parsed<
   } catch (error) {
     return { status: 'broken', reason: error instanceof Error ? error.message : 'is not JSON' };
   }
-  const parsed = schema.safeParse(json);
-  return parsed.success ? { status: 'ok', value: parsed.data } : { status: 'broken', reason: invalidFieldsText(parsed.error) };
+  const parsed = schema.safeParse(json, { reportInput: true });
+  if (parsed.success) return { status: 'ok', value: parsed.data };
+  const isLater = isOfLaterVersion(parsed.error);
+  const reason = invalidFieldsText(parsed.error);
+  return { status: 'broken', reason: isLater ? `a later version of Concierge wrote it (${reason})` : reason, isLater };
 }
 
 /** The text of a private file of ours; undefined when there is none. Not for folders a tenant's tools can write to. */
@@ -64,15 +105,23 @@ async function unlessMissing(read: () => Promise<string>): Promise<string | unde
   }
 }
 
-/** Lines that parse; torn and blank ones are skipped (see `appendLines`). */
+/** Stored lines that parse; torn and blank ones are skipped (see `appendLines`), and those of a later version. */
 export function parseLines<S extends z.ZodType>(schema: S, text: string): z.output<S>[] {
-  const values: z.output<S>[] = [];
-  for (const line of text.split('\n')) {
-    if (line.trim() === '') continue;
-    const parsed = parseJson(schema, line);
-    if (parsed.status === 'ok') values.push(parsed.value);
-  }
-  return values;
+  return [...readLines(schema, text)].flatMap((parsed) => (parsed.status === 'ok' ? [parsed.value] : []));
+}
+
+/** As `parseLines`, where none may be missed. @throws LaterVersionError */
+export function parseAllLines<S extends z.ZodType>(
+  schema: S,
+  { text, path }: { readonly text: string; readonly path: string },
+): z.output<S>[] {
+  const parsed = [...readLines(schema, text)];
+  for (const one of parsed) assertNotLater(one, path);
+  return parsed.flatMap((one) => (one.status === 'ok' ? [one.value] : []));
+}
+
+function* readLines<S extends z.ZodType>(schema: S, text: string): Generator<Parsed<z.output<S>>> {
+  for (const line of text.split('\n')) if (line.trim() !== '') yield parseStored(schema, line);
 }
 
 interface StoreFolder {
@@ -129,8 +178,8 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
 }
 
 /**
- * A record to a file, written whole and read through its schema. What cannot be read is logged, and reported to callers
- * of `read`.
+ * A record to a file, written whole and read through its schema; what a later version has added to it is part of the
+ * record. What cannot be read is logged, and reported to callers of `read`.
  */
 export class RecordFolder<Schema extends z.ZodType> {
   readonly #options: RecordFolderOptions<Schema>;
@@ -151,25 +200,30 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** One look, without reading it: for records that most often are not there. */
   async has(name: string): Promise<boolean> {
-    return this.#options.names.test(name) && (await lstatIfThere(join(this.#options.folder, `${name}.json`))) !== undefined;
+    return this.#options.names.test(name) && (await lstatIfThere(this.#toPath(name))) !== undefined;
   }
 
   /** undefined when there is none, and for a name that no record of this folder has. */
   async read(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
-    const { folder, schema, names, tenantId, log } = this.#options;
+    const { schema, names, tenantId, log } = this.#options;
     if (!names.test(name)) return undefined;
-    const path = join(folder, `${name}.json`);
+    const path = this.#toPath(name);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(schema, text);
-    if (parsed.status === 'broken') log.error({ tenantId, path, reason: parsed.reason }, 'a file is damaged and is not used');
+    const parsed = parseStored(schema, text);
+    if (parsed.status === 'ok') return parsed;
+    const facts = { tenantId, path, reason: parsed.reason };
+    if (parsed.isLater === true) log.warn(facts, 'a file of a later version is not used');
+    else log.error(facts, 'a file is damaged and is not used');
     return parsed;
   }
 
-  /** As `read`, where a damaged file is as good as none. */
+  /** As `read`, where a damaged file is as good as none. @throws LaterVersionError */
   async find(name: string): Promise<z.output<Schema> | undefined> {
     const parsed = await this.read(name);
-    return parsed?.status === 'ok' ? parsed.value : undefined;
+    if (parsed?.status === 'ok') return parsed.value;
+    if (parsed !== undefined) assertNotLater(parsed, this.#toPath(name));
+    return undefined;
   }
 
   /** False when there is one of this name already; on disk either way. */
@@ -177,8 +231,9 @@ export class RecordFolder<Schema extends z.ZodType> {
     return this.#write(name, record, createFile);
   }
 
-  /** In place of the one that was there, if any. */
+  /** In place of the one that was there, if any. @throws LaterVersionError when that is one of a later version */
   async put(name: string, record: z.output<Schema>): Promise<void> {
+    await this.find(name);
     await this.#write(name, record, replaceFile);
   }
 
@@ -199,6 +254,10 @@ export class RecordFolder<Schema extends z.ZodType> {
   /** Clears away what writers that died in the middle left. */
   async sweep(): Promise<void> {
     await sweepTemporaries(this.#options.folder);
+  }
+
+  #toPath(name: string): string {
+    return join(this.#options.folder, `${name}.json`);
   }
 
   async #write<Result>(name: string, record: z.output<Schema>, write: (file: AtomicWrite) => Promise<Result>): Promise<Result> {

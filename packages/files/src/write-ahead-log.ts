@@ -304,6 +304,8 @@ export async function readLog(folder: string): Promise<string[]> {
 }
 
 function* readRecords(bytes: Buffer): Generator<string> {
+  // Of a later version: there is something, and nothing here can read it.
+  if (isLaterSegment(bytes)) yield '';
   if (!bytes.subarray(0, headerBytes).equals(magic)) return;
   for (let at = headerBytes; at + headerBytes <= bytes.length;) {
     const length = bytes.readUInt32LE(at);
@@ -312,6 +314,12 @@ function* readRecords(bytes: Buffer): Generator<string> {
     yield text.toString('utf8');
     at += headerBytes + length;
   }
+}
+
+/** The last byte of the magic number is its version. */
+function isLaterSegment(bytes: Buffer): boolean {
+  const version = headerBytes - 1;
+  return bytes.subarray(0, version).equals(magic.subarray(0, version)) && (bytes[version] ?? 0) > (magic[version] ?? 0);
 }
 
 async function assertRoom(folder: string): Promise<void> {

@@ -3,6 +3,7 @@ import { ConfigError, createLog } from '@concierge/runtime';
 import { openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres } from '@concierge/testing';
 import { openIndex, type IndexStore } from '../src/open-index.ts';
+import { migrations } from '../src/database/migrations.ts';
 import { indexTableNames } from '../src/database/tables.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
@@ -164,11 +165,43 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
     await later.close();
   });
 
-  it('refuses tables that a newer version made', async () => {
+  it('refuses tables that a newer version made for itself', async () => {
     await fill('acme');
-    await direct.pool.query('update index_version set version = 999');
+    await direct.pool.query('update index_version set version = 999, oldest_reader = 999');
     const later = await open(url);
     await expect(later.forTenant('acme').listSessions({ limit: 1 })).rejects.toThrow('newer version');
+    await later.close();
+  });
+
+  it('goes on with tables of a newer version that name this one as a reader, and leaves their version', async () => {
+    const files = new Files(session(1));
+    await store.rebuild('acme', files);
+    await direct.pool.query(`alter table sessions add column mood text not null default 'none';
+      update index_version set version = 999, oldest_reader = ${String(migrations.length)}`);
+    const earlier = await open(url);
+    await earlier.forTenant('acme', files).putSession(session(2));
+    expect((await earlier.forTenant('acme', files).listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([
+      sessionId(2),
+      sessionId(1),
+    ]);
+    expect((await direct.pool.query('select version, oldest_reader from index_version')).rows).toEqual([
+      { version: 999, oldest_reader: migrations.length },
+    ]);
+    await earlier.close();
+  });
+
+  it('does not wait with a step for a table that is in use, so that others go on using it', async () => {
+    const files = new Files(session(1));
+    await store.rebuild('acme', files);
+    await direct.pool.query(`alter table sessions drop column origin; update index_version set version = 2;
+      alter table index_version drop column oldest_reader`);
+    const user = await direct.pool.connect();
+    await user.query('begin; lock table sessions in access share mode');
+    const later = await open(url);
+    await expect(later.forTenant('acme', files).listSessions({ limit: 9 })).rejects.toMatchObject({ code: 'overloaded' });
+    await user.query('commit');
+    user.release();
+    expect((await later.forTenant('acme', files).listSessions({ limit: 9 })).items.map(({ id }) => id)).toEqual([sessionId(1)]);
     await later.close();
   });
 

@@ -6,6 +6,7 @@ import { openSqlite } from '@concierge/runtime';
 import { eventually, silentLog, temporaryDirectory } from '@concierge/testing';
 import { Kysely, sql } from 'kysely';
 import { storeOver, type IndexStore } from '../src/open-index.ts';
+import { migrations } from '../src/database/migrations.ts';
 import { SqliteBackend } from '../src/database/sqlite-backend.ts';
 import { Files, session, sessionId, skill, turn } from './index-samples.ts';
 
@@ -165,15 +166,34 @@ describe('the SQLite files of the index', () => {
     expect(await again.isFresh('acme')).toBe(false);
   });
 
-  it('refuses a file that a newer version wrote, and leaves it alone', async () => {
+  it('refuses a file that a newer version wrote for itself, and leaves it alone', async () => {
     const store = openStore();
     await store.forTenant('acme').putSession(session(1));
     await store.close();
     const file = openSqlite(buildFilePath('acme'));
-    file.database.exec('pragma user_version = 999');
+    file.database.exec(`update meta set value = '999' where key = 'oldest_reader'; pragma user_version = 999`);
     file.close();
     await expect(ids(openStore())).rejects.toThrow('newer version');
     expect(existsSync(buildFilePath('acme'))).toBe(true);
+  });
+
+  it('goes on with a file of a newer version that names this one as a reader, and leaves it as it is', async () => {
+    const store = openStore();
+    const files = new Files(session(1));
+    await store.rebuild('acme', files);
+    await store.close();
+    const file = openSqlite(buildFilePath('acme'));
+    file.database.exec(`alter table sessions add column mood text not null default 'none';
+      insert into meta (account_id, key, value) values ('acme', 'oldest_reader', '${String(migrations.length)}')
+      on conflict do update set value = excluded.value; pragma user_version = 999`);
+    const earlier = openStore();
+    await earlier.forTenant('acme').putSession(session(2));
+    expect(await ids(earlier)).toEqual([sessionId(2), sessionId(1)]);
+    files.held.push({ session: session(3), turns: [] });
+    await earlier.rebuild('acme', files);
+    expect(file.database.prepare('pragma user_version').get()).toEqual({ user_version: 999 });
+    expect(file.database.prepare('select id, mood from sessions order by id').all()).toHaveLength(2);
+    file.close();
   });
 
   it('is made once when many processes meet an empty folder', async () => {

@@ -33,5 +33,5 @@ export {
   type RedisRole,
   RedisScript,
 } from './redis.ts';
-export { isPostgresUnavailable, isUnavailable, postgresErrorCode, staleCode } from './unavailable.ts';
+export { isPostgresUnavailable, isUnavailable, laterVersionCode, postgresErrorCode, staleCode } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

@@ -7,6 +7,9 @@ import { sqliteErrorCode } from './sqlite.ts';
  */
 export const staleCode = 'Unknown system error -116';
 
+/** What a later version has written waits for it (packages/files, record-folder.ts). */
+export const laterVersionCode = 'LATER_VERSION';
+
 /** Failures of the machine, not of the request: disk, descriptors, memory, a connection to another process. */
 const machineCodes = new Set([
   'ENOSPC',
@@ -17,6 +20,7 @@ const machineCodes = new Set([
   'ENFILE',
   'ENOMEM',
   staleCode,
+  laterVersionCode,
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',

@@ -9,7 +9,7 @@ export type { TenantEvents, WebhookEventInput, KeptEvent } from './events/tenant
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './agents/front-matter.ts';
 export { Handoffs, type HandoffRequest } from './contacts/handoffs.ts';
 export { markIncarnation } from './starter.ts';
-export { Inbox, parseTurn, renderTurn, type InboxItem, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
+export { Inbox, parseTurn, readTurn, renderTurn, type InboxItem, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys/keys.ts';
 export type { LaneOrder, OrderedTurns } from './inbox/lane-order.ts';
 export { lastInboundMs, findLastReply } from './sessions/last-messages.ts';

@@ -23,12 +23,15 @@ export const sourceFlags: readonly string[] = ['--conditions=@concierge/source',
 /** One service of the system in a process of its own, as it ships: started, stopped, frozen and killed by tests. */
 export class ServiceProcess {
   readonly name: string;
+  /** The checkout from whose sources the next start runs; this one when undefined. */
+  tree: string | undefined;
   readonly #options: ServiceOptions;
   readonly #log: WriteStream;
   #child: ChildProcess | undefined;
 
   constructor(options: ServiceOptions) {
     this.name = options.name;
+    this.tree = options.tree;
     this.#options = options;
     this.#log = createWriteStream(options.logFile, { flags: 'a' });
   }
@@ -47,7 +50,8 @@ export class ServiceProcess {
   }
 
   start(extraEnv: Readonly<Record<string, string>> = {}): void {
-    const { entry, env, tree = root } = this.#options;
+    const { entry, env } = this.#options;
+    const tree = this.tree ?? root;
     // Compiled once for all starts of a checkout, as under `npm start`.
     const cache = { NODE_COMPILE_CACHE: join(tree, '.cache', 'compile') };
     const child = spawn(process.execPath, [...sourceFlags, entry], {

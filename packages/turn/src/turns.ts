@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
+import { unlessLater } from '@concierge/files';
 import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
@@ -83,7 +84,7 @@ export class Turns extends OrderedAcceptance {
   /** Cancels the agent's running answer in a conversation; waiting turns stay, and a staff member's message is sent. */
   async cancelRunning(scope: TenantScope, sessionId: string): Promise<void> {
     for (const turnId of await scope.inbox.turnIds()) {
-      const turn = await scope.inbox.read(turnId);
+      const turn = await unlessLater(scope.inbox.read(turnId));
       if (turn?.sessionId !== sessionId || turn.origin === 'person') continue;
       if ((await this.#liveFacts(turnId)).status === 'running') await this.requestCancel(scope, turnId);
     }
@@ -92,7 +93,7 @@ export class Turns extends OrderedAcceptance {
   /** Cancels live turns that a turn has started: the inbox is the truth, whichever process accepted them. */
   async cancelChildren(scope: TenantScope, parentTurnId: string): Promise<void> {
     for (const turnId of await scope.inbox.turnIds()) {
-      const turn = await scope.inbox.read(turnId);
+      const turn = await unlessLater(scope.inbox.read(turnId));
       if (turn?.grant?.parentTurnId === parentTurnId) await this.requestCancel(scope, turnId);
     }
   }
@@ -118,7 +119,7 @@ export class Turns extends OrderedAcceptance {
     const files = (await scope.inbox.list()).toSorted((left, right) => right.mtimeMs - left.mtimeMs).slice(0, LIVE_AT_MOST);
     const views = await Promise.all(
       files.map(async ({ turnId }) => {
-        const turn = await scope.inbox.read(turnId);
+        const turn = await unlessLater(scope.inbox.read(turnId));
         return turn === undefined ? undefined : toLiveView(turn, await this.#liveFacts(turnId));
       }),
     );

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { errorCodes, type ErrorCode } from './error-code.ts';
+import { findErrorFacts, type ErrorCode } from './error-code.ts';
 import { limits } from '../limits.ts';
 
 export interface InvalidField {
@@ -29,7 +29,7 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, detail?: string, options: AppErrorOptions = {}) {
-    super(detail ?? errorCodes[code].title, { cause: options.cause });
+    super(detail ?? findErrorFacts(code).title, { cause: options.cause });
     this.code = code;
     this.errors = options.errors;
     this.retryAfterSeconds = options.retryAfterSeconds;
@@ -37,11 +37,11 @@ export class AppError extends Error {
   }
 
   get status(): number {
-    return errorCodes[this.code].status;
+    return findErrorFacts(this.code).status;
   }
 
   get retryable(): boolean {
-    return errorCodes[this.code].retryable;
+    return findErrorFacts(this.code).retryable;
   }
 }
 

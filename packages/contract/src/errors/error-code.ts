@@ -43,6 +43,15 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes;
 export const errorCodeNames = Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]; // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of a literal
 
+/** A code of a later version stands for any failure of ours. */
+export function findErrorFacts(code: string): ErrorCodeFacts {
+  return errorCodes[isErrorCode(code) ? code : 'internal_error'];
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code);
+}
+
 /** application/problem+json (RFC 9457) as every error answer carries it. */
 export const Problem = z
   .object({

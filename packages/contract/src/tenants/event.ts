@@ -5,6 +5,7 @@ import { errorCodeNames } from '../errors/error-code.ts';
 import { JsonObject, FinishReason } from '../turns/turn-event.ts';
 import { AgentName, TenantId } from './tenant.ts';
 import { TurnOrigin } from '../turns/turn.ts';
+import { openList } from '../values/stored.ts';
 
 const facts = { tenant: TenantId };
 
@@ -95,20 +96,22 @@ export type EventType = keyof typeof eventData;
 export type EventData = { readonly [Type in EventType]: z.infer<(typeof eventData)[Type]> };
 
 const eventTypes = Object.keys(eventData) as [EventType, ...EventType[]]; // eslint-disable-line typescript/no-unsafe-type-assertion -- keys of a literal
-export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
+export const EventType = openList(z.enum(eventTypes).meta({ id: 'EventType' }));
 
 /** The types that an endpoint may subscribe to; the others go where a schedule, or a test, sends them. */
-export const SubscribedType = EventType.extract([
-  'turn.completed',
-  'turn.failed',
-  'turn.warning',
-  'handoff.requested',
-  'message.delivered',
-  'message.failed',
-  'schedule.missed',
-  'schedule.failing',
-  'heartbeat.reported',
-]);
+export const SubscribedType = openList(
+  EventType.extract([
+    'turn.completed',
+    'turn.failed',
+    'turn.warning',
+    'handoff.requested',
+    'message.delivered',
+    'message.failed',
+    'schedule.missed',
+    'schedule.failing',
+    'heartbeat.reported',
+  ]),
+);
 export type SubscribedType = z.infer<typeof SubscribedType>;
 
 /**

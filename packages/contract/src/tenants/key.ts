@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { openList } from '../values/stored.ts';
 
 /**
  * `admin`: everything of the tenant. `cs`: POST /api/cs, uploads for it, its own turns. `read`: GET only (contract §2).
  */
 export const keyScopes = ['admin', 'cs', 'read'] as const;
-export const KeyScope = z.enum(keyScopes);
+export const KeyScope = openList(z.enum(keyScopes));
 export type KeyScope = z.infer<typeof KeyScope>;
 
 export const keyPrefix = 'ck_live_';

@@ -5,6 +5,7 @@ import { ChannelAddress } from '../channels/channel-message.ts';
 import { AgentName } from '../tenants/tenant.ts';
 import { ModelUsage, TurnRecord, type TurnOrigin } from './turn.ts';
 import { UploadRef } from './chat.ts';
+import { openList } from '../values/stored.ts';
 
 const base = { id: z.string(), turnId: z.string(), at: z.iso.datetime() };
 
@@ -69,11 +70,13 @@ export const SessionSummary = z.object({
 export type SessionSummary = z.infer<typeof SessionSummary>;
 
 /** What began a session; it does not change with later messages. */
-export const SessionOrigin = z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
-  id: 'SessionOrigin',
-  description:
-    'What began the session. `user`: a message through the API, the console or the web widget; `channel`: a message from a channel; `schedule` and `heartbeat`: a run of one; `subagent`: the task of another turn; `notice`: the service tells the agent that a conversation waits for staff.',
-});
+export const SessionOrigin = openList(
+  z.enum(['user', 'channel', 'schedule', 'heartbeat', 'subagent', 'notice']).meta({
+    id: 'SessionOrigin',
+    description:
+      'What began the session. `user`: a message through the API, the console or the web widget; `channel`: a message from a channel; `schedule` and `heartbeat`: a run of one; `subagent`: the task of another turn; `notice`: the service tells the agent that a conversation waits for staff.',
+  }),
+);
 export type SessionOrigin = z.infer<typeof SessionOrigin>;
 
 const originByFirstTurn = {

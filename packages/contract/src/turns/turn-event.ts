@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { errorCodeNames } from '../errors/error-code.ts';
+import { openList } from '../values/stored.ts';
 
 export const finishReasons = ['stop', 'length', 'max_turns', 'content_filter', 'cancelled'] as const;
-export const FinishReason = z.enum(finishReasons);
+export const FinishReason = openList(z.enum(finishReasons));
 export type FinishReason = z.infer<typeof FinishReason>;
 
 /** JSON that came from a model or a client: any object. */
@@ -35,7 +36,7 @@ export const turnEventData = {
    */
   text_reset: z.object({ reason: z.enum(['worker_lost', 'fallback_model', 'restarted', 'stream_lost']) }),
   done: z.object({ inputTokens: tokens, outputTokens: tokens, finishReason: FinishReason }),
-  error: z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean(), turnId: z.string() }),
+  error: z.object({ code: openList(z.enum(errorCodeNames)), message: z.string(), retryable: z.boolean(), turnId: z.string() }),
 } as const;
 
 export type TurnEventType = keyof typeof turnEventData;

@@ -7,6 +7,7 @@ import { DeliveryView } from '../channels/delivery.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
+import { openList } from '../values/stored.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the
@@ -98,7 +99,7 @@ export type TurnStatus = z.infer<typeof TurnStatus>;
 
 /** One finished step, as lists and the console show it. */
 export const TurnStepView = z.object({
-  kind: z.enum(['model', 'tool', 'compaction']),
+  kind: openList(z.enum(['model', 'tool', 'compaction'])),
   name: z.string(),
   /** The tool whose command made this call; only of calls through the dispatcher. */
   within: z.string().optional(),
@@ -118,13 +119,13 @@ export const ModelUsage = Usage.extend({
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
 /** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
-const TurnError = z.object({ code: z.enum(errorCodeNames), message: z.string(), retryable: z.boolean().optional() });
+const TurnError = z.object({ code: openList(z.enum(errorCodeNames)), message: z.string(), retryable: z.boolean().optional() });
 
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
 export const TurnRecord = z.object({
   id: z.string(),
   status: z.enum(['done', 'failed', 'cancelled']),
-  origin: TurnOrigin,
+  origin: openList(z.enum(TurnOrigin.options)),
   acceptedAt: z.iso.datetime(),
   startedAt: z.iso.datetime().nullable(),
   firstTextAt: z.iso.datetime().nullable(),

@@ -83,14 +83,16 @@ async function indexTermsInPostgres(db: Kysely<IndexTables>): Promise<void> {
 }
 
 /**
- * The tables were made by a later version than this one, which must not touch them. Deleting the index helps: it is
- * rebuilt.
+ * The tables were made by a later version, and this one is not among those that may use them. Deleting the index helps:
+ * it is rebuilt.
  */
 export class NewerIndexError extends Error {
   override readonly name = 'NewerIndexError';
 
   constructor(where: string) {
-    super(`the index in ${where} was written by a newer version of Concierge; delete it to have it rebuilt`);
+    super(
+      `the index in ${where} was written by a newer version of Concierge and cannot be used by this one: upgrade, or delete the index to have it rebuilt`,
+    );
   }
 }
 
@@ -99,6 +101,24 @@ export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Prom
 
 /** Append only; the number of steps that have run is the database's version. */
 export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin, createPending];
+
+/**
+ * The earliest version whose queries work over these tables: it goes on beside this one, and after a return to it. The
+ * tables name it. A step that an earlier version cannot live with raises it to the number of all steps.
+ */
+export const oldestReader = 4;
+
+/** Of a database, or a file. */
+export interface SchemaVersion {
+  readonly version: number;
+  /** What its tables name; undefined where they name none. */
+  readonly oldestReader: number | undefined;
+}
+
+/** Whether a later version has made the tables in a way that this one must not use. */
+export function isTooNew(found: SchemaVersion): boolean {
+  return found.version > migrations.length && (found.oldestReader ?? found.version) > migrations.length;
+}
 
 // eslint-disable-next-line max-lines-per-function -- a table of tables
 async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {

@@ -5,7 +5,7 @@ import { Kysely, sql, type Transaction } from 'kysely';
 import type { ConnectionLimits, IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
-import { migrations, NewerIndexError } from './migrations.ts';
+import { isTooNew, migrations, NewerIndexError, oldestReader } from './migrations.ts';
 import { indexTableNames, type IndexTables } from './tables.ts';
 
 export interface PostgresBackendOptions {
@@ -25,6 +25,8 @@ type Access = 'read' | 'shared' | 'alone' | 'settled';
 const MIGRATION_LOCK = 7_245_861_309;
 /** A rebuild's last transaction may replace every row of a large tenant. */
 const REBUILD_STATEMENT_TIMEOUT_MS = 15 * 60_000;
+/** A step that waits for a table keeps all others from it: it gives up and is tried again with the next use. */
+const STEP_LOCK_TIMEOUT = '3s';
 const UNDEFINED_TABLE = '42P01';
 const DEADLOCK = '40P01';
 const ATTEMPTS_MAX = 3;
@@ -216,11 +218,15 @@ async function bind(db: Transaction<IndexTables>, { tenantId, access }: Binding)
 
 async function migrate(db: Transaction<IndexTables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)`.execute(db);
-  await sql`create table if not exists index_version (version int not null)`.execute(db);
-  const { rows } = await sql<{ version: number }>`select version from index_version`.execute(db);
+  await sql`create table if not exists index_version (version int not null, oldest_reader int)`.execute(db);
+  // Tables of earlier versions do not name their oldest reader.
+  const { rows } = await sql<{ version: number; oldest_reader?: number | null }>`select * from index_version`.execute(db);
   const version = rows[0]?.version ?? 0;
-  if (version > migrations.length) throw new NewerIndexError('PostgreSQL');
+  if (isTooNew({ version, oldestReader: rows[0]?.oldest_reader ?? undefined })) throw new NewerIndexError('PostgreSQL');
+  if (version >= migrations.length) return;
+  await sql`select set_config('lock_timeout', ${STEP_LOCK_TIMEOUT}, true)`.execute(db);
   for (const step of migrations.slice(version)) await step(db, 'postgres');
-  if (rows.length === 0) await sql`insert into index_version values (${migrations.length})`.execute(db);
-  else if (version < migrations.length) await sql`update index_version set version = ${migrations.length}`.execute(db);
+  await sql`alter table index_version add column if not exists oldest_reader int`.execute(db);
+  await sql`delete from index_version`.execute(db);
+  await sql`insert into index_version (version, oldest_reader) values (${migrations.length}, ${oldestReader})`.execute(db);
 }

@@ -5,7 +5,7 @@ import { Kysely, sql } from 'kysely';
 import { getLoadablePath } from 'sqlite-vec';
 import type { IndexTables } from './tables.ts';
 import { readMeta, writeMeta } from './meta.ts';
-import { migrations, NewerIndexError } from './migrations.ts';
+import { isTooNew, migrations, NewerIndexError, oldestReader } from './migrations.ts';
 
 /**
  * Long enough for another process's write of one turn; a longer one is waited for outside, where the event loop goes
@@ -179,7 +179,8 @@ function setAside({ tenantId, path, log }: Omit<SqliteOpenOptions, 'bootId'>): v
 async function examine(file: SqliteFile, options: SqliteOpenOptions): Promise<Condition | 'corrupt'> {
   try {
     const { version } = file;
-    if (version > migrations.length) return 'newer';
+    const named = version > migrations.length ? await readMeta(file.db, options.tenantId, 'oldest_reader') : undefined;
+    if (isTooNew({ version, oldestReader: named === undefined ? undefined : Number(named) })) return 'newer';
     if (version === 0) return 'older';
     if ((await readMeta(file.db, options.tenantId, 'boot')) !== options.bootId) return 'earlier boot';
     return version < migrations.length ? 'older' : 'current';
@@ -204,6 +205,9 @@ async function migrated(file: SqliteFile, options: SqliteOpenOptions): Promise<S
     await file.db.transaction().execute(async (db) => {
       for (const migrate of migrations.slice(file.version)) await migrate(db, 'sqlite');
       await writeMeta(db, { account_id: options.tenantId, key: 'boot', value: options.bootId });
+      // Another process may have migrated it further.
+      if (file.version > migrations.length) return;
+      await writeMeta(db, { account_id: options.tenantId, key: 'oldest_reader', value: String(oldestReader) });
       await sql.raw(`pragma user_version = ${String(migrations.length)}`).execute(db);
     });
     return file;

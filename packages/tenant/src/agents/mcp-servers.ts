@@ -99,6 +99,7 @@ export class McpServerStore {
         throw new AppError('invalid_request', `At most ${String(limits.mcpServersMax)} MCP servers can be attached.`);
       const now = new Date().toISOString();
       const record: McpServerRecord = {
+        ...before,
         ...body,
         version: 1,
         name,
@@ -181,6 +182,6 @@ function hashRecord(record: McpServerRecord): string {
   return createHash('sha256').update(JSON.stringify(record)).digest('hex').slice(0, 16);
 }
 
-function toServerView({ version: _version, headers, ...record }: McpServerRecord): McpServerView {
-  return { ...record, headers: Object.keys(headers), problem: null };
+function toServerView({ name, url, agents, tools, timeoutMs, enabled, createdAt, updatedAt, headers }: McpServerRecord): McpServerView {
+  return { name, url, agents, tools, timeoutMs, enabled, createdAt, updatedAt, headers: Object.keys(headers), problem: null };
 }

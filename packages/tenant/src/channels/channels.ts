@@ -12,7 +12,17 @@ import {
   type ChannelSettings,
   type ChannelView,
 } from '@concierge/contract';
-import { ignoreMissing, isSystemError, keepFolders, makeStoreFolder, RecordFolder, StatCache, type FolderSync } from '@concierge/files';
+import {
+  assertNotLater,
+  ignoreMissing,
+  isSystemError,
+  keepFolders,
+  makeStoreFolder,
+  RecordFolder,
+  StatCache,
+  unlessLater,
+  type FolderSync,
+} from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { CredentialDropFiles } from './credential-drop-files.ts';
 import { SendingStops, type StoppedBinding } from './sending-stops.ts';
@@ -84,11 +94,12 @@ export class Channels {
     const status = {
       lastInboundAt: await this.#lastAt(channel, 'inbound'),
       lastOutboundAt: await this.#lastAt(channel, 'outbound'),
-      lastError: (await this.#errors.find(errorName(channel))) ?? null,
+      lastError: (await unlessLater(this.#errors.find(errorName(channel)))) ?? null,
     };
     const app = toAppName(channel);
     if (read?.status !== 'ok' || !isWhole(read.value, channel)) {
-      const reason = refused ?? 'its file is damaged; connect it again';
+      const isLater = read?.status === 'broken' && read.isLater === true;
+      const reason = refused ?? (isLater ? read.reason : 'its file is damaged; connect it again');
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
     }
     const { identifiers, createdAt, updatedAt, sealed } = read.value;
@@ -150,6 +161,7 @@ export class Channels {
   async #readWhole(channel: MessagingChannel): Promise<ChannelBinding | undefined> {
     const read = await this.#bindings.read(channel);
     if (read === undefined) return undefined;
+    assertNotLater(read, channel);
     if (read.status === 'broken' || !isWhole(read.value, channel))
       throw new AppError('internal_error', 'A stored channel binding cannot be read; connect it again.');
     return read.value;
@@ -185,6 +197,7 @@ export class Channels {
     await this.#writers.run(channel, async () => {
       const before = await this.#bindings.find(channel);
       await this.#bindings.put(channel, {
+        ...before,
         version: 1,
         channel,
         enabled: true,

@@ -10,7 +10,7 @@ import {
   type ContactView,
   type Session,
 } from '@concierge/contract';
-import { namesIn, RecordFolder, type FolderSync } from '@concierge/files';
+import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
 import type { TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
@@ -98,22 +98,25 @@ export class Contacts {
   /** What a contact is called. Costs one read when it is known already. */
   async remember({ sender, displayName }: Pick<ContactRecord, 'sender' | 'displayName'>): Promise<void> {
     const records = this.#records(sender);
-    await this.#writers.run(sender, async () => {
+    const change = this.#writers.run(sender, async () => {
       const before = await records.find('contact');
       const name = clean(displayName) ?? before?.displayName ?? null;
       if (before !== undefined && before.displayName === name) return;
-      await records.put('contact', { version: 1, sender, displayName: name, firstSeenAt: before?.firstSeenAt ?? new Date().toISOString() });
+      const firstSeenAt = before?.firstSeenAt ?? new Date().toISOString();
+      await records.put('contact', { ...before, version: 1, sender, displayName: name, firstSeenAt });
     });
+    // A message need not wait for a name.
+    await unlessLater(change);
   }
 
   /** The content of the file in this folder of `contacts/`. */
   async recordIn(folder: string): Promise<ContactRecord | undefined> {
-    return this.#recordsIn(folder).find('contact');
+    return unlessLater(this.#recordsIn(folder).find('contact'));
   }
 
   /** undefined when nothing is known of such a sender. */
   async find(sender: string): Promise<ContactView | undefined> {
-    const record = await this.#records(sender).find('contact');
+    const record = await unlessLater(this.#records(sender).find('contact'));
     const conversations = (await this.#listSessions(sender)).toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt));
     if (record === undefined && conversations.length === 0) return undefined;
     const firsts = [...(record === undefined ? [] : [record.firstSeenAt]), ...conversations.map(({ createdAt }) => createdAt)];
@@ -135,7 +138,7 @@ export class Contacts {
       const size = Math.min(limit - contacts.size, scanMax - scanned);
       const page = await this.#options.index.listSessions({ limit: size, cursor: from });
       for (const { id } of page.items) {
-        const sender = (await this.#options.sessions.load(id))?.sender ?? null;
+        const sender = (await unlessLater(this.#options.sessions.load(id)))?.sender ?? null;
         const view = sender === null || contacts.has(sender) ? undefined : await this.find(sender);
         if (view !== undefined) contacts.set(view.sender, view);
       }
@@ -167,7 +170,7 @@ export class Contacts {
   async #listSessions(sender: string): Promise<Session[]> {
     const agents = await this.#options.agents();
     const ids = agents.flatMap((agent) => channelNames.map((channel) => deriveSessionId(agent, channel, sender)));
-    const sessions = await Promise.all(ids.map(async (id) => this.#options.sessions.load(id)));
+    const sessions = await Promise.all(ids.map(async (id) => unlessLater(this.#options.sessions.load(id))));
     return sessions.filter((session) => session !== undefined);
   }
 
@@ -175,7 +178,7 @@ export class Contacts {
     const folders = (await this.#folderNames()).slice(0, searchMax);
     const records: ContactRecord[] = [];
     for (const folder of folders) {
-      const record = await this.#recordsIn(folder).find('contact');
+      const record = await unlessLater(this.#recordsIn(folder).find('contact'));
       if (record !== undefined) records.push(record);
     }
     return records;
@@ -183,13 +186,13 @@ export class Contacts {
 
   async #leadsFrom(alias: string): Promise<ContactAlias[]> {
     const folder = this.#aliases(alias);
-    const found = await Promise.all((await folder.names()).map(async (channel) => folder.find(channel)));
+    const found = await Promise.all((await folder.names()).map(async (channel) => unlessLater(folder.find(channel))));
     return found.filter((record) => record !== undefined);
   }
 
   async #readAliases(sender: string): Promise<ContactAlias[]> {
     const folder = this.#backReferences(sender);
-    const found = await Promise.all((await folder.names()).map(async (name) => folder.find(name)));
+    const found = await Promise.all((await folder.names()).map(async (name) => unlessLater(folder.find(name))));
     return found.filter((record) => record !== undefined);
   }
 

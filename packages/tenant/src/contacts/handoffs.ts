@@ -11,7 +11,7 @@ import {
   type HandoffCall,
   type HandoffView,
 } from '@concierge/contract';
-import { RecordFolder, type FolderSync } from '@concierge/files';
+import { assertNotLater, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
 import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
 
 export interface HandoffsOptions {
@@ -122,12 +122,13 @@ export class Handoffs {
     });
   }
 
-  /** The agent answers again. On disk when it returns. */
+  /** The agent answers again. On disk when it returns. @throws LaterVersionError */
   async resume(sessionId: string, by: Actor): Promise<'resumed' | 'not_paused'> {
     return this.#writers.run(sessionId, async () => {
       const read = await this.#handoffs.read(sessionId);
       if (read === undefined) return 'not_paused';
       if (read.status === 'broken') {
+        assertNotLater(read, sessionId);
         await this.#handoffs.remove(sessionId);
         return 'resumed';
       }
@@ -139,7 +140,7 @@ export class Handoffs {
 
   /** Handoffs whose notifications are not all sent. */
   async pending(): Promise<HandoffCall[]> {
-    const calls = await Promise.all((await this.#calls.names()).map(async (id) => this.#calls.find(id)));
+    const calls = await Promise.all((await this.#calls.names()).map(async (id) => unlessLater(this.#calls.find(id))));
     return calls.filter((call) => call !== undefined).map(({ chatApp, ...call }) => ({ ...call, channelAddress: chatApp }));
   }
 

@@ -12,8 +12,9 @@ import {
   type EventEndpointWithSecret,
   type EventType,
   parseInput,
+  toStoredSchema,
 } from '@concierge/contract';
-import { RecordFolder, StatCache, type FolderSync } from '@concierge/files';
+import { RecordFolder, StatCache, unlessLater, type FolderSync, type Parsed } from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { TenantSecrets } from '../tenant-secrets.ts';
@@ -70,7 +71,7 @@ export class EventEndpoints {
     const known = await this.#all();
     const good = known.map((one) => this.#toEndpointView(one));
     const broken = (await this.#records.names()).filter((id) => !known.some(({ endpoint }) => endpoint.id === id));
-    return [...good, ...broken.map((id) => brokenView(id))];
+    return [...good, ...(await Promise.all(broken.map(async (id) => brokenView(id, await this.#records.read(id)))))];
   }
 
   /** @throws AppError not_found */
@@ -102,7 +103,8 @@ export class EventEndpoints {
   async update(id: string, patch: EventEndpointPatch): Promise<EventEndpointView> {
     const changes = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
     await this.#writers.run(id, async () => {
-      await this.#records.put(id, EventEndpoint.parse({ ...(await this.#existing(id)), ...changes, updatedAt: this.#now() }));
+      const changed = { ...(await this.#existing(id)), ...changes, updatedAt: this.#now() };
+      await this.#records.put(id, toStoredSchema(EventEndpoint).parse(changed));
       if (patch.enabled === true) await this.#healths.remove(toHealthName(id));
     });
     return this.get(id);
@@ -169,11 +171,14 @@ export class EventEndpoints {
     return { id, url, secrets: old === undefined ? [current] : [current, old] };
   }
 
-  /** Why nothing may be sent to it; null when it may. */
+  /** Why nothing may be sent to it; null when it may. @throws LaterVersionError */
   async blockedReason(id: string): Promise<string | null> {
     const known = (await this.#all()).find(({ endpoint }) => endpoint.id === id);
-    if (known === undefined)
-      return (await this.#records.names()).includes(id) ? 'The file of its endpoint cannot be read.' : 'Its endpoint was removed.';
+    if (known === undefined) {
+      const isThere = (await this.#records.names()).includes(id);
+      await this.#records.find(id);
+      return isThere ? 'The file of its endpoint cannot be read.' : 'Its endpoint was removed.';
+    }
     if (this.#opened(id, known.endpoint.secret) === undefined) return 'The secret of its endpoint cannot be read.';
     return isUsable(known) ? null : `Its endpoint is disabled. ${explainState(known) ?? ''}`.trim();
   }
@@ -193,7 +198,7 @@ export class EventEndpoints {
       const failingSince = known.health?.failingSince ?? this.#now();
       const disabledReason = isGone ? 'It answered 410 Gone.' : this.#tooLong(failingSince);
       if (known.health === undefined || disabledReason !== null)
-        await this.#healths.put(toHealthName(id), { version: 1, failingSince, disabledReason });
+        await this.#healths.put(toHealthName(id), { ...known.health, version: 1, failingSince, disabledReason });
       return disabledReason !== null;
     });
   }
@@ -220,8 +225,8 @@ export class EventEndpoints {
   async #readAll(): Promise<Known[]> {
     const known: Known[] = [];
     for (const id of await this.#records.names()) {
-      const endpoint = await this.#records.find(id);
-      if (endpoint?.id === id) known.push({ endpoint, health: await this.#healths.find(toHealthName(id)) });
+      const endpoint = await unlessLater(this.#records.find(id));
+      if (endpoint?.id === id) known.push({ endpoint, health: await unlessLater(this.#healths.find(toHealthName(id))) });
     }
     return known.toSorted((a, b) => a.endpoint.createdAt.localeCompare(b.endpoint.createdAt) || a.endpoint.id.localeCompare(b.endpoint.id));
   }
@@ -244,7 +249,8 @@ export class EventEndpoints {
   }
 
   #toEndpointView(known: Known): EventEndpointView {
-    const { version: _version, secret, previous: _previous, ...shown } = known.endpoint;
+    const { secret, url, description, types, includeText, enabled, createdAt, updatedAt } = known.endpoint;
+    const shown = { id: known.endpoint.id, url, description, types, includeText, enabled, createdAt, updatedAt };
     const isReadable = this.#opened(shown.id, secret) !== undefined;
     const failingSince = known.health?.failingSince ?? null;
     if (!isReadable) return { ...shown, state: 'broken', reason: 'Its secret cannot be read here: give it a new one.', failingSince };
@@ -269,9 +275,10 @@ function explainState({ endpoint, health }: Known): string | null {
   return health?.disabledReason ?? null;
 }
 
-function brokenView(id: string): EventEndpointView {
+function brokenView(id: string, read: Parsed<EventEndpoint> | undefined): EventEndpointView {
   const nothing = { url: '', description: '', types: [], includeText: false, enabled: false };
-  const reason = 'Its file cannot be read: remove it and make another.';
+  const isLater = read?.status === 'broken' && read.isLater === true;
+  const reason = isLater ? read.reason : 'Its file cannot be read: remove it and make another.';
   return { id, ...nothing, state: 'broken', reason, failingSince: null, createdAt: null, updatedAt: null };
 }
 

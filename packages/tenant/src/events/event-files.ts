@@ -19,6 +19,7 @@ import {
   makeStoreFolder,
   namesIn,
   RecordFolder,
+  unlessLater,
   type FolderSync,
 } from '@concierge/files';
 import { failpoint, type Log, hashParts } from '@concierge/runtime';
@@ -181,7 +182,7 @@ export class EventFiles {
     let read = 0;
     for await (const [id, place] of this.#placesBefore(parseEventCursor(cursor), wanted)) {
       if (endpoint !== undefined && endpointIdOfEvent(id) !== endpoint) continue;
-      const event = await this.#read(place, id);
+      const event = await unlessLater(this.#read(place, id));
       read += 1;
       if (event !== undefined && (type === undefined || event.type === type)) items.push(toEventView({ status: place, event }));
       if (items.length >= limit || read >= READ_PER_PAGE) return { items, nextCursor: id };
@@ -281,8 +282,9 @@ export function waitingFolder(folder: string): string {
 }
 
 export function toEventView({ status, event }: FoundEvent): EventView {
-  const { version: _version, outcome: _outcome, nextTryAt, ...shown } = event;
-  return { ...shown, endpointId: endpointIdOfEvent(event.id), status, nextTryAt: status === 'waiting' ? nextTryAt : null };
+  const { id, type, timestamp, data, tries, log, nextTryAt, reason } = event;
+  const shown = { id, endpointId: endpointIdOfEvent(id), type, timestamp, status, tries, reason, log, data };
+  return { ...shown, nextTryAt: status === 'waiting' ? nextTryAt : null };
 }
 
 export function noSuchEvent(): AppError {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { StoredTurn, TurnStep, type AcceptedTurn } from '@concierge/contract';
 import {
   appendLines,
+  assertNotLater,
   createFile,
   createFiles,
   ignoreMissing,
@@ -11,8 +12,8 @@ import {
   lstatIfThere,
   makeStoreFolder,
   namesIn,
-  parseJson,
-  parseLines,
+  parseAllLines,
+  parseStored,
   readFreshIfThere,
   readIfThere,
   removeOldTemporaries,
@@ -21,6 +22,7 @@ import {
   temporaryPrefix,
   type CreatedFiles,
   type FolderSync,
+  type Parsed,
 } from '@concierge/files';
 import { failpoint, type Log } from '@concierge/runtime';
 
@@ -126,7 +128,10 @@ export class Inbox {
     return isTurnId(turnId) && (await lstatIfThere(this.#toInboxPath(turnId, turnSuffix))) !== undefined;
   }
 
-  /** undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported. */
+  /**
+   * undefined when it is not here, or no longer. A file that a damaged disk has spoilt is set aside and reported.
+   * @throws LaterVersionError
+   */
   async read(turnId: string): Promise<AcceptedTurn | undefined> {
     if (!isTurnId(turnId)) return undefined;
     const logged = await this.#readLogged(turnId);
@@ -134,8 +139,9 @@ export class Inbox {
     const path = this.#toInboxPath(turnId, turnSuffix);
     const text = await readFreshIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(StoredTurn, text);
-    if (parsed.status === 'ok') return toAcceptedTurn(parsed.value);
+    const parsed = readTurn(text);
+    assertNotLater(parsed, path);
+    if (parsed.status === 'ok') return parsed.value;
     this.#log.error({ turnId, reason: parsed.reason }, 'inbox file is damaged and was set aside');
     await ignoreMissing(rename(path, `${path}.broken`));
     return undefined;
@@ -180,9 +186,13 @@ export class Inbox {
     await appendLines(this.#toInboxPath(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
   }
 
-  /** In the order in which they were written; a line that a crash tore is skipped, nothing was done on its strength. */
+  /**
+   * In the order in which they were written; a line that a crash tore is skipped, nothing was done on its strength.
+   * @throws LaterVersionError
+   */
   async readJournal(turnId: string): Promise<TurnStep[]> {
-    return parseLines(TurnStep, (await readIfThere(this.#toInboxPath(turnId, journalSuffix))) ?? '');
+    const path = this.#toInboxPath(turnId, journalSuffix);
+    return parseAllLines(TurnStep, { text: (await readIfThere(path)) ?? '', path });
   }
 
   /**
@@ -247,10 +257,17 @@ export function renderTurn({ tenantId, channelMessage, ...turn }: AcceptedTurn):
   return JSON.stringify(stored);
 }
 
-/** A turn from the content of its file, or undefined when it is none. */
+/** A turn from the content of its file, or undefined when it is none. @throws LaterVersionError */
 export function parseTurn(content: string): AcceptedTurn | undefined {
-  const parsed = parseJson(StoredTurn, content);
-  return parsed.status === 'ok' ? toAcceptedTurn(parsed.value) : undefined;
+  const parsed = readTurn(content);
+  assertNotLater(parsed, 'a turn');
+  return parsed.status === 'ok' ? parsed.value : undefined;
+}
+
+/** What the content of a turn's file is. */
+export function readTurn(content: string): Parsed<AcceptedTurn> {
+  const parsed = parseStored(StoredTurn, content);
+  return parsed.status === 'ok' ? { status: 'ok', value: toAcceptedTurn(parsed.value) } : parsed;
 }
 
 function isTurnFile(name: string): boolean {

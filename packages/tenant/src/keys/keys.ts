@@ -2,7 +2,7 @@ import { hash, randomBytes, createHmac, timingSafeEqual } from 'node:crypto';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView, keyPrefix } from '@concierge/contract';
-import { isSystemError, RecordFolder, type FolderSync, parseJson } from '@concierge/files';
+import { isSystemError, RecordFolder, type FolderSync, parseJson, unlessLater } from '@concierge/files';
 import { background, isSameSecret, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -145,8 +145,8 @@ export class Keys {
   async list(): Promise<KeyView[]> {
     const views: KeyView[] = [];
     for (const id of await this.#records.names()) {
-      const record = await this.#read(id);
-      if (record !== null) views.push(await this.#view(record));
+      const record = await unlessLater(this.#read(id));
+      if (record != null) views.push(await this.#view(record));
     }
     return views.toSorted((a, b) => (a.createdAt === b.createdAt ? a.id.localeCompare(b.id) : a.createdAt.localeCompare(b.createdAt)));
   }

@@ -8,7 +8,8 @@ import { appendToExisting, idsAmong, isMessageId, isThere, type OutboxFolder } f
 
 const dayPattern = /^\d{4}-\d{2}-\d{2}$/u;
 
-const MessageLine = z.object({ kind: z.literal('message'), message: OutboundMessage });
+/** What a file of an ended delivery begins with. */
+export const MessageLine = z.object({ kind: z.literal('message'), message: OutboundMessage });
 
 export type EndedFolder = 'settled' | 'dead';
 

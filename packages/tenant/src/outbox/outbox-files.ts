@@ -3,22 +3,27 @@ import { join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import {
   appendLines,
+  assertNotLater,
   createFile,
   ignoreMissing,
   isSystemError,
   namesIn,
-  parseJson,
-  parseLines,
+  parseAllLines,
+  parseStored,
   readIfThere,
   removeOldTemporaries,
   temporaryPrefix,
   type FolderSync,
 } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
+import { z } from 'zod';
 import { Delivery } from './delivery.ts';
-import { EndedDeliveries, readFirstMessage, type EndedFolder } from './ended-deliveries.ts';
+import { EndedDeliveries, MessageLine, readFirstMessage, type EndedFolder } from './ended-deliveries.ts';
 import { OutboxClaims, type ClaimedTry, type ClaimKey } from './outbox-claims.ts';
 import { appendToExisting, attemptsMax, idsAmong, isMessageId, isThere, OutboxFolder } from './outbox-folder.ts';
+
+/** A message that was taken up again stands before its steps. */
+const JournalLine = z.discriminatedUnion('kind', [...DeliveryStep.options, MessageLine]);
 
 const lanePattern = /^[0-9a-f]{12}$/u;
 
@@ -72,12 +77,14 @@ export class OutboxFiles {
       .toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || a.id.localeCompare(b.id));
   }
 
+  /** @throws LaterVersionError */
   async waiting(id: string): Promise<OutboundMessage | undefined> {
     if (!isMessageId(id)) return undefined;
     const path = this.#messagePath(id);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(OutboundMessage, text);
+    const parsed = parseStored(OutboundMessage, text);
+    assertNotLater(parsed, path);
     if (parsed.status === 'ok') return parsed.value;
     const { tenantId, log } = this.#options;
     log.error({ tenantId, path, reason: parsed.reason }, 'a message in the outbox is damaged and was set aside');
@@ -89,7 +96,7 @@ export class OutboxFiles {
   async onItsWay(message: OutboundMessage): Promise<Delivery> {
     const { id } = message;
     const names = await namesIn(this.#laneFolder(readLaneId(id)));
-    const steps = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '');
+    const steps = await this.#steps(id);
     return new Delivery(message, steps, OutboxClaims.among(names, id));
   }
 
@@ -163,7 +170,7 @@ export class OutboxFiles {
     const path = await this.ended.write(delivery, ended);
     await ignoreMissing(unlink(this.#messagePath(id)));
     // A result that was reported while this was written.
-    const late = parseLines(DeliveryStep, (await readIfThere(this.#journalPath(id))) ?? '').slice(delivery.steps.length);
+    const late = (await this.#steps(id)).slice(delivery.steps.length);
     if (late.length > 0)
       await this.ended.addMissing(
         path,
@@ -229,6 +236,13 @@ export class OutboxFiles {
     if (message === undefined || (await this.ended.findPath(id)) !== undefined) return undefined;
     await this.#rewrite(message);
     return message;
+  }
+
+  /** Of what is on its way. @throws LaterVersionError */
+  async #steps(id: string): Promise<DeliveryStep[]> {
+    const path = this.#journalPath(id);
+    const lines = parseAllLines(JournalLine, { text: (await readIfThere(path)) ?? '', path });
+    return lines.filter((line) => line.kind !== 'message');
   }
 
   async #rewrite(message: OutboundMessage): Promise<void> {

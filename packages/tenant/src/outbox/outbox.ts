@@ -11,7 +11,7 @@ import {
   type MessagingChannel,
   type DeliveryStep,
 } from '@concierge/contract';
-import { ignoreMissing, makeStoreFolder, namesIn, readIfThere, type FolderSync } from '@concierge/files';
+import { ignoreMissing, makeStoreFolder, namesIn, readIfThere, unlessLater, type FolderSync } from '@concierge/files';
 import { background, failpoint, hashParts, type Log } from '@concierge/runtime';
 import type { Delivery } from './delivery.ts';
 import { readLaneId, OutboxFiles } from './outbox-files.ts';
@@ -121,9 +121,9 @@ export class Outbox {
     return this.#files.find(id);
   }
 
-  /** What is still to be sent, in order of acceptance. */
+  /** What is still to be sent, in order of acceptance; without conversations that wait for a later version. */
   async waiting(): Promise<OutboundMessage[]> {
-    const lanes = await Promise.all((await this.lanes()).map(async (lane) => this.#files.waitingIn(lane)));
+    const lanes = await Promise.all((await this.lanes()).map(async (lane) => (await unlessLater(this.#files.waitingIn(lane))) ?? []));
     return lanes.flat().toSorted((a, b) => a.acceptedAt.localeCompare(b.acceptedAt) || a.id.localeCompare(b.id));
   }
 
@@ -141,7 +141,7 @@ export class Outbox {
     return this.#files.listLaneIds(lane);
   }
 
-  /** What is to be sent first in this conversation. */
+  /** What is to be sent first in this conversation. @throws LaterVersionError */
   async head(lane: string): Promise<Delivery | undefined> {
     const [first] = await this.#files.waitingIn(lane);
     return first === undefined ? undefined : this.#files.onItsWay(first);
@@ -251,7 +251,8 @@ export class Outbox {
   }
 
   async onTheirWay(): Promise<Delivery[]> {
-    return Promise.all((await this.waiting()).map(async (message) => this.#files.onItsWay(message)));
+    const found = await Promise.all((await this.waiting()).map(async (message) => unlessLater(this.#files.onItsWay(message))));
+    return found.filter((delivery) => delivery !== undefined);
   }
 
   /** Days with settled messages, the last one first, and what is settled of a day. */

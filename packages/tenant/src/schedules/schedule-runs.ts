@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, HOUR_MS, limits, RunDeliveryEnd, ScheduleRun, ScheduleRunId, type ScheduleRunView } from '@concierge/contract';
-import { lstatIfThere, RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions } from '@concierge/files';
+import { lstatIfThere, RecordFolder, removeFolderIn, type FolderSync, type RecordFolderOptions, unlessLater } from '@concierge/files';
 import { hashParts, type Log } from '@concierge/runtime';
 
 const runNames = /^(?:r_\d{15}|n_[0-9a-f]{32})$/u;
@@ -40,7 +40,7 @@ export class ScheduleRuns {
   /** The newest first. */
   async list(scheduleId: string, limit: number): Promise<ScheduleRun[]> {
     const records = this.#records(scheduleId);
-    const runs = await Promise.all((await this.#names(scheduleId)).map(async (name) => records.find(name)));
+    const runs = await Promise.all((await this.#names(scheduleId)).map(async (name) => unlessLater(records.find(name))));
     return runs
       .filter((run) => run !== undefined)
       .toSorted((a, b) => b.scheduledAt.localeCompare(a.scheduledAt) || b.id.localeCompare(a.id))
@@ -76,7 +76,7 @@ export class ScheduleRuns {
     const settled = this.#settled.among(scheduleId, names);
     for (const name of names) {
       if (settled.has(name)) continue;
-      const run = await records.find(name);
+      const run = await unlessLater(records.find(name));
       if (run !== undefined && isSettled(run)) settled.add(name);
       else if (run !== undefined) open.push(run);
     }
@@ -109,7 +109,7 @@ export class ScheduleRuns {
     const reported = this.#reported.among(scheduleId, names);
     for (const name of names) {
       if (reported.has(name)) continue;
-      const run = await records.find(name);
+      const run = await unlessLater(records.find(name));
       const isNew = run !== undefined && Date.parse(run.recordedAt) > this.#nowMs() - TELL_MS;
       if (isNew && run.outcome === 'missed') await report(run);
       // What becomes of a time is decided once: one that was not missed never will be.
@@ -136,8 +136,9 @@ export class ScheduleRuns {
     return made;
   }
 
-  view({ version: _version, scheduleId: _scheduleId, ...shown }: ScheduleRun): ScheduleRunView {
-    return shown;
+  view(run: ScheduleRun): ScheduleRunView {
+    const { id, scheduledAt, trigger, outcome, reason, missedSince, recordedAt, turn, delivery, alertedAt } = run;
+    return { id, scheduledAt, trigger, outcome, reason, missedSince, recordedAt, turn, delivery, alertedAt };
   }
 
   /** Keeps only the newest finished runs. */

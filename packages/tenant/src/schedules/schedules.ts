@@ -169,9 +169,11 @@ export class Schedules {
   }
 
   view(schedule: Schedule): ScheduleView {
-    const { version: _version, authority: _authority, tools: _tools, countsFrom: _countsFrom, ...shown } = schedule;
-    const nextMs = schedule.enabled ? nextRunMs(schedule, this.#nowMs()) : null;
-    return { ...shown, nextRunAt: nextMs === null ? null : new Date(nextMs).toISOString() };
+    const { id, name, agent, message, schedule: timing, deliver, missed, overlap, jitterSeconds, alert, enabled } = schedule;
+    const { createdBy, createdAt, updatedAt } = schedule;
+    const shown = { id, name, agent, message, schedule: timing, deliver, missed, overlap, jitterSeconds, alert, enabled };
+    const nextMs = enabled ? nextRunMs(schedule, this.#nowMs()) : null;
+    return { ...shown, createdBy, createdAt, updatedAt, nextRunAt: nextMs === null ? null : new Date(nextMs).toISOString() };
   }
 
   async sweep(): Promise<void> {

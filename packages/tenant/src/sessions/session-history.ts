@@ -2,16 +2,17 @@ import { join } from 'node:path';
 import { unlink } from 'node:fs/promises';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { HistoryLine, type Session, type SessionMessage, type SessionView, type TurnRecord, RemovedSession } from '@concierge/contract';
+import { HistoryLine, type Session, type SessionMessage, SessionView, type TurnRecord, RemovedSession } from '@concierge/contract';
 import {
   appendLines,
   ignoreMissing,
+  parseAllLines,
   parseLines,
   readIfThere,
   replaceFile,
   type FolderSync,
   isSystemError,
-  parseJson,
+  parseStored,
 } from '@concierge/files';
 
 export interface SessionHistoryLines {
@@ -53,12 +54,14 @@ export class SessionHistory {
   /**
    * Rewrites each message; on disk when it returns. Only for the holder of the conversation's lease: what is appended
    * meanwhile would be lost.
+   * @throws LaterVersionError
    */
   async rewrite(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
-    const text = await readIfThere(this.#toHistoryPath(id));
+    const path = this.#toHistoryPath(id);
+    const text = await readIfThere(path);
     if (text === undefined) return;
     const lines: string[] = [];
-    for (const line of parseLines(HistoryLine, text))
+    for (const line of parseAllLines(HistoryLine, { text, path }))
       lines.push(JSON.stringify(line.kind === 'message' ? { ...line, message: await change(line.message) } : line));
     const name = historyName(id);
     await replaceFile({ folder: this.#folder, name, content: `${lines.join('\n')}\n`, folders: this.#folders });
@@ -113,14 +116,8 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
     origin,
     title,
     messageCount,
-    messages: mergeMessages(history, session.messages).map(withoutSent),
+    messages: SessionView.shape.messages.parse(mergeMessages(history, session.messages)),
   };
-}
-
-function withoutSent(message: SessionMessage): SessionView['messages'][number] {
-  if (message.role !== 'user') return message;
-  const { sent: _sent, heartbeat: _heartbeat, said: _said, ...seen } = message;
-  return seen;
 }
 
 /**
@@ -145,7 +142,7 @@ export class RemovedSessions {
     const lines = createInterface({ input: createReadStream(this.#path, 'utf8'), crlfDelay: Infinity });
     try {
       for await (const line of lines) {
-        const parsed = line === '' ? undefined : parseJson(RemovedSession, line);
+        const parsed = line === '' ? undefined : parseStored(RemovedSession, line);
         if (parsed?.status === 'ok') yield parsed.value;
       }
     } catch (error) {

@@ -9,7 +9,16 @@ import {
   type SessionView,
   type TurnRecord,
 } from '@concierge/contract';
-import { ignoreMissing, isSystemError, lstatIfThere, parseJson, readIfThere, sweepTemporaries, type FolderSync } from '@concierge/files';
+import {
+  assertNotLater,
+  ignoreMissing,
+  isSystemError,
+  lstatIfThere,
+  parseStored,
+  readIfThere,
+  sweepTemporaries,
+  type FolderSync,
+} from '@concierge/files';
 import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
@@ -27,6 +36,9 @@ interface CachedSession {
    */
   readonly birth: string;
 }
+
+/** What is needed to put a session of any version back. */
+const SessionFacts = StoredSession.pick({ id: true, revision: true, createdAt: true });
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 
@@ -92,6 +104,7 @@ export class SessionStore {
   /**
    * The newest revision; undefined when there is no such session. Costs one directory read when this process wrote it
    * last.
+   * @throws LaterVersionError
    */
   async load(id: string): Promise<Session | undefined> {
     if (!isHashedName(id)) return undefined;
@@ -149,7 +162,7 @@ export class SessionStore {
 
   /** Restores a publication of the write-ahead log (`Publication`), unless the session was removed since. */
   async restore(text: string): Promise<void> {
-    const { id, revision, createdAt } = StoredSession.parse(JSON.parse(text));
+    const { id, revision, createdAt } = SessionFacts.parse(JSON.parse(text));
     if (!isHashedName(id) || (await this.#removed.has(id, createdAt))) return;
     await this.#revisions.restore(id, revision, text);
     // Removed in between.
@@ -245,7 +258,8 @@ export class SessionStore {
   async #read(id: string, revision: number, listed: Revisions): Promise<Session | undefined> {
     const text = await this.#revisions.read(id, revision);
     if (text === undefined) return undefined;
-    const parsed = parseJson(StoredSession, text);
+    const parsed = parseStored(StoredSession, text);
+    assertNotLater(parsed, this.#revisions.viewPath(id));
     if (parsed.status === 'broken' || parsed.value.revision !== revision || parsed.value.id !== id) {
       const reason = parsed.status === 'broken' ? parsed.reason : 'is of another session or revision';
       this.#log.error({ tenantId: this.#tenantId, sessionId: id, revision, reason }, 'session file is damaged and was set aside');
@@ -263,7 +277,8 @@ export class SessionStore {
     const path = this.#revisions.viewPath(id);
     const text = (await lstatIfThere(path)) === undefined ? undefined : await readIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseJson(StoredSession, text);
+    const parsed = parseStored(StoredSession, text);
+    assertNotLater(parsed, path);
     if (parsed.status === 'broken' || parsed.value.id !== id) {
       this.#log.error({ tenantId: this.#tenantId, sessionId: id }, 'session file is damaged and was set aside');
       await ignoreMissing(rename(this.#revisions.viewPath(id), `${this.#revisions.viewPath(id)}.broken`));

@@ -3,12 +3,14 @@ import { mkdir, open, unlink, writeFile, type FileHandle } from 'node:fs/promise
 import { join } from 'node:path';
 import { AppError, TenantSettings } from '@concierge/contract';
 import {
+  assertNotLater,
   ignoreMissing,
   isPlainFile,
   isSystemError,
   linkNew,
   lstatIfThere,
   parseJson,
+  parseStored,
   quickReadText,
   readIfThere,
   replaceFile,
@@ -112,6 +114,8 @@ export class SettingsFiles {
   async write(change: (settings: TenantSettings) => TenantSettings): Promise<void> {
     await this.#locked(async () => {
       const look = await this.#tidy();
+      const read = parseFound(look);
+      if (read.status === 'broken' && read.isLater === true) throw notUnderstood(read.reason);
       const after = change(look.settings);
       if (look.kind === 'linked' || look.kind === 'special') throw notPlain();
       await this.#announce(look.bytes, after);
@@ -165,7 +169,7 @@ export class SettingsFiles {
     const read = parseFound(found);
     if (read.status === 'ok') {
       const isInOrder = !isChanging && kept === formatSettings(read.value);
-      return { ...found, settings: read.value, problem: null, isChanging, isInOrder };
+      return { ...found, settings: read.value, problem: findUnknownFields(found.bytes), isChanging, isInOrder };
     }
     const settings = parseLastGood(kept ?? (await this.#readOldLastGood()));
     return {
@@ -273,7 +277,7 @@ export class SettingsFiles {
 
   async #readUpdate(): Promise<SettingsUpdate | undefined> {
     const text = await this.#readPrivate(updateName);
-    const parsed = text === undefined ? undefined : parseJson(SettingsUpdate, text);
+    const parsed = text === undefined ? undefined : parseStored(SettingsUpdate, text);
     return parsed?.status === 'ok' ? parsed.value : undefined;
   }
 
@@ -316,7 +320,7 @@ export async function mayAskForHeartbeat(root: string): Promise<boolean> {
   const stats = await lstatIfThere(path);
   if (stats === undefined || !isPlainFile(stats) || (await lstatIfThere(join(root, folderName, updateName))) !== undefined) return true;
   // Gone meanwhile: it takes a longer look.
-  const parsed = parseJson(TenantSettings, await quickReadText(path).catch(() => ''));
+  const parsed = parseStored(TenantSettings, await quickReadText(path).catch(() => ''));
   return parsed.status === 'broken' || parsed.value.heartbeat !== undefined;
 }
 
@@ -348,11 +352,19 @@ async function openInPlace(path: string, flags: number): Promise<FileHandle | un
 function parseFound({ kind, bytes }: Found): Parsed<TenantSettings> {
   if (kind === 'missing') return { status: 'broken', reason: 'there is no tenant.json' };
   if (kind === 'special') return { status: 'broken', reason: 'tenant.json is a link or a special file' };
-  return parseJson(TenantSettings, bytes.toString());
+  return parseStored(TenantSettings, bytes.toString());
 }
 
+/** A field that this version does not know is kept and has no effect: it may be of a later one, or misspelt. */
+function findUnknownFields(bytes: Buffer): string | null {
+  const parsed = parseJson(TenantSettings, bytes.toString());
+  return parsed.status === 'ok' ? null : parsed.reason;
+}
+
+/** @throws LaterVersionError */
 function parseLastGood(lastGood: string | undefined): TenantSettings {
-  const parsed = parseJson(TenantSettings, lastGood ?? '');
+  const parsed = parseStored(TenantSettings, lastGood ?? '');
+  assertNotLater(parsed, settingsName);
   return parsed.status === 'ok' ? parsed.value : leastSettings;
 }
 
@@ -368,6 +380,11 @@ function isMixed({ kind, bytes }: Found, update: SettingsUpdate): boolean {
   let same = 0;
   while (same < end && bytes[same] === after[same]) same += 1;
   return before.subarray(same, end).equals(bytes.subarray(same, end));
+}
+
+/** A change made by the last good settings would overwrite what the file says. */
+function notUnderstood(reason: string): AppError {
+  return new AppError('conflict', `tenant.json has a value that this version does not know, and is not changed: ${reason}.`);
 }
 
 function notPlain(): AppError {

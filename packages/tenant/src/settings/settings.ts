@@ -1,4 +1,4 @@
-import { AppError, invalidFields, TenantSettings } from '@concierge/contract';
+import { AppError, invalidFields, TenantSettings, toStoredSchema } from '@concierge/contract';
 import { StatCache, type FolderSync } from '@concierge/files';
 import { background, type Log } from '@concierge/runtime';
 import { SettingsFiles, type SettingsLook } from './settings-files.ts';
@@ -50,7 +50,7 @@ export class Settings {
    */
   async update(patch: SettingsPatch): Promise<TenantSettings> {
     await this.#files.write((settings) => {
-      const merged = TenantSettings.safeParse(mergePatch(settings, patch));
+      const merged = toStoredSchema(TenantSettings).safeParse(mergePatch(settings, patch));
       if (merged.success) return merged.data;
       throw new AppError('invalid_request', 'The settings are not valid.', { errors: invalidFields(merged.error) });
     });
@@ -96,7 +96,7 @@ export class Settings {
   #report(problem: string | null): void {
     if (problem !== null && problem !== this.#problem) {
       const facts = { tenantId: this.#tenantId, reason: problem };
-      this.#log.warn(facts, 'tenant.json cannot be used, the last good settings stay in force');
+      this.#log.warn(facts, 'what tenant.json says is not in force, or not all of it');
     }
     this.#problem = problem;
   }

@@ -4,7 +4,7 @@ import { AppError, limits, UploadId, UploadRef } from '@concierge/contract';
 import {
   enterIfThere,
   FolderHandle,
-  parseJson,
+  parseStored,
   readPlainFile,
   removeTree,
   temporaryMaxAgeMs,
@@ -60,7 +60,7 @@ export class Uploads {
 
   async find(id: string): Promise<UploadRef | undefined> {
     const meta = await this.#read(id, 'meta.json', metaMaxBytes);
-    const parsed = meta === undefined ? undefined : parseJson(UploadRef, meta.toString('utf8'));
+    const parsed = meta === undefined ? undefined : parseStored(UploadRef, meta.toString('utf8'));
     return parsed?.status === 'ok' ? parsed.value : undefined;
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetAppearance, type WidgetView } from '@concierge/contract';
-import { RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
+import { assertNotLater, RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
 import { isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
 
@@ -53,7 +53,7 @@ export class WidgetStore {
   async view(): Promise<WidgetView> {
     const read = await this.#read();
     if (read?.status === 'ok') return this.#toWidgetView(read.value);
-    const problem = read === undefined ? null : damaged;
+    const problem = read === undefined ? null : read.isLater === true ? read.reason : damaged;
     return { ...WidgetBody.parse({}), key: null, secret: 'unset', updatedAt: null, problem };
   }
 
@@ -87,6 +87,7 @@ export class WidgetStore {
    */
   async open(key: string): Promise<OpenWidget | undefined> {
     const read = await this.#read();
+    if (read !== undefined) assertNotLater(read, this.#path);
     if (read?.status !== 'ok') return undefined;
     const { enabled, origins, requireSenderToken, appearance, sealedSecret } = read.value;
     if (!isSameSecret(key, read.value.key) || !enabled) return undefined;
@@ -107,7 +108,7 @@ export class WidgetStore {
     return this.#writers.run(fileName, async () => {
       const before = await this.#records.find(fileName);
       const at = new Date().toISOString();
-      const record: WidgetRecord = { version: 1, ...next(before), createdAt: before?.createdAt ?? at, updatedAt: at };
+      const record: WidgetRecord = { ...before, version: 1, ...next(before), createdAt: before?.createdAt ?? at, updatedAt: at };
       await this.#records.put(fileName, record);
       this.#cache.forget(this.#path);
       return this.#toWidgetView(record);

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { limits, type EventRecord } from '@concierge/contract';
+import { unlessLater } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
 import { DueQueue, type DueKey, type DueMember } from '../due/due-queue.ts';
 import { endpointIdOfEvent, type Tenants } from '@concierge/tenant';
@@ -112,7 +113,7 @@ export class EventReconciler extends Reconciler {
 
   async #readPlans(tenantId: string, ids: readonly string[]): Promise<PlannedEvent[]> {
     const { files } = (await this.#options.tenants.open(tenantId)).events;
-    const events = await Promise.all(ids.map(async (id) => files.waiting(id)));
+    const events = await Promise.all(ids.map(async (id) => unlessLater(files.waiting(id))));
     const nowMs = (this.#options.now ?? Date.now)();
     return events.filter((event) => event !== undefined).map((event) => ({ id: event.id, delayMs: delayLeftMs(event, nowMs) }));
   }

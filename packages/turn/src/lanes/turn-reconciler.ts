@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
+import { unlessLater } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
@@ -99,12 +100,12 @@ export class TurnReconciler extends Reconciler {
       const scope = await tenants.open(tenantId);
       const missing = await this.#withoutLane(scope, turnIds);
       const lost = found === 'emptied' ? missing : await this.#seenBefore(missing);
-      const turns = await Promise.all(lost.map(async (turnId) => await scope.inbox.read(turnId)));
+      const turns = await Promise.all(lost.map(async (turnId) => await unlessLater(scope.inbox.read(turnId))));
       const inOrder = turns.filter((turn) => turn !== undefined).toSorted((left, right) => left.acceptedAtMs - right.acceptedAtMs);
       for (const turn of inOrder) await this.#enqueue(scope, turn, found);
       // Repaired after all files have been read: a turn that gets a number before its file is written has the number by
       // now.
-      for (const sessionId of await scope.laneOrder.sessionIds()) await this.#repair.repair(scope, { sessionId });
+      for (const sessionId of await scope.laneOrder.sessionIds()) await unlessLater(this.#repair.repair(scope, { sessionId }));
       return inOrder.length;
     } catch (error) {
       // One tenant's broken folder does not stop the others. A Redis that refuses writes does: later turns would

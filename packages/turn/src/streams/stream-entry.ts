@@ -2,13 +2,15 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import {
   encodeServerSentEvent,
-  errorCodes,
+  findErrorFacts,
+  toStoredSchema,
   turnEventData,
   TurnStep,
   type TurnEvent,
   type TurnEventType,
   type TurnRecord,
 } from '@concierge/contract';
+import { assertNotLater, parseStored } from '@concierge/files';
 import { keyOf } from '../keys.ts';
 
 /** One entry of a turn's stream. `step` entries are the journal and never leave the service. */
@@ -95,24 +97,29 @@ function isEventType(type: string): type is TurnEventType {
   return Object.hasOwn(turnEventData, type);
 }
 
-/** Parses an entry as its event; null for a journal step. */
+/** Parses an entry as its event; null for a journal step, and for what only a later version emits. */
 export function toEvent({ type, json }: StreamEntry): TurnEvent | null {
   if (!isEventType(type)) return null;
-  const event = { type, data: turnEventData[type].parse(JSON.parse(json)) };
+  const event = { type, data: toStoredSchema(turnEventData[type]).parse(JSON.parse(json)) };
   return event as TurnEvent; // eslint-disable-line typescript/no-unsafe-type-assertion -- type and data were parsed together
 }
 
 /** The terminal event of a turn's record. */
 export function toEndEvent(record: TurnRecord): Extract<TurnEvent, { type: 'done' | 'error' }> {
   if (record.error !== null) {
-    const { code, message, retryable = errorCodes[code].retryable } = record.error;
+    const { code, message, retryable = findErrorFacts(code).retryable } = record.error;
     return { type: 'error', data: { code, message, retryable, turnId: record.id } };
   }
   return { type: 'done', data: { ...record.usage, finishReason: record.finishReason ?? 'stop' } };
 }
 
+/** @throws LaterVersionError */
 export function toStep({ type, json }: StreamEntry): TurnStep | null {
-  return type === STEP ? TurnStep.parse(JSON.parse(json)) : null;
+  if (type !== STEP) return null;
+  const parsed = parseStored(TurnStep, json);
+  if (parsed.status === 'ok') return parsed.value;
+  assertNotLater(parsed, 'a step of a turn');
+  throw new Error(`a step of a turn cannot be read: ${parsed.reason}`);
 }
 
 /** Orders ids of one stream: by epoch, then by number. */

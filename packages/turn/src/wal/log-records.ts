@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { AcceptedTurn } from '@concierge/contract';
-import { namesIn, parseJson, readLog, SharedRun } from '@concierge/files';
+import { namesIn, parseStored, readLog, SharedRun } from '@concierge/files';
 import { hashParts, readBootId } from '@concierge/runtime';
-import { parseTurn, type HasEnded, type LoggedTurns } from '@concierge/tenant';
+import { readTurn, type HasEnded, type LoggedTurns } from '@concierge/tenant';
 import { z } from 'zod';
 
 /** A record is a line of JSON, one of these, and behind it the content that it is about. */
@@ -38,6 +38,8 @@ export interface LogContent {
   readonly turns: readonly UnsettledTurn[];
   /** In the order of publication. */
   readonly sessions: readonly LoggedSession[];
+  /** Has records of a later version, which this one cannot recover. */
+  readonly hasLater: boolean;
 }
 
 /** As many revisions as a session keeps (packages/tenant, session-revisions.ts). */
@@ -82,17 +84,17 @@ export async function listLogs(folder: string): Promise<string[]> {
 export async function readContent(folder: string, logId: string): Promise<LogContent> {
   const turns = new Map<string, UnsettledTurn>();
   const sessions = new Map<string, LoggedSession[]>();
+  let hasLater = false;
   for (const text of await readLog(join(folder, logId))) {
     const end = text.indexOf('\n');
-    const parsed = parseJson(Head, text.slice(0, end));
+    const [parsed, content] = [parseStored(Head, text.slice(0, end)), text.slice(end + 1)];
+    const head = parsed.status === 'ok' ? parsed.value : undefined;
+    if (head?.kind === 'settled') for (const turnId of head.turnIds) turns.delete(turnId);
+    else if (head?.kind === 'published') addSession(sessions, head, content);
     // A record of a later version, which this one would not know how to recover, is left to that.
-    if (parsed.status === 'broken') continue;
-    const [head, content] = [parsed.value, text.slice(end + 1)];
-    if (head.kind === 'accepted') addTurn(turns, { logId, identity: head.identity, content });
-    else if (head.kind === 'settled') for (const turnId of head.turnIds) turns.delete(turnId);
-    else addSession(sessions, head, content);
+    else if (head === undefined || !addTurn(turns, { logId, identity: head.identity, content })) hasLater = true;
   }
-  return { turns: [...turns.values()], sessions: [...sessions.values()].flat() };
+  return { turns: [...turns.values()], sessions: [...sessions.values()].flat(), hasLater };
 }
 
 function addSession(
@@ -105,10 +107,13 @@ function addSession(
   sessions.set(key, [...before.slice(1 - revisionsKept), { tenantId, identity, content }]);
 }
 
-function addTurn(turns: Map<string, UnsettledTurn>, record: Pick<UnsettledTurn, 'logId' | 'identity' | 'content'>): void {
-  const turn = parseTurn(record.content);
-  if (turn === undefined || turns.has(turn.turnId)) return;
-  turns.set(turn.turnId, { ...record, turn, tenantId: turn.tenantId });
+/** False when a later version wrote it. */
+function addTurn(turns: Map<string, UnsettledTurn>, record: Pick<UnsettledTurn, 'logId' | 'identity' | 'content'>): boolean {
+  const read = readTurn(record.content);
+  if (read.status === 'broken') return read.isLater !== true;
+  const turn = read.value;
+  if (!turns.has(turn.turnId)) turns.set(turn.turnId, { ...record, turn, tenantId: turn.tenantId });
+  return true;
 }
 
 /** The logs of all processes as the disk has them: turns that ended a moment ago may still be among them. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { removeLog } from '@concierge/files';
+import { LaterVersionError, removeLog } from '@concierge/files';
 import { failpoint, isUnavailable, RedisScript, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
@@ -35,7 +35,7 @@ export class LogRecovery {
     const { logsFolder } = this.#options.tenants;
     for (const logId of await listLogs(logsFolder)) {
       const { turns } = await readContent(logsFolder, logId);
-      await this.#recover(logId, { turns, sessions: [] });
+      await this.#recover(logId, { turns, sessions: [], hasLater: false });
       await afterEach();
     }
   }
@@ -74,13 +74,13 @@ export class LogRecovery {
   }
 
   /**
-   * One tenant's broken folder does not stop the others; a disk that takes nothing does, or what was accepted later
-   * would overtake what is in the log.
+   * One tenant's broken folder does not stop the others, and neither does what waits for a later version; a disk that
+   * takes nothing does, or what was accepted later would overtake what is in the log.
    * @returns whether all of it is in files
    */
-  async #recover(logId: string, { turns, sessions }: LogContent): Promise<boolean> {
+  async #recover(logId: string, { turns, sessions, hasLater }: LogContent): Promise<boolean> {
     const { redis, tenants, log } = this.#options;
-    let isWhole = true;
+    let isWhole = !hasLater;
     for (const tenantId of new Set([...sessions, ...turns].map((one) => one.tenantId))) {
       const isOwn = (one: { readonly tenantId: string }): boolean => one.tenantId === tenantId;
       try {
@@ -92,7 +92,7 @@ export class LogRecovery {
         for (const { content } of published) await scope.sessions.restore(content);
         await fileUnanswered(redis, scope, turns.filter(isOwn));
       } catch (error) {
-        if (isUnavailable(error)) throw error;
+        if (isUnavailable(error) && !(error instanceof LaterVersionError)) throw error;
         isWhole = false;
         log.error({ err: error, tenantId, log: logId }, 'cannot recover what a write-ahead log has of a tenant');
       }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorRequestHandler } from 'express';
 import { isUnavailable, type Log } from '@concierge/runtime';
-import { AppError, errorCodes, limits, type Problem } from '@concierge/contract';
+import { AppError, findErrorFacts, limits, type Problem } from '@concierge/contract';
 import type { GatewayMetrics } from '../metrics.ts';
 import { readRequestContext, type RequestContext } from './request-context.ts';
 import { mayBeLong } from './request-body.ts';
@@ -71,7 +71,7 @@ export const problemType = 'application/problem+json';
 export function toProblem(error: AppError, requestId: string): Problem {
   return {
     type: `urn:concierge:problem:${error.code}`,
-    title: errorCodes[error.code].title,
+    title: findErrorFacts(error.code).title,
     status: error.status,
     detail: error.message,
     code: error.code,
