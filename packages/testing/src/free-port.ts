@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that kernels give to whoever asks for any: none of these goes to another test's server or to a
- * connection before it is listened on.
+ * Below the ports that kernels give to servers and connections that name none: none of these is given to another test
+ * before it is listened on.
  */
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;

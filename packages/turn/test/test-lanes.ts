@@ -58,7 +58,9 @@ export class TestLanes implements AsyncDisposable {
     return new TestLanes(await TestRedis.start());
   }
 
-  /** Empties Redis and marks it ready. The time is noted: without further notes, no lease ends in a test that is slow. */
+  /**
+   * Empties Redis and marks it ready. The time is noted: without further notes, no lease ends in a test that is slow.
+   */
   async empty(): Promise<void> {
     await this.redis.flushall();
     await this.open();
