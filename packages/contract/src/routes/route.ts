@@ -4,7 +4,7 @@ import type { KeyScope } from '../tenants/key.ts';
 import { limits } from '../limits.ts';
 
 /**
- * `key`: an API key. `operator`: loopback or the operators' token. `signature`: the channel provider's. `widget`: a
+ * `key`: an API key. `operator`: the operators' token, or loopback where none is set. `signature`: the channel provider's. `widget`: a
  * publishable key, from a page of an origin that its owner allows. `visitor`: as `widget`, and with a sender token.
  */
 export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
@@ -105,7 +105,7 @@ const codesOfWidget = ['missing_key', 'invalid_key', 'tenant_suspended', 'origin
 const codesOfAuth = {
   none: [],
   key: ['missing_key', 'invalid_key', 'revoked_key', 'scope_required', 'tenant_suspended', 'rate_limited', 'overloaded'],
-  operator: ['invalid_key', 'missing_key'],
+  operator: ['invalid_key', 'missing_key', 'not_found'],
   signature: ['invalid_signature'],
   widget: codesOfWidget,
   visitor: [...codesOfWidget, 'invalid_signature', 'invalid_request'],
