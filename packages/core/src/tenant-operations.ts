@@ -58,7 +58,9 @@ export class TenantOperations {
   }
 
   /** By id; `after`: those behind this id. */
-  async list({ after, limit = Infinity }: { readonly after?: string | undefined; readonly limit?: number } = {}): Promise<OperatedTenant[]> {
+  async list({ after, limit = Infinity }: { readonly after?: string | undefined; readonly limit?: number } = {}): Promise<
+    OperatedTenant[]
+  > {
     const ids = (await this.#options.tenants.list()).filter((id) => after === undefined || id > after);
     const found: OperatedTenant[] = [];
     for (const id of ids) {

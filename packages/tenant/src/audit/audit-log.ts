@@ -120,5 +120,7 @@ async function sizeIfThere(path: string): Promise<number> {
 function readCursor(cursor: string): { readonly file: string; readonly line: number } {
   const { file, line } = cursorPattern.exec(cursor)?.groups ?? {};
   if (file !== undefined && line !== undefined) return { file, line: Number(line) };
-  throw new AppError('invalid_request', 'The cursor is not valid', { errors: [{ path: 'cursor', message: 'is not a cursor of this list' }] });
+  throw new AppError('invalid_request', 'The cursor is not valid', {
+    errors: [{ path: 'cursor', message: 'is not a cursor of this list' }],
+  });
 }

@@ -84,7 +84,7 @@ export class RouteServer {
   /** Puts on record what the route has done. Who has no key here is an operator. */
   async #record(route: Route, { caller, params, requestId }: UntypedCall, answered: UntypedAnswer): Promise<void> {
     if (route.audit === undefined) return;
-    const facts = { act: route.audit, target: findTarget(params, answered.json), requestId };
+    const facts = { act: route.audit, target: findTarget(params, answered), requestId };
     if (caller === undefined) {
       await this.#options.tenants.audit.record({ ...facts, by: { kind: 'operator', via: 'api' }, tenantId: null });
     } else if ('key' in caller) {
@@ -212,10 +212,10 @@ function refuseSignature(cause: unknown): never {
 const WithId = z.object({ id: z.string() });
 
 /** Its parameters name what a route has changed; the answer, what it has made. */
-function findTarget(params: unknown, json: unknown): string | null {
+function findTarget(params: unknown, { status, json }: UntypedAnswer): string | null {
   const named = typeof params === 'object' && params !== null ? Object.values(params).map(String) : [];
-  const made = WithId.safeParse(json).data?.id;
-  return named.length > 0 ? named.join(' ') : (made ?? null);
+  if (named.length > 0) return named.join(' ');
+  return status === 201 ? (WithId.safeParse(json).data?.id ?? null) : null;
 }
 
 /** The rest of a path comes as its segments. */

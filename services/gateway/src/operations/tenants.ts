@@ -106,7 +106,12 @@ export function auditHandlers({ operations, tenants }: OperatedTenantsOptions): 
     listOperatorAudit: async ({ query: { tenant, limit, cursor } }) => {
       const log = tenant === undefined ? tenants.audit : (await operations.open(tenant)).audit;
       const { entries, nextCursor } = await log.page({ limit, cursor });
-      return { kind: 'answer', status: 200, json: entries, headers: pageLink(routes.listOperatorAudit.path, { tenant, limit }, nextCursor) };
+      return {
+        kind: 'answer',
+        status: 200,
+        json: entries,
+        headers: pageLink(routes.listOperatorAudit.path, { tenant, limit }, nextCursor),
+      };
     },
   };
 }
