@@ -44,6 +44,14 @@ const commands: Readonly<Record<string, Loadable>> = {
     description: 'what operators did, or what was changed in a tenant',
     load: async () => (await import('./commands/audit.ts')).auditCommand,
   },
+  backup: {
+    description: 'copy all tenants into one file, while the services run',
+    load: async () => (await import('./commands/backup.ts')).backupCommand,
+  },
+  restore: {
+    description: 'put a backup in place, where there are no tenants',
+    load: async () => (await import('./commands/backup.ts')).restoreCommand,
+  },
   doctor: { description: 'what works here and what does not', load: async () => (await import('./commands/doctor.ts')).doctorCommand },
 };
 

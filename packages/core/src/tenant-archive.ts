@@ -1,21 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { AppError, limits, TenantId, TenantSettings } from '@concierge/contract';
-import { FolderSync, isSystemError, removeFolderIn, walkTree, type TreeEntry } from '@concierge/files';
+import { FolderSync, removeFolderIn, walkTree, type TreeEntry } from '@concierge/files';
 import { isPrivateName, markIncarnation, type TenantScope } from '@concierge/tenant';
-import * as tar from 'tar';
+import { exists, FOLDER_MODE, packEntries, unpackArchive, type Streamed } from './tar-archive.ts';
 
-/** Read and write for the owner of the deployment only: what tenants keep is private. */
-const FILE_MODE = 0o600;
-const FOLDER_MODE = 0o700;
-const PERMISSIONS = 0o777;
-/** How often an import looks whether the disk has room, and what it leaves free. */
-const LOOK_EVERY_BYTES = 16 * 1024 * 1024;
-const KEPT_FREE_BYTES = 256 * 1024 * 1024;
 /**
  * The newest revision of each session is its view, which goes along; the older ones only serve crashed writers. What
  * keeps tenant.json safe is made again from it. Valid plain credentials have been sealed by then; invalid ones, copies
@@ -42,12 +32,7 @@ export interface ExportReport extends ArchiveReport {
   readonly cutShort: number;
 }
 
-export interface TenantExport {
-  /** The bytes of a `.tar.gz`, one entry at a time: its content is read when its bytes are asked for. */
-  readonly bytes: AsyncIterable<Buffer>;
-  /** As far as it has come. */
-  readonly report: () => ExportReport;
-}
+export type TenantExport = Streamed<ExportReport>;
 
 /**
  * Everything of a tenant, under the tenant's id. Regular files only, found by a walk that follows no link whatever a
@@ -62,53 +47,17 @@ export async function exportTenant(scope: TenantScope): Promise<TenantExport> {
     onLeftOut: () => (counts.leftOut += 1),
     onCutShort: () => (counts.cutShort += 1),
   });
-  const bytes = archive(scope.tenantId, walk, () => (counts.files += 1));
+  const bytes = packEntries(inFolder(scope.tenantId, walk, () => (counts.files += 1)));
   return { bytes, report: () => ({ tenantId: scope.tenantId, ...counts }) };
 }
 
-/**
- * Writes what `begin` exports into a new file; what it came to.
- * @throws AppError conflict, when there is such a file: nothing is exported then
- */
-export async function saveExport(file: string, begin: () => Promise<TenantExport>): Promise<ExportReport & { readonly bytes: number }> {
-  if (await exists(file)) throw new AppError('conflict', `${file} exists already.`);
-  const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
-  try {
-    const { bytes, report } = await begin();
-    await pipeline(bytes, createWriteStream(partial, { flags: 'wx', mode: FILE_MODE, flush: true }));
-    await rename(partial, file);
-    return { ...report(), bytes: (await stat(file)).size };
-  } finally {
-    await rm(partial, { force: true });
+/** Under the tenant's id. */
+async function* inFolder(tenantId: string, walk: AsyncIterable<TreeEntry>, onFile: () => void): AsyncGenerator<TreeEntry> {
+  yield { path: tenantId, mode: FOLDER_MODE, mtime: new Date(), content: undefined };
+  for await (const entry of walk) {
+    if (entry.content !== undefined) onFile();
+    yield { ...entry, path: `${tenantId}/${entry.path}` };
   }
-}
-
-async function* archive(tenantId: string, walk: AsyncIterable<TreeEntry>, onFile: () => void): AsyncGenerator<Buffer> {
-  const pack = new tar.Pack({ gzip: true });
-  const fill = async (): Promise<void> => {
-    await add(pack, { path: `${tenantId}/`, mode: FOLDER_MODE, mtime: new Date(), content: undefined });
-    for await (const entry of walk) {
-      if (entry.content !== undefined) onFile();
-      await add(pack, { ...entry, path: `${tenantId}/${entry.path}${entry.content === undefined ? '/' : ''}` });
-    }
-    pack.end();
-  };
-  const filled = fill().catch((error: unknown) => void pack.emit('error', error));
-  yield* pack;
-  await filled;
-}
-
-/** Resolves when the entry is in the archive. */
-async function add(pack: tar.Pack, { path, mode, mtime, content }: TreeEntry): Promise<void> {
-  const type = content === undefined ? 'Directory' : 'File';
-  const entry = new tar.ReadEntry(new tar.Header({ path, type, mode: mode & PERMISSIONS, mtime, size: content?.size ?? 0 }));
-  const written = once(entry, 'end');
-  pack.add(entry);
-  for await (const chunk of content?.chunks ?? []) {
-    if (!entry.write(chunk)) await once(entry, 'drain');
-  }
-  entry.end();
-  await written;
 }
 
 export interface ImportOptions {
@@ -130,12 +79,23 @@ export async function importTenant({ source, tenantsFolder, newId }: ImportOptio
   const building = join(tenantsFolder, name);
   await mkdir(building, { recursive: true, mode: FOLDER_MODE });
   try {
-    const entries = new ArchiveEntries(newId);
-    await unpack(source, { building, entries });
-    const { tenantId, oldId, files } = entries.report();
+    let oldId: string | undefined;
+    const isMoved = (): boolean => newId !== undefined && newId !== oldId;
+    const rules = {
+      archiveMaxBytes: limits.archiveMaxBytes,
+      contentMaxBytes: limits.archiveContentMaxBytes,
+      entriesMax: limits.archiveEntriesMax,
+      findProblem: ([top]: readonly string[]) => {
+        oldId ??= top;
+        return top === oldId ? undefined : 'This is not the archive of one tenant.';
+      },
+      isWanted: (path: string) => !(isMoved() && BOUND_TO_ID.test(path)),
+    };
+    const files = await unpackArchive({ source, folder: building, strip: 1, rules });
+    const tenantId = parseId(newId ?? oldId);
     await assertSettings(building);
     // Ids of turns that the old tenant's requests made are not the new one's.
-    if (tenantId !== oldId) await markIncarnation(building);
+    if (isMoved()) await markIncarnation(building);
     if (await exists(join(tenantsFolder, tenantId))) throw new AppError('conflict', `The tenant ${tenantId} exists already.`);
     await rename(building, join(tenantsFolder, tenantId));
     await new FolderSync().sync(tenantsFolder);
@@ -145,106 +105,8 @@ export async function importTenant({ source, tenantsFolder, newId }: ImportOptio
   }
 }
 
-interface Unpacking {
-  readonly building: string;
-  readonly entries: ArchiveEntries;
-}
-
-async function unpack(source: AsyncIterable<Uint8Array>, { building, entries }: Unpacking): Promise<void> {
-  const extract = tar.extract({
-    cwd: building,
-    strip: 1,
-    strict: true,
-    preserveOwner: false,
-    fmode: FILE_MODE,
-    dmode: FOLDER_MODE,
-    filter: (path, entry) => entries.take(path, entry),
-  });
-  try {
-    await pipeline(limitSource(source, { building, entries }), extract);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    if (isSystemError(error, 'ENOSPC', 'EDQUOT')) throw noRoom(error);
-    if (isSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'EIO', 'EMFILE', 'ENOENT')) throw error;
-    throw new AppError('invalid_request', 'This is not an archive that can be read.', { cause: error });
-  }
-  entries.assertGood();
-}
-
-/** The source for as long as it is small enough, what is in it is good, and the disk has room. */
-async function* limitSource(source: AsyncIterable<Uint8Array>, { building, entries }: Unpacking): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  let sinceLook = Infinity;
-  for await (const chunk of source) {
-    bytes += chunk.length;
-    if (bytes > limits.archiveMaxBytes) throw new AppError('too_large', 'The archive is too large.');
-    entries.assertGood();
-    sinceLook += chunk.length;
-    if (sinceLook > LOOK_EVERY_BYTES) {
-      sinceLook = 0;
-      const { bavail, bsize } = await statfs(building);
-      if (bavail * bsize < KEPT_FREE_BYTES) throw noRoom();
-    }
-    yield chunk;
-  }
-}
-
-function noRoom(cause?: unknown): AppError {
-  return new AppError('overloaded', 'The disk has no room for what is in the archive.', { cause });
-}
-
-/** What an archive was found to have: nothing but files and folders under one tenant's id. */
-class ArchiveEntries {
-  readonly #newId: string | undefined;
-  #oldId: string | undefined;
-  #problem: AppError | undefined;
-  #files = 0;
-  #count = 0;
-  #bytes = 0;
-
-  constructor(newId: string | undefined) {
-    this.#newId = newId;
-  }
-
-  /** Whether it is to be unpacked. */
-  take(path: string, entry: unknown): boolean {
-    if (this.#problem !== undefined) return false;
-    this.#problem = this.#findProblem(path, entry);
-    return this.#problem === undefined && !(this.#isMoved && BOUND_TO_ID.test(path));
-  }
-
-  /** @throws AppError invalid_request, too_large */
-  assertGood(): void {
-    if (this.#problem !== undefined) throw this.#problem;
-  }
-
-  /** @throws AppError invalid_request */
-  report(): ArchiveReport & { readonly oldId: string } {
-    if (this.#oldId === undefined) throw new AppError('invalid_request', 'This is not the archive of one tenant.');
-    return { tenantId: parseId(this.#newId ?? this.#oldId), oldId: this.#oldId, files: this.#files };
-  }
-
-  get #isMoved(): boolean {
-    return this.#newId !== undefined && this.#newId !== this.#oldId;
-  }
-
-  #findProblem(path: string, entry: unknown): AppError | undefined {
-    const parts = path.replace(/\/$/u, '').split('/');
-    const isPlain = entry instanceof tar.ReadEntry && (entry.type === 'File' || entry.type === 'Directory');
-    if (!isPlain || parts.some((part) => part === '' || part === '.' || part === '..'))
-      return new AppError('invalid_request', `The archive has an entry that no export makes: ${path}.`);
-    this.#oldId ??= parts[0];
-    if (parts[0] !== this.#oldId) return new AppError('invalid_request', 'This is not the archive of one tenant.');
-    this.#count += 1;
-    this.#bytes += entry.size;
-    if (entry.type === 'File') this.#files += 1;
-    const { archiveContentMaxBytes, archiveEntriesMax } = limits;
-    const isTooLarge = this.#bytes > archiveContentMaxBytes || this.#count > archiveEntriesMax;
-    return isTooLarge ? new AppError('too_large', 'What is in the archive is too large.') : undefined;
-  }
-}
-
-function parseId(id: string): string {
+function parseId(id: string | undefined): string {
+  if (id === undefined) throw new AppError('invalid_request', 'This is not the archive of one tenant.');
   const parsed = TenantId.safeParse(id);
   if (parsed.success) return parsed.data;
   throw new AppError('invalid_request', `A tenant id ${parsed.error.issues[0]?.message ?? 'has another form'}.`);
@@ -256,13 +118,6 @@ async function assertSettings(folder: string): Promise<void> {
   } catch (error) {
     throw new AppError('invalid_request', 'The archive has no usable tenant.json.', { cause: error });
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** What does not work after an import as it did before, or works twice. */

@@ -104,7 +104,7 @@ async function remove(
 }
 
 async function exportTo({ deployment, answer, streams }: CommandContext, id: string, file: string): Promise<void> {
-  const [operations, { saveExport }] = [await deployment.tenantOperations(), await import('@concierge/core/tenant-archive')];
+  const [operations, { saveArchive }] = [await deployment.tenantOperations(), await import('@concierge/core/tar-archive')];
   if (file === '-') {
     const exported = await operations.export(id);
     await pipeline(exported.bytes, streams.out, { end: false });
@@ -112,7 +112,7 @@ async function exportTo({ deployment, answer, streams }: CommandContext, id: str
     return;
   }
   const path = resolve(file);
-  const report = await saveExport(path, async () => operations.export(id));
+  const report = await saveArchive(path, async () => operations.export(id));
   answer(exportAnswer({ ...report, file: path }, path));
 }
 
