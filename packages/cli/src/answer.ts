@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { AppError, errorCodes, onOneLine, type ErrorCode, type Problem } from '@concierge/contract';
 import { ConfigError } from '@concierge/runtime';
 import type { Deployment } from './deployment.ts';
@@ -9,6 +9,13 @@ export interface CommandContext {
   readonly deployment: Deployment;
   /** Hands the command's answer to its printer. */
   readonly answer: (answer: Answer) => void;
+  readonly streams: Streams;
+}
+
+/** What an archive is read from and written to where `-` stands for its file. */
+export interface Streams {
+  readonly input: Readable;
+  readonly out: Writable;
 }
 
 /** What a command has found out: the same facts for programs and for people. */
@@ -19,6 +26,8 @@ export interface Answer {
   readonly text: string;
   /** The command has done its work, and what it found is bad. */
   readonly failed?: boolean;
+  /** Something else has been written to the output: this goes where errors go. */
+  readonly isAside?: boolean;
 }
 
 export function printAnswer(answer: Answer, { json, out }: { readonly json: boolean; readonly out: Writable }): void {

@@ -1,6 +1,7 @@
 import type { ChannelConnections } from '@concierge/channel';
-import { AppError } from '@concierge/contract';
+import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
+import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { IndexStore } from '@concierge/index';
 import { ConfigError, createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { LoggedTurns, Tenants, TenantScope } from '@concierge/tenant';
@@ -24,6 +25,7 @@ export class Deployment {
   /** Waited for once: a second command part is not to wait as long again for what is not there. */
   #redis: Promise<Redis> | undefined;
   #turnPath: TurnPath | undefined;
+  #tenantOperations: TenantOperations | undefined;
 
   constructor(config: Config) {
     this.config = config;
@@ -61,11 +63,7 @@ export class Deployment {
 
   /** @throws AppError not_found */
   async scope(tenantId: string): Promise<TenantScope> {
-    return await (await this.tenants()).open(tenantId).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'not_found')
-        throw new AppError('not_found', `There is no tenant ${tenantId}.`, { cause: error });
-      throw error;
-    });
+    return await (await this.tenantOperations()).open(tenantId);
   }
 
   async connections(): Promise<ChannelConnections> {
@@ -98,14 +96,31 @@ export class Deployment {
     await this.#stack.disposeAsync();
   }
 
-  /** For what copies a tenant's folder: what is accepted and only in a write-ahead log gets its file. */
-  async fileAccepted(scope: TenantScope): Promise<void> {
-    const [disk, redis, { fileUnanswered }] = [
-      await this.#logsOnDisk(),
-      await this.redis().catch(() => undefined),
-      await import('@concierge/turn'),
-    ];
-    await fileUnanswered(redis, scope, await disk.findTurns(scope.tenantId));
+  /** What operators do with tenants. */
+  async tenantOperations(): Promise<TenantOperations> {
+    const [tenants, core] = [await this.tenants(), await import('@concierge/core/tenant-operations')];
+    return (this.#tenantOperations ??= new core.TenantOperations({
+      dataDir: this.config.dataDir,
+      tenants,
+      running: async () => this.#findRunning(),
+      via: 'cli',
+    }));
+  }
+
+  /** Puts on record what was done in a tenant. */
+  async record(tenantId: string, act: AuditAct, target: string | null): Promise<void> {
+    const operations = await this.tenantOperations();
+    await operations.record(act, { scope: await operations.open(tenantId), target });
+  }
+
+  /** undefined where nothing runs. */
+  async #findRunning(): Promise<RunningParts | undefined> {
+    try {
+      return { turns: await this.turns(), redis: await this.redis() };
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'overloaded') return undefined;
+      throw error;
+    }
   }
 
   async #logsOnDisk(): Promise<LogsOnDisk> {

@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { AppError } from '@concierge/contract';
 import { readVersion } from '@concierge/runtime';
 import { Command, CommanderError } from 'commander';
@@ -41,6 +41,18 @@ const commands: Readonly<Record<string, Loadable>> = {
     load: async () => (await import('./commands/reindex.ts')).reindexCommand,
   },
   turn: { description: 'turns of a tenant', load: async () => (await import('./commands/turn.ts')).turnCommand },
+  audit: {
+    description: 'what operators did, or what was changed in a tenant',
+    load: async () => (await import('./commands/audit.ts')).auditCommand,
+  },
+  backup: {
+    description: 'copy all tenants into one file, while the services run',
+    load: async () => (await import('./commands/backup.ts')).backupCommand,
+  },
+  restore: {
+    description: 'put a backup in place, where there are no tenants',
+    load: async () => (await import('./commands/backup.ts')).restoreCommand,
+  },
   doctor: { description: 'what works here and what does not', load: async () => (await import('./commands/doctor.ts')).doctorCommand },
 };
 
@@ -76,6 +88,7 @@ async function createProgram(context: CommandContext, args: readonly string[]): 
 export interface RunOptions {
   /** @throws ConfigError */
   readonly readConfig: () => Config;
+  readonly input: Readable;
   readonly out: Writable;
   readonly err: Writable;
 }
@@ -96,7 +109,7 @@ function configure(command: Command, { out, json }: { readonly out: Writable; re
 }
 
 /** One command from its arguments to its exit code: 0 done, 1 not done or found wanting. Never rejects. */
-export async function run(args: readonly string[], { readConfig, out, err }: RunOptions): Promise<0 | 1> {
+export async function run(args: readonly string[], { readConfig, input, out, err }: RunOptions): Promise<0 | 1> {
   const json = args.includes('--json');
   // Asked when something is wrong: it needs no configuration.
   if (VERSION_FLAGS.includes(args[0] ?? '')) {
@@ -107,10 +120,10 @@ export async function run(args: readonly string[], { readConfig, out, err }: Run
   try {
     deployment = new Deployment(readConfig());
     const answers: Answer[] = [];
-    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer) }, args);
+    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer), streams: { input, out } }, args);
     configure(program, { out, json });
     await program.parseAsync(args, { from: 'user' }).catch(rethrowUsage);
-    for (const answer of answers) printAnswer(answer, { json, out });
+    for (const answer of answers) printAnswer(answer, { json, out: answer.isAside === true ? err : out });
     return answers.some(({ failed }) => failed === true) ? 1 : 0;
   } catch (error) {
     err.write(json ? `${JSON.stringify(describeFailure(error))}\n` : `concierge: ${failureLine(error)}\n`);

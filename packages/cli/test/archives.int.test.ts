@@ -87,7 +87,12 @@ describe('concierge tenant export and import', () => {
     await tar.list({ file: archive, onReadEntry: ({ path }) => paths.push(path) });
     expect(paths).toEqual(expect.arrayContaining(['acme/tenant.json', 'acme/memory/notes.md']));
     // What distinguishes it from another tenant of its name goes along; what keeps tenant.json safe is made again.
-    expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual(['acme/settings/', 'acme/settings/incarnation']);
+    expect(paths.filter((path) => /settings|\.revisions/u.test(path))).toEqual([
+      'acme/settings/',
+      'acme/settings/audit/',
+      'acme/settings/audit/000001.jsonl',
+      'acme/settings/incarnation',
+    ]);
     await concierge.json('tenant', 'delete', 'acme');
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ tenantId: 'acme' });
     await concierge.withScope('acme', async (scope, tenants) => {
@@ -199,6 +204,23 @@ describe('concierge tenant export and import', () => {
       expect((await scope.files.readText('named-once.md')).text).toBe('here');
       expect(await scope.sessions.load(conversation)).toMatchObject({ title: 'A title' });
     });
+  });
+
+  it('goes through pipes where a file is not wanted', async () => {
+    const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
+    const { out, err } = await concierge.runPiped({}, 'tenant', 'export', 'acme', '-', '--json');
+    expect(JSON.parse(err)).toMatchObject({ tenantId: 'acme', leftOut: 0, cutShort: 0 });
+    await concierge.json('tenant', 'delete', 'acme');
+    expect((await concierge.runPiped({ input: out }, 'tenant', 'import', '-')).code).toBe(0);
+    await concierge.withScope('acme', async (scope, tenants) => {
+      expect((await tenants.authenticate(keys.admin)).scope.tenantId).toBe('acme');
+      // What was changed before is on record, after it the import.
+      const { entries } = await scope.audit.page({ limit: 10 });
+      expect(entries.map(({ act }) => act)).toEqual(['tenant.import', 'tenant.export', 'tenant.create']);
+    });
+    const torn = await concierge.runPiped({ input: out.subarray(0, out.length / 2) }, 'tenant', 'import', '-', '--as', 'torn');
+    expect(torn.code).toBe(1);
+    expect(await readdir(join(concierge.dataDir, 'tenants'))).toEqual(['.audit', 'acme']);
   });
 
   it('overwrites neither a file nor a tenant', async () => {

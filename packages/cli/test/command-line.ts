@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { Tenants, type TenantScope } from '@concierge/tenant';
@@ -41,9 +41,18 @@ export class CommandLine implements AsyncDisposable {
 
   /** With other variables than the rest. */
   async runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
-    const [out, err] = [new PassThrough(), new PassThrough()];
-    const code = await run(args, { readConfig: () => readConfig({ ...this.#env, ...env }), out, err });
-    return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') };
+    const { code, out, err } = await this.runPiped({ env }, ...args);
+    return { code, out: out.toString(), err };
+  }
+
+  /** With bytes for its input, and the bytes of its output. */
+  async runPiped(
+    { env = {}, input = Buffer.alloc(0) }: { readonly env?: NodeJS.ProcessEnv; readonly input?: Buffer },
+    ...args: string[]
+  ): Promise<Omit<Outcome, 'out'> & { readonly out: Buffer }> {
+    const [out, err] = [new PassThrough({ highWaterMark: 64 * 1024 * 1024 }), new PassThrough()];
+    const code = await run(args, { readConfig: () => readConfig({ ...this.#env, ...env }), input: Readable.from([input]), out, err });
+    return { code, out: Buffer.from(out.read() ?? ''), err: String(err.read() ?? '') };
   }
 
   /** What the command answers with `--json`; throws when it fails. */

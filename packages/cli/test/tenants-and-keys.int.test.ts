@@ -160,3 +160,56 @@ describe('a command that fails', () => {
     expect(err).toContain('DATABASE_URL');
   });
 });
+
+describe('concierge tenant plan and limits', () => {
+  it('change what a tenant may use', async () => {
+    await createTenant();
+    expect(await concierge.json('tenant', 'plan', 'acme', 'preview')).toMatchObject({ plan: 'preview' });
+    await concierge.json('tenant', 'limits', 'acme', 'requestsPerHour=500', 'memoryBytes=1000');
+    const changed = await concierge.json('tenant', 'limits', 'acme', 'memoryBytes=none');
+    expect(changed).toMatchObject({ settings: { plan: 'preview', limits: { requestsPerHour: 500 } } });
+    expect(await concierge.json('tenant', 'limits', 'acme')).toEqual(changed);
+    expect((await concierge.run('tenant', 'show', 'acme')).out).toMatch(/^limits +requestsPerHour=500$/mu);
+  });
+
+  it.each([
+    ['plan', 'golden'],
+    ['limits', 'requestsPerHour=-1'],
+    ['limits', 'requestsPerHour'],
+    ['limits', 'wishes=3'],
+  ])('refuse what is none: %s %s', async (command, value) => {
+    await createTenant();
+    const { code, err } = await concierge.run('tenant', command, 'acme', value);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^concierge: [^\n]+\n$/u);
+  });
+});
+
+describe('concierge audit', () => {
+  it('lists what operators did, and what was changed in one tenant', async () => {
+    await createTenant();
+    const { id } = CreatedKey.parse(await concierge.json('key', 'create', 'acme', '--scope', 'read'));
+    await concierge.json('tenant', 'plan', 'acme', 'preview');
+    await concierge.withScope('acme', async (scope) =>
+      scope.audit.record({ by: { kind: 'key', keyId: id }, act: 'file.write', tenantId: 'acme', target: 'a.md', requestId: 'r' }),
+    );
+    const { out } = await concierge.run('audit');
+    expect(out).toMatch(/^WHEN +WHO +WHAT +TENANT +OF IT\n[\d:.TZ-]+ +operator \(cli\) +tenant\.update +acme +plan\n/u);
+    expect(out).not.toContain('file.write');
+    const own = await concierge.json('audit', 'acme', '--limit', '2');
+    expect(own).toMatchObject([
+      { act: 'file.write', by: { kind: 'key', keyId: id } },
+      { act: 'tenant.update', by: { kind: 'operator', via: 'cli' } },
+    ]);
+    expect((await concierge.run('audit', '--limit', '0')).code).toBe(1);
+  });
+
+  it('keeps the deletion of a tenant', async () => {
+    await createTenant();
+    await concierge.json('tenant', 'delete', 'acme');
+    expect(await concierge.json('audit')).toMatchObject([
+      { act: 'tenant.delete', tenantId: 'acme' },
+      { act: 'tenant.create', tenantId: 'acme' },
+    ]);
+  });
+});

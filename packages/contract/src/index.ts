@@ -87,6 +87,16 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
+export { AuditActor, AuditEntry, auditActs, type AuditAct } from './values/audit.ts';
+export {
+  CreatedTenant,
+  ImportedTenant,
+  NewTenantBody,
+  OperatedTenant,
+  OperatedTenantDetails,
+  OperatedTenantPatch,
+  RemovedTenant,
+} from './tenants/operated-tenant.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';

@@ -198,4 +198,13 @@ export const limits = {
   eventEndpointFailingDays: 5,
   /** Dead letters that one request has sent anew. */
   eventsRedrivenMax: 1000,
+  /** An archive of a tenant that is imported: its own bytes, those of the files in it, and how many there are. */
+  archiveMaxBytes: 16 * 1024 ** 3,
+  archiveContentMaxBytes: 64 * 1024 ** 3,
+  archiveEntriesMax: 5_000_000,
+  /** One file of an audit log, and how many of them are kept. */
+  auditFileMaxBytes: 1024 * 1024,
+  auditFilesKept: 16,
+  /** A target in an audit log is cut there. */
+  auditTargetMaxCharacters: 1024,
 } as const;

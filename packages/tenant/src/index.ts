@@ -1,4 +1,5 @@
 export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents/agents.ts';
+export { AuditLog, type AuditPage, type AuditRecord } from './audit/audit-log.ts';
 export { Channels } from './channels/channels.ts';
 export type { ContactNotes, NotesAboutContact } from './contacts/contact-notes.ts';
 export { Contacts, type ContactsPage } from './contacts/contacts.ts';

@@ -13,6 +13,7 @@ import { namesIn, StatCache, type FolderSync } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex, IndexSource, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
+import { AuditLog } from './audit/audit-log.ts';
 import { Channels } from './channels/channels.ts';
 import { ContactNotes } from './contacts/contact-notes.ts';
 import { Contacts } from './contacts/contacts.ts';
@@ -89,6 +90,8 @@ export class TenantScope {
   readonly agents: Agents;
   readonly skillEditor: SkillEditor;
   readonly keys: Keys;
+  /** What keys and operators changed. */
+  readonly audit: AuditLog;
   readonly uploads: Uploads;
   readonly context: ContextFiles;
   readonly memory: MemoryFiles;
@@ -118,6 +121,9 @@ export class TenantScope {
     this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
+    // In a folder of old: it is masked in every sandbox that runs, those of earlier versions included.
+    const settingsFolder = join(root, 'settings');
+    this.audit = new AuditLog({ folder: join(settingsFolder, 'audit'), store: settingsFolder, folders, log });
     this.secrets = new TenantSecrets(tenantId, secretsKey);
     this.#incarnation = new Incarnation(tenantId, root);
     this.#settings = new Settings({ tenantId, root, folders, log });

@@ -7,6 +7,7 @@ import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
+import { AuditLog } from './audit/audit-log.ts';
 import { EventFiles, waitingFolder } from './events/event-files.ts';
 import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { callsFolder } from './contacts/handoffs.ts';
@@ -80,6 +81,8 @@ export interface Authenticated {
  */
 export class Tenants {
   readonly logsFolder: string;
+  /** What operators did: beside the tenants' own folders, where none of them reaches it, and a backup contains it. */
+  readonly audit: AuditLog;
   readonly #options: TenantsOptions;
   readonly #folder: string;
   readonly #folders = new FolderSync();
@@ -102,6 +105,8 @@ export class Tenants {
     this.#scopes = new OpenScopes(options.openMax ?? openMaxDefault);
     this.#folder = join(options.dataDir, 'tenants');
     this.logsFolder = toLogsFolder(options.dataDir);
+    const auditFolder = join(this.#folder, '.audit');
+    this.audit = new AuditLog({ folder: auditFolder, store: auditFolder, folders: this.#folders, log: options.log });
     this.#generations = new Generations({ folder: join(this.#folder, '.generations'), folders: this.#folders });
   }
 
@@ -253,7 +258,7 @@ export class Tenants {
 
   /**
    * A suspended tenant's keys are refused everywhere, with `tenant_suspended`; its accepted turns wait.
-   * @throws AppError not_found
+   * @throws AppError not_found, conflict
    */
   async setSuspended(id: string, suspended: boolean): Promise<void> {
     const scope = await this.open(id);

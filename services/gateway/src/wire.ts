@@ -56,6 +56,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
       checks: readinessChecks({ redis, index, dataDir: config.dataDir }),
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       drain,
+      dataDir: config.dataDir,
       metrics,
       siblings,
       log,

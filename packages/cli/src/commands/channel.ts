@@ -60,6 +60,7 @@ async function connect({ deployment, answer }: CommandContext, tenantId: string,
     );
   }
   const { shown } = await (await deployment.connections()).connect(scope, channel, settings);
+  await deployment.record(tenantId, 'channel.connect', channel);
   const { checks = [] } = shown;
   const isRegistered = checks.some(({ name, ok }) => name === 'webhook' && ok);
   const lines = [
@@ -97,6 +98,7 @@ async function test({ deployment, answer }: CommandContext, tenantId: string, na
 async function disconnect({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const channel = parseChannel(name);
   await (await deployment.connections()).disconnect(await deployment.scope(tenantId), channel);
+  await deployment.record(tenantId, 'channel.disconnect', channel);
   answer({ json: { channel, disconnected: true }, text: `${toAppName(channel)} is disconnected; its conversations stay.` });
 }
 

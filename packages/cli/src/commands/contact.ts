@@ -50,6 +50,7 @@ async function forget({ deployment, answer }: CommandContext, { tenantId, given,
   const id = parseContactId(given);
   if (note !== undefined) await contactNotes.forget(id, note);
   else if (!(await contactNotes.forgetAll(id))) throw nothingNoted(given);
+  await deployment.record(tenantId, note === undefined ? 'contact.forget' : 'note.forget', id);
   answer({ json: { id, forgotten: note ?? 'all' }, text: `${note ?? 'Everything'} that was noted about ${given} is gone.` });
 }
 

@@ -81,6 +81,7 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, opt
     ...(deliver === undefined ? {} : { deliver: parseDelivery(deliver) }),
   };
   const made = await scope.schedules.create(request, { by: { kind: 'operator' }, authority: 'admin' });
+  await deployment.record(tenantId, 'schedule.create', made.id);
   say(answer, scope.schedules.view(made), 'is kept');
 }
 
@@ -91,6 +92,7 @@ async function setEnabled(
 ): Promise<void> {
   const { schedules } = await deployment.scope(tenantId);
   const changed = await schedules.update(change.id, { enabled: change.enabled });
+  await deployment.record(tenantId, 'schedule.update', change.id);
   say(answer, schedules.view(changed), change.enabled ? 'is resumed' : 'is paused');
 }
 
@@ -105,12 +107,14 @@ function say(
 
 async function remove({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
   await (await deployment.scope(tenantId)).schedules.remove(id);
+  await deployment.record(tenantId, 'schedule.delete', id);
   answer({ json: { id, removed: true }, text: `${id} is removed.` });
 }
 
 async function runNow({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
   const { schedules } = await deployment.scope(tenantId);
   const view = schedules.runs.view(await schedules.run(id));
+  await deployment.record(tenantId, 'schedule.run', id);
   answer({ json: view, text: `${view.id} waits: the cron service begins it within seconds, or when the run before it has ended.` });
 }
 

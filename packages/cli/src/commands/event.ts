@@ -25,6 +25,7 @@ async function add(
   const { endpoints } = (await deployment.scope(tenantId)).events;
   const { description = '', includeText = false } = options;
   const made = await endpoints.create({ url, description, includeText, types: parseTypes(options.type) });
+  await deployment.record(tenantId, 'event-endpoint.create', made.id);
   const note = 'the secret is shown this once';
   answer({ json: made, text: facts({ id: made.id, url: made.url, secret: made.secret, note }) });
 }
@@ -43,11 +44,13 @@ async function listEndpoints({ deployment, answer }: CommandContext, tenantId: s
 
 async function remove({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
   await (await deployment.scope(tenantId)).events.endpoints.remove(id);
+  await deployment.record(tenantId, 'event-endpoint.delete', id);
   answer({ json: { id, removed: true }, text: `${id} is removed.` });
 }
 
 async function rotate({ deployment, answer }: CommandContext, tenantId: string, id: string): Promise<void> {
   const made = await (await deployment.scope(tenantId)).events.endpoints.rotateSecret(id);
+  await deployment.record(tenantId, 'event-endpoint.rotate', id);
   const note = 'the new secret is shown this once; the old one signs along for a day';
   answer({ json: made, text: facts({ id: made.id, secret: made.secret, note }) });
 }

@@ -2,8 +2,7 @@ import { AppError, KeyScope, type KeyView } from '@concierge/contract';
 import { Command } from 'commander';
 import { facts, table, type CommandContext } from '../answer.ts';
 
-/** Operators may grant everything. */
-export const allScopes: readonly KeyScope[] = KeyScope.options;
+const allScopes: readonly KeyScope[] = KeyScope.options;
 
 interface CreateOptions {
   readonly scope: readonly string[];
@@ -27,9 +26,9 @@ function parseTime(text: string): string {
 }
 
 async function create({ deployment, answer }: CommandContext, tenantId: string, { scope, label, expires }: CreateOptions): Promise<void> {
-  const { keys } = await deployment.scope(tenantId);
   const expiresAt = expires === undefined ? null : parseTime(expires);
-  const created = await keys.create({ scopes: parseScopes(scope), label: label ?? '', expiresAt }, allScopes);
+  const request = { scopes: parseScopes(scope), label: label ?? '', expiresAt };
+  const created = await (await deployment.tenantOperations()).createKey(tenantId, request);
   answer({
     json: created,
     text: facts({ id: created.id, key: created.key, scopes: created.scopes.join(', '), note: 'the key is shown this once' }),
@@ -43,21 +42,18 @@ function describeKeyState({ revokedAt, expiresAt }: KeyView): string {
 }
 
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
-  const { keys } = await deployment.scope(tenantId);
-  const views = await keys.list();
+  const views = await (await deployment.tenantOperations()).listKeys(tenantId);
   const rows = views.map((view) => [view.id, view.scopes.join(','), view.label, describeKeyState(view), view.lastUsedAt ?? 'never used']);
   answer({ json: views, text: table(['ID', 'SCOPES', 'LABEL', 'STATE', 'LAST USED'], rows) });
 }
 
 async function revoke({ deployment, answer }: CommandContext, tenantId: string, keyId: string): Promise<void> {
-  const { keys } = await deployment.scope(tenantId);
-  const view = await keys.revoke(keyId);
+  const view = await (await deployment.tenantOperations()).revokeKey(tenantId, keyId);
   answer({ json: view, text: `${keyId} is revoked: every gateway refuses it within a second.` });
 }
 
 async function rotate({ deployment, answer }: CommandContext, tenantId: string, keyId: string): Promise<void> {
-  const { keys } = await deployment.scope(tenantId);
-  const created = await keys.rotate(keyId, allScopes);
+  const created = await (await deployment.tenantOperations()).rotateKey(tenantId, keyId);
   answer({
     json: created,
     text: facts({

@@ -70,6 +70,7 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, giv
   }
   const { skill } = await scope.skills.load(name);
   await scope.reindexSkills();
+  await deployment.record(tenantId, 'skill.add', name);
   answer({ json: skill, text: `${name} is added (${String(files.length)} files); the next turn knows it.` });
 }
 
@@ -84,6 +85,7 @@ async function remove({ deployment, answer }: CommandContext, tenantId: string, 
   for (const path of paths.toSorted((left, right) => Number(right.endsWith('/SKILL.md')) - Number(left.endsWith('/SKILL.md'))))
     await scope.files.remove(path);
   await scope.reindexSkills();
+  await deployment.record(tenantId, 'skill.remove', name);
   answer({ json: { name, removed: true }, text: `${name} is removed.` });
 }
 

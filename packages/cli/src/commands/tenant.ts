@@ -1,50 +1,35 @@
-import { join, resolve } from 'node:path';
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { AppError, TenantPlan } from '@concierge/contract';
-import type { TenantScope } from '@concierge/tenant';
-import type { TenantRemovalOptions } from '@concierge/turn';
-import { Command, Option } from 'commander';
-import { facts, table, type CommandContext } from '../answer.ts';
-import type { Deployment } from '../deployment.ts';
-import { allScopes } from './key.ts';
+import { pipeline } from 'node:stream/promises';
+import {
+  AppError,
+  OperatedTenantPatch,
+  parseInput,
+  TenantPlan,
+  type CreatedTenant,
+  type OperatedTenant,
+  type OperatedTenantDetails,
+} from '@concierge/contract';
+import type { ExportReport } from '@concierge/core/tenant-archive';
+import { Argument, Command, Option } from 'commander';
+import { facts, table, type Answer, type CommandContext } from '../answer.ts';
 
-interface TenantFacts {
-  readonly tenantId: string;
-  readonly plan: string;
-  readonly name: string | null;
-  readonly suspended: boolean;
-  /** What is wrong with tenant.json; null when nothing is. */
-  readonly problem: string | null;
-}
-
-async function readFacts(scope: TenantScope): Promise<TenantFacts> {
-  const { plan, name, suspended } = await scope.settings();
-  return { tenantId: scope.tenantId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
-}
-
-function describe({ suspended, problem }: TenantFacts): string {
+function describe({ suspended, problem }: OperatedTenant): string {
   return [...(suspended ? ['suspended'] : ['active']), ...(problem === null ? [] : [`tenant.json: ${problem}`])].join(', ');
 }
 
-async function createKeys(scope: TenantScope): Promise<{ readonly admin: string; readonly cs: string }> {
-  const admin = await scope.keys.create({ label: 'admin', scopes: ['admin'] }, allScopes);
-  const cs = await scope.keys.create({ label: 'cs', scopes: ['cs'] }, allScopes);
-  return { admin: admin.key, cs: cs.key };
+function keyFacts(keys: CreatedTenant['keys'] | undefined): Record<string, string> {
+  return keys === undefined ? {} : { 'admin key': keys.admin, 'cs key': keys.cs };
 }
 
 async function create({ deployment, answer }: CommandContext, id: string, plan: string): Promise<void> {
-  const scope = await (await deployment.tenants()).create(id, { plan: TenantPlan.parse(plan) });
-  const keys = await createKeys(scope);
-  answer({
-    json: { tenantId: id, keys },
-    text: facts({ tenant: id, 'admin key': keys.admin, 'cs key': keys.cs, note: 'the keys are shown this once' }),
-  });
+  const made = await (await deployment.tenantOperations()).create({ id, plan: TenantPlan.parse(plan) });
+  answer({ json: made, text: facts({ tenant: id, ...keyFacts(made.keys), note: 'the keys are shown this once' }) });
 }
 
 async function list({ deployment, answer }: CommandContext): Promise<void> {
-  const tenants = await deployment.tenants();
-  const found: TenantFacts[] = [];
-  for (const id of await tenants.list()) found.push(await readFacts(await tenants.open(id)));
+  const found = await (await deployment.tenantOperations()).list();
   const rows = found.map((tenant) => [tenant.tenantId, tenant.plan, describe(tenant), tenant.name ?? '']);
   answer({
     json: found,
@@ -53,31 +38,49 @@ async function list({ deployment, answer }: CommandContext): Promise<void> {
 }
 
 async function show({ deployment, answer }: CommandContext, id: string): Promise<void> {
-  const scope = await deployment.scope(id);
-  const [tenant, settings, skills] = [await readFacts(scope), await scope.settings(), await scope.skills.scan()];
-  const keys = await scope.keys.list();
-  const counts = {
-    activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length,
-    skills: skills.valid.length,
-    waitingTurns: (await scope.inbox.list()).length,
-  };
-  const json = { ...tenant, folder: scope.root, settings, ...counts };
+  const operations = await deployment.tenantOperations();
+  const [tenant, { root }] = [await operations.get(id), await operations.open(id)];
   const text = {
     tenant: id,
-    plan: settings.plan,
+    plan: tenant.plan,
+    limits: limitsText(tenant),
     state: describe(tenant),
-    folder: scope.root,
-    'active keys': String(counts.activeKeys),
-    skills: String(counts.skills),
-    'turns not yet answered': String(counts.waitingTurns),
+    folder: root,
+    'active keys': String(tenant.activeKeys),
+    skills: String(tenant.skills),
+    'turns not yet answered': String(tenant.waitingTurns),
   };
-  answer({ json, text: facts(text) });
+  answer({ json: { ...tenant, folder: root }, text: facts(text) });
+}
+
+function limitsText({ settings }: OperatedTenantDetails): string {
+  const own = Object.entries(settings.limits ?? {}).map(([name, value]) => `${name}=${String(value)}`);
+  return own.length === 0 ? "the plan's" : own.join(' ');
 }
 
 async function setSuspended({ deployment, answer }: CommandContext, id: string, suspended: boolean): Promise<void> {
-  await deployment.scope(id);
-  await (await deployment.tenants()).setSuspended(id, suspended);
+  await (await deployment.tenantOperations()).setSuspended(id, suspended);
   answer({ json: { tenantId: id, suspended }, text: `${id} is ${suspended ? 'suspended' : 'active'}.` });
+}
+
+async function setPlan({ deployment, answer }: CommandContext, id: string, plan: string): Promise<void> {
+  const changed = await (await deployment.tenantOperations()).update(id, { plan: TenantPlan.parse(plan) });
+  answer({ json: changed, text: `${id} has the plan ${changed.plan}.` });
+}
+
+/** `name=500`, or `name=none` for that of the plan. */
+async function setLimits({ deployment, answer }: CommandContext, id: string, pairs: readonly string[]): Promise<void> {
+  const operations = await deployment.tenantOperations();
+  const limits = Object.fromEntries(pairs.map(parseLimit));
+  const patch = parseInput(OperatedTenantPatch, { limits }, 'This');
+  const tenant = pairs.length === 0 ? await operations.get(id) : await operations.update(id, patch);
+  answer({ json: tenant, text: facts({ tenant: id, limits: limitsText(tenant) }) });
+}
+
+function parseLimit(pair: string): readonly [string, number | null] {
+  const [, name, value] = /^(\w+)=(\d{1,16}|none)$/u.exec(pair) ?? [];
+  if (name === undefined) throw new AppError('invalid_request', `${pair} does not read <limit>=<number>, or <limit>=none.`);
+  return [name, value === 'none' ? null : Number(value)];
 }
 
 /** Only a user at a terminal is asked; a program passes the option. */
@@ -93,91 +96,43 @@ async function remove(
   id: string,
   { yes, json }: { readonly yes?: true; readonly json?: true },
 ): Promise<void> {
-  await deployment.scope(id);
+  const operations = await deployment.tenantOperations();
+  await operations.open(id);
   if (yes !== true && json !== true && process.stdin.isTTY) await confirm(id);
-  const notes = await removeFrom(deployment, id);
-  answer({ json: { tenantId: id, deleted: true, notes }, text: [`${id} is removed.`, ...notes].join('\n') });
+  const removed = await operations.delete(id);
+  answer({ json: removed, text: [`${id} is removed.`, ...removed.notes].join('\n') });
 }
 
-/** What was not done as it should be. */
-async function removeFrom(deployment: Deployment, id: string): Promise<string[]> {
-  const tenants = await deployment.tenants();
-  const running = await runningParts(deployment);
-  if (running === undefined) {
-    await tenants.delete(id);
-    return ['Redis does not answer: no turn was stopped, and what Redis still has of them is kept until it expires, within a day.'];
+async function exportTo({ deployment, answer, streams }: CommandContext, id: string, file: string): Promise<void> {
+  const [operations, { saveArchive }] = [await deployment.tenantOperations(), await import('@concierge/core/tar-archive')];
+  if (file === '-') {
+    const exported = await operations.export(id);
+    await pipeline(exported.bytes, streams.out, { end: false });
+    answer({ ...exportAnswer(exported.report(), 'the output'), isAside: true });
+    return;
   }
-  const { removeTenant } = await import('@concierge/turn');
-  const { stillRunning } = await removeTenant({ tenants, ...running }, id);
-  return stillRunning === 0 ? [] : [`${String(stillRunning)} turns did not stop in time: what they still write is lost.`];
-}
-
-/** undefined where nothing runs. */
-async function runningParts(deployment: Deployment): Promise<Pick<TenantRemovalOptions, 'turns' | 'redis'> | undefined> {
-  try {
-    return { turns: await deployment.turns(), redis: await deployment.redis() };
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'overloaded') return undefined;
-    throw error;
-  }
-}
-
-async function exportTo({ deployment, answer }: CommandContext, id: string, file: string): Promise<void> {
   const path = resolve(file);
-  const { exportTenant } = await import('../tenant-archive.ts');
-  const scope = await deployment.scope(id);
-  await deployment.fileAccepted(scope);
-  const report = await exportTenant(scope, path);
-  const { files, leftOut, cutShort } = report;
+  const report = await saveArchive(path, async () => operations.export(id));
+  answer(exportAnswer({ ...report, file: path }, path));
+}
+
+function exportAnswer(report: ExportReport & { readonly file?: string }, where: string): Answer {
+  const { tenantId, files, leftOut, cutShort } = report;
   const notes = [
     ...(leftOut === 0 ? [] : [`Left out: ${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep.`]),
     ...(cutShort === 0
       ? []
       : [`Changed while they were read: ${String(cutShort)} files. Export again when nothing runs (tenant suspend).`]),
   ];
-  answer({ json: { ...report, file: path }, text: [`${id}: ${String(files)} files in ${path}.`, ...notes].join('\n') });
+  return { json: report, text: [`${tenantId}: ${String(files)} files in ${where}.`, ...notes].join('\n') };
 }
 
-/** Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones. */
-async function importFrom({ deployment, answer }: CommandContext, file: string, newId: string | undefined): Promise<void> {
-  const tenants = await deployment.tenants();
-  const { importTenant } = await import('../tenant-archive.ts');
-  const { tenantId, files } = await importTenant({ file: resolve(file), tenantsFolder: join(deployment.config.dataDir, 'tenants'), newId });
-  const scope = await tenants.open(tenantId);
-  await scope.reindex();
-  const keys = (await scope.keys.list()).length === 0 ? await createKeys(scope) : null;
-  const shown = keys === null ? {} : { 'admin key': keys.admin, 'cs key': keys.cs };
-  const notes = await importNotes(scope, newId);
-  answer({
-    json: { tenantId, files, ...(keys === null ? {} : { keys }), notes },
-    text: [facts({ tenant: tenantId, files: String(files), ...shown }), ...notes].join('\n'),
-  });
-}
-
-/** What does not work after it as it did before, or works twice. */
-async function importNotes(scope: TenantScope, newId: string | undefined): Promise<string[]> {
-  const notes: string[] = [];
-  const broken = (await scope.channels.list()).filter(({ state }) => state === 'broken').map(({ app }) => app);
-  const toWebhooks = (await scope.schedules.list()).schedules.filter(({ deliver }) => deliver !== null && 'webhook' in deliver).length;
-  const active = (await scope.schedules.list()).schedules.filter(({ enabled }) => enabled).length;
-  if (newId !== undefined) {
-    notes.push(
-      'Channels are not connected, and messages that waited to be sent and event endpoints stayed behind: all of them belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too.',
-    );
-    if (active > 0)
-      notes.push(
-        `${String(active)} schedules came along and are enabled, as those of the other tenant are: see concierge cron list ${scope.tenantId}.`,
-      );
-  }
-  if (newId !== undefined && toWebhooks > 0)
-    notes.push(
-      `${String(toWebhooks)} schedules send their replies to webhooks: make event endpoints with these URLs (concierge event-endpoint add).`,
-    );
-  if (broken.length > 0)
-    notes.push(
-      `The credentials of ${broken.join(', ')} cannot be opened with this SECRETS_KEY: use the one they were sealed with, or connect anew.`,
-    );
-  return notes;
+async function importFrom({ deployment, answer, streams }: CommandContext, file: string, newId: string | undefined): Promise<void> {
+  const operations = await deployment.tenantOperations();
+  const source = file === '-' ? streams.input : (await open(resolve(file))).createReadStream();
+  const imported = await operations.import(source, newId);
+  const { tenantId, files, keys, notes } = imported;
+  answer({ json: imported, text: [facts({ tenant: tenantId, files: String(files), ...keyFacts(keys) }), ...notes].join('\n') });
 }
 
 /** `concierge tenant …` */
@@ -205,12 +160,21 @@ export function tenantCommand(context: CommandContext): Command {
     .description('end a suspension')
     .action(async (id: string) => await setSuspended(context, id, false));
   command
+    .command('plan <id>')
+    .description(`give it another plan: ${TenantPlan.options.join(' or ')}`)
+    .addArgument(new Argument('<plan>').choices(TenantPlan.options))
+    .action(async (id: string, plan: string) => await setPlan(context, id, plan));
+  command
+    .command('limits <id> [limits...]')
+    .description('give it limits of its own, as requestsPerHour=500; =none for those of its plan. Without any, show them')
+    .action(async (id: string, pairs: readonly string[]) => await setLimits(context, id, pairs));
+  command
     .command('export <id> <file>')
-    .description('write everything of it into a .tar.gz')
+    .description('write everything of it into a .tar.gz; - for the output')
     .action(async (id: string, file: string) => await exportTo(context, id, file));
   command
     .command('import <file>')
-    .description('make a tenant from such a file')
+    .description('make a tenant from such a file; - for the input')
     .option('--as <id>', 'under another id; it then gets new keys, and its channels are to be connected anew')
     .action(async (file: string, { as }: { as?: string }) => await importFrom(context, file, as));
   command

@@ -62,24 +62,29 @@ function changed(before: WidgetView, { origin, requireToken, ...looks }: EnableO
 
 async function enable(context: CommandContext, tenantId: string, options: EnableOptions): Promise<void> {
   const { widget } = await context.deployment.scope(tenantId);
-  context.answer(toAnswer(context, await widget.put(changed(await widget.view(), options))));
+  const view = await widget.put(changed(await widget.view(), options));
+  await context.deployment.record(tenantId, 'widget.update', null);
+  context.answer(toAnswer(context, view));
 }
 
 async function disable({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const { widget } = await deployment.scope(tenantId);
   const { origins, requireSenderToken, appearance } = await widget.view();
   const view = await widget.put({ enabled: false, origins, requireSenderToken, appearance });
+  await deployment.record(tenantId, 'widget.update', null);
   answer({ json: view, text: 'The widget is disabled: its requests are refused from now on. Conversations stay.' });
 }
 
 async function rotateKey(context: CommandContext, tenantId: string): Promise<void> {
   const view = await (await context.deployment.scope(tenantId)).widget.rotateKey();
+  await context.deployment.record(tenantId, 'widget.rotate-key', null);
   const snippet = buildSnippet(context, view.key ?? '');
   context.answer({ json: { ...view, snippet }, text: `The old key is refused from now on. The pages need the new one:\n\n${snippet}` });
 }
 
 async function rotateSecret({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const secret = await (await deployment.scope(tenantId)).widget.rotateSecret();
+  await deployment.record(tenantId, 'widget.rotate-secret', null);
   answer({ json: { secret }, text: facts({ secret, note: 'it is shown this once; tokens that were signed with another are refused' }) });
 }
 

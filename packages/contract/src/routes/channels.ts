@@ -48,6 +48,7 @@ export const getChannel = defineRoute({
 
 export const putChannel = defineRoute({
   id: 'putChannel',
+  audit: 'channel.connect',
   method: 'put',
   path: '/api/channels/{channel}',
   tag: 'channels',
@@ -67,6 +68,7 @@ export const putChannel = defineRoute({
 
 export const deleteChannel = defineRoute({
   id: 'deleteChannel',
+  audit: 'channel.disconnect',
   method: 'delete',
   path: '/api/channels/{channel}',
   tag: 'channels',

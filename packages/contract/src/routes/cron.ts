@@ -18,6 +18,7 @@ export const listSchedules = defineRoute({
 
 export const createSchedule = defineRoute({
   id: 'createSchedule',
+  audit: 'schedule.create',
   method: 'post',
   path: '/api/cron',
   tag: 'cron',
@@ -45,6 +46,7 @@ export const getSchedule = defineRoute({
 
 export const updateSchedule = defineRoute({
   id: 'updateSchedule',
+  audit: 'schedule.update',
   method: 'patch',
   path: '/api/cron/{id}',
   tag: 'cron',
@@ -60,6 +62,7 @@ export const updateSchedule = defineRoute({
 
 export const deleteSchedule = defineRoute({
   id: 'deleteSchedule',
+  audit: 'schedule.delete',
   method: 'delete',
   path: '/api/cron/{id}',
   tag: 'cron',
@@ -74,6 +77,7 @@ export const deleteSchedule = defineRoute({
 
 export const runSchedule = defineRoute({
   id: 'runSchedule',
+  audit: 'schedule.run',
   method: 'post',
   path: '/api/cron/{id}/run',
   tag: 'cron',

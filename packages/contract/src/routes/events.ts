@@ -28,6 +28,7 @@ export const listEventEndpoints = defineRoute({
 
 export const createEventEndpoint = defineRoute({
   id: 'createEventEndpoint',
+  audit: 'event-endpoint.create',
   method: 'post',
   path: '/api/event-endpoints',
   tag: 'events',
@@ -55,6 +56,7 @@ export const getEventEndpoint = defineRoute({
 
 export const updateEventEndpoint = defineRoute({
   id: 'updateEventEndpoint',
+  audit: 'event-endpoint.update',
   method: 'patch',
   path: '/api/event-endpoints/{id}',
   tag: 'events',
@@ -71,6 +73,7 @@ export const updateEventEndpoint = defineRoute({
 
 export const deleteEventEndpoint = defineRoute({
   id: 'deleteEventEndpoint',
+  audit: 'event-endpoint.delete',
   method: 'delete',
   path: '/api/event-endpoints/{id}',
   tag: 'events',
@@ -85,6 +88,7 @@ export const deleteEventEndpoint = defineRoute({
 
 export const rotateEventSecret = defineRoute({
   id: 'rotateEventSecret',
+  audit: 'event-endpoint.rotate',
   method: 'post',
   path: '/api/event-endpoints/{id}/rotate-secret',
   tag: 'events',

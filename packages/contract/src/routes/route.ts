@@ -2,17 +2,19 @@ import { z } from 'zod';
 import type { ErrorCode } from '../errors/error-code.ts';
 import type { KeyScope } from '../tenants/key.ts';
 import { limits } from '../limits.ts';
+import type { AuditAct } from '../values/audit.ts';
 
 /**
- * `key`: an API key. `operator`: loopback or the operators' token. `signature`: the channel provider's. `widget`: a
- * publishable key, from a page of an origin that its owner allows. `visitor`: as `widget`, and with a sender token.
+ * `key`: an API key. `operator`: the operators' token, or loopback where none is set. `signature`: the channel
+ * provider's. `widget`: a publishable key, from a page of an origin that its owner allows. `visitor`: as `widget`, and
+ * with a sender token.
  */
 export type RouteAuth = 'key' | 'operator' | 'signature' | 'widget' | 'visitor' | 'none';
 export type RouteMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /**
  * What a request carries. `files`: multipart. `text`: any UTF-8 text, stored as sent. `raw`: bytes, read before
- * anything interprets them.
+ * anything interprets them. `stream`: bytes of one of these types, read by the handler as they come.
  */
 export type RouteBody =
   | {
@@ -23,7 +25,8 @@ export type RouteBody =
     }
   | { readonly kind: 'files'; readonly schema: z.ZodType }
   | { readonly kind: 'text'; readonly maxBytes: number }
-  | { readonly kind: 'raw'; readonly maxBytes: number };
+  | { readonly kind: 'raw'; readonly maxBytes: number }
+  | { readonly kind: 'stream'; readonly types: readonly string[]; readonly maxBytes: number };
 
 export interface RouteAnswer {
   readonly description: string;
@@ -92,6 +95,11 @@ export interface Route {
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
   readonly answers: Readonly<Record<number, RouteAnswer>>;
+  /**
+   * Goes on record when it was done: in the audit log of the caller's tenant, of an operator's route in that of the
+   * deployment.
+   */
+  readonly audit?: AuditAct;
   /** Codes beyond those that its authentication, body and parameters bring along; see `listErrors`. */
   readonly errors: readonly ErrorCode[];
 }
@@ -105,7 +113,7 @@ const codesOfWidget = ['missing_key', 'invalid_key', 'tenant_suspended', 'origin
 const codesOfAuth = {
   none: [],
   key: ['missing_key', 'invalid_key', 'revoked_key', 'scope_required', 'tenant_suspended', 'rate_limited', 'overloaded'],
-  operator: ['invalid_key', 'missing_key'],
+  operator: ['invalid_key', 'missing_key', 'not_found'],
   signature: ['invalid_signature'],
   widget: codesOfWidget,
   visitor: [...codesOfWidget, 'invalid_signature', 'invalid_request'],
@@ -115,6 +123,7 @@ const codesOfBody = {
   files: ['invalid_request', 'too_large', 'unsupported_media_type'],
   text: ['invalid_request', 'too_large', 'unsupported_media_type'],
   raw: [],
+  stream: ['invalid_request', 'too_large', 'unsupported_media_type'],
 } as const satisfies Record<RouteBody['kind'], readonly ErrorCode[]>;
 
 /** Every code with which the route can answer. */

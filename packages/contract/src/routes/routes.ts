@@ -43,6 +43,22 @@ import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, 
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
 import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
+import { listAudit, listOperatorAudit } from './ops/audit.ts';
+import {
+  createTenant,
+  createTenantKey,
+  deleteTenant,
+  exportTenant,
+  getOperatedTenant,
+  importTenant,
+  listTenantKeys,
+  listTenants,
+  resumeTenant,
+  revokeTenantKey,
+  rotateTenantKey,
+  suspendTenant,
+  updateOperatedTenant,
+} from './ops/tenants.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import {
@@ -85,6 +101,7 @@ export const routes = {
   createUploads,
   getTenant,
   updateTenant,
+  listAudit,
   listFiles,
   getFile,
   putFile,
@@ -150,6 +167,20 @@ export const routes = {
   openapi,
   docs,
   queues,
+  listTenants,
+  createTenant,
+  getOperatedTenant,
+  updateOperatedTenant,
+  suspendTenant,
+  resumeTenant,
+  deleteTenant,
+  listTenantKeys,
+  createTenantKey,
+  revokeTenantKey,
+  rotateTenantKey,
+  exportTenant,
+  importTenant,
+  listOperatorAudit,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

@@ -125,6 +125,7 @@ export const getSession = defineRoute({
 
 export const deleteSession = defineRoute({
   id: 'deleteSession',
+  audit: 'session.delete',
   method: 'delete',
   path: '/api/sessions/{id}',
   tag: 'sessions',

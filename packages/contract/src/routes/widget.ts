@@ -29,6 +29,7 @@ export const getWidget = defineRoute({
 export const putWidget = defineRoute({
   ...owners,
   id: 'putWidget',
+  audit: 'widget.update',
   method: 'put',
   path: '/api/widget',
   summary: 'Set up the web widget',
@@ -41,6 +42,7 @@ export const putWidget = defineRoute({
 export const rotateWidgetKey = defineRoute({
   ...owners,
   id: 'rotateWidgetKey',
+  audit: 'widget.rotate-key',
   method: 'post',
   path: '/api/widget/rotate-key',
   summary: 'Replace the publishable key',
@@ -52,6 +54,7 @@ export const rotateWidgetKey = defineRoute({
 export const rotateWidgetSecret = defineRoute({
   ...owners,
   id: 'rotateWidgetSecret',
+  audit: 'widget.rotate-secret',
   method: 'post',
   path: '/api/widget/rotate-secret',
   summary: 'Make the secret that signs sender tokens, or replace it',

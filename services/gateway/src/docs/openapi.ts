@@ -171,6 +171,9 @@ function toRequestBody(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyO
     case 'raw': {
       return { required: true, content: { '*/*': {} } };
     }
+    case 'stream': {
+      return { required: true, content: Object.fromEntries(body.types.map((type) => [type, {}])) };
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
+import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
 import { HistoryCursors } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
@@ -30,6 +31,7 @@ import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
+import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts';
 import type { Replies } from '../sse/replies.ts';
 import { sessionHandlers, turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -54,6 +56,7 @@ export interface HandlerParts {
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
   readonly operations: OperationOptions & {
     readonly siblings: Siblings;
+    readonly dataDir: string;
     readonly metrics: GatewayMetrics;
     readonly log: Log;
   };
@@ -65,7 +68,8 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { redis, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
-  const { metrics, log, ...operating } = operations;
+  const { metrics, log, dataDir, ...operating } = operations;
+  const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
   const { siblings } = operating;
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
@@ -96,5 +100,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...widgetHandlers({ turns, acceptance, replies, widget }),
     ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
     ...operationHandlers(operating),
+    ...operatedTenantHandlers({ operations: tenantOperations }),
+    ...auditHandlers({ operations: tenantOperations, tenants }),
   };
 }

@@ -75,7 +75,7 @@ function tooManyBodies(): AppError {
   });
 }
 
-type ReadableBody = Exclude<RouteBody, { readonly kind: 'files' }>;
+type ReadableBody = Exclude<RouteBody, { readonly kind: 'files' | 'stream' }>;
 
 /** Text files may come without a type, as `curl -T` sends them. */
 const textTypes = /^(?:text\/[\w.+-]+|application\/(?:json|yaml|octet-stream))$/u;
@@ -99,7 +99,8 @@ function findMaxBytes(body: RouteBody): number {
       return body.maxBytes ?? limits.jsonBodyMaxBytes;
     }
     case 'text':
-    case 'raw': {
+    case 'raw':
+    case 'stream': {
       return body.maxBytes;
     }
     case 'files': {
@@ -110,7 +111,7 @@ function findMaxBytes(body: RouteBody): number {
 
 /**
  * Bytes of memory that the body may come to; a body that does not state its length may be as large as is allowed. Files
- * are not kept in memory.
+ * and streams are not kept in memory.
  * @throws AppError `too_large` for a body that states a larger length: none of it is read
  */
 export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Request, 'headers'>): number {
@@ -118,7 +119,7 @@ export function bytesToExpect(body: RouteBody | undefined, { headers }: Pick<Req
   const maxBytes = findMaxBytes(body);
   const declared = declaredBytes(headers);
   if (declared !== undefined && declared > maxBytes) throw new AppError('too_large');
-  return body.kind === 'files' ? 0 : (declared ?? maxBytes);
+  return body.kind === 'files' || body.kind === 'stream' ? 0 : (declared ?? maxBytes);
 }
 
 /**
@@ -131,6 +132,11 @@ async function readBytes(request: Request, maxBytes: number, room: BodyRoom): Pr
   const bytes = await getRawBody(request, { limit: maxBytes, length: request.headers['content-length'] ?? null });
   room.shrinkTo(bytes.length);
   return bytes;
+}
+
+/** For a body that its handler reads. @throws AppError `unsupported_media_type` */
+export function requireStreamType(request: Request, { types }: Extract<RouteBody, { readonly kind: 'stream' }>): void {
+  requireType(request, (essence) => types.includes(essence), types.join(' or '));
 }
 
 function requireType(request: Request, allowed: (essence: string) => boolean, hint: string): void {

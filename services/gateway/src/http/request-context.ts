@@ -136,15 +136,21 @@ function isLoopback(address: string | undefined): boolean {
 }
 
 /**
- * Whether a request comes from this machine, is not forwarded for another one, and names no foreign host (DNS
- * rebinding).
+ * Whether a request comes from this machine, is not forwarded for another one, names no foreign host (DNS
+ * rebinding), and was not made by a page of another site.
  */
 function comesFromHere(request: Asker): boolean {
   if (!isLoopback(request.socket.remoteAddress)) return false;
   if (!loopbackHosts.has((request.headers.host ?? '').replace(/:\d+$/u, '').toLowerCase())) return false;
   if (request.headers.forwarded !== undefined) return false;
+  if (!isOriginFromHere(request.headers.origin)) return false;
   const hops = request.headers['x-forwarded-for'];
   return hops === undefined || (typeof hops === 'string' && hops.split(',').every((hop) => isLoopback(hop.trim())));
+}
+
+/** A browser on this machine may send what a page of another site made up: it names that page's origin. */
+function isOriginFromHere(origin: string | undefined): boolean {
+  return origin === undefined || (URL.canParse(origin) && loopbackHosts.has(new URL(origin).hostname));
 }
 
 /** Lets operators in: with the token where one is set, else on this machine only. @throws AppError */

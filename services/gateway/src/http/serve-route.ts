@@ -3,9 +3,10 @@ import { AppError, limits, type KeyScope, type Route, type TenantSettings, parse
 import { duringActivity, type Log } from '@concierge/runtime';
 import type { Authenticated, KeyRecord, Tenants } from '@concierge/tenant';
 import type { RateLimits, RateLimitState } from '@concierge/turn';
+import { z } from 'zod';
 import type { GatewayMetrics } from '../metrics.ts';
 import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
-import { BodyBudget, type BodyRoom, bytesToExpect, readBody } from './request-body.ts';
+import { BodyBudget, type BodyRoom, bytesToExpect, readBody, requireStreamType } from './request-body.ts';
 import type { AnyCaller } from './call.ts';
 import type { Drain } from './http-server.ts';
 import { takeRequest } from './rate-window.ts';
@@ -13,7 +14,7 @@ import type { Siblings } from '../processes/siblings.ts';
 import { guardOperator, readApiKey, readRequestContext } from './request-context.ts';
 
 export interface ServeOptions {
-  readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget'>;
+  readonly tenants: Pick<Tenants, 'authenticate' | 'openWidget' | 'audit'>;
   readonly rateLimits: RateLimits;
   readonly drain: Drain;
   readonly siblings: Siblings;
@@ -70,11 +71,26 @@ export class RouteServer {
         using _waiting = route.waitsForTurn === true ? this.#options.drain.admit() : undefined;
         using room = this.#reserveBody(route, request, caller);
         await room.agree();
-        return await handle(await readCall(route, { request, response, caller, room }));
+        const call = await readCall(route, { request, response, caller, room });
+        const answered = await handle(call);
+        await this.#record(route, call, answered);
+        return answered;
       }).finally(() => this.#options.drain.closeAfter(response));
       if (answer.kind === 'answer') send(route, response, answer);
       context.answered(response.statusCode, this.#options);
     };
+  }
+
+  /** Puts on record what the route has done. Who has no key here is an operator. */
+  async #record(route: Route, { caller, params, requestId }: UntypedCall, answered: UntypedAnswer): Promise<void> {
+    if (route.audit === undefined) return;
+    const facts = { act: route.audit, target: findTarget(params, answered), requestId };
+    if (caller === undefined) {
+      await this.#options.tenants.audit.record({ ...facts, by: { kind: 'operator', via: 'api' }, tenantId: null });
+    } else if ('key' in caller) {
+      const { audit, tenantId } = caller.scope;
+      await audit.record({ ...facts, by: { kind: 'key', keyId: caller.key.id }, tenantId });
+    }
   }
 
   /**
@@ -177,8 +193,12 @@ async function readCall(
 }
 
 async function parseBody(route: Route, request: Request, room: BodyRoom): Promise<unknown> {
-  // Multipart is read by its handler, file by file.
+  // Multipart is read by its handler, file by file, and so is a stream.
   if (route.body === undefined || route.body.kind === 'files') return undefined;
+  if (route.body.kind === 'stream') {
+    requireStreamType(request, route.body);
+    return undefined;
+  }
   const reading = readBody(request, route.body, room);
   const body = await (route.auth === 'signature' ? reading.catch(refuseSignature) : reading);
   return route.body.kind === 'json' ? parseInput(route.body.schema, body) : body;
@@ -187,6 +207,15 @@ async function parseBody(route: Route, request: Request, room: BodyRoom): Promis
 /** An unreadable body has no valid signature: a caller learns no more before it shows one. */
 function refuseSignature(cause: unknown): never {
   throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
+}
+
+const WithId = z.object({ id: z.string() });
+
+/** Its parameters name what a route has changed; the answer, what it has made. */
+function findTarget(params: unknown, { status, json }: UntypedAnswer): string | null {
+  const named = typeof params === 'object' && params !== null ? Object.values(params).map(String) : [];
+  if (named.length > 0) return named.join(' ');
+  return status === 201 ? (WithId.safeParse(json).data?.id ?? null) : null;
 }
 
 /** The rest of a path comes as its segments. */

@@ -70,6 +70,7 @@ export const getFile = defineRoute({
 
 export const putFile = defineRoute({
   id: 'putFile',
+  audit: 'file.write',
   method: 'put',
   path: '/api/files/{path}',
   rest: true,
@@ -90,6 +91,7 @@ export const putFile = defineRoute({
 
 export const deleteFile = defineRoute({
   id: 'deleteFile',
+  audit: 'file.delete',
   method: 'delete',
   path: '/api/files/{path}',
   rest: true,

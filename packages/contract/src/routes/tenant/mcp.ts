@@ -32,6 +32,7 @@ export const getMcpServer = defineRoute({
 
 export const putMcpServer = defineRoute({
   id: 'putMcpServer',
+  audit: 'mcp-server.put',
   method: 'put',
   path: '/api/mcp/{name}',
   tag: 'mcp',
@@ -51,6 +52,7 @@ export const putMcpServer = defineRoute({
 
 export const deleteMcpServer = defineRoute({
   id: 'deleteMcpServer',
+  audit: 'mcp-server.delete',
   method: 'delete',
   path: '/api/mcp/{name}',
   tag: 'mcp',

@@ -110,6 +110,7 @@ export const getNotedContact = defineRoute({
 
 export const forgetContact = defineRoute({
   id: 'forgetContact',
+  audit: 'contact.forget',
   method: 'delete',
   path: '/api/memory/contacts/{id}',
   tag: 'memory',
@@ -138,6 +139,7 @@ export const getContactNote = defineRoute({
 
 export const forgetContactNote = defineRoute({
   id: 'forgetContactNote',
+  audit: 'note.forget',
   method: 'delete',
   path: '/api/memory/contacts/{id}/notes/{ref}',
   rest: true,

@@ -31,6 +31,7 @@ export const getTenant = defineRoute({
 
 export const updateTenant = defineRoute({
   id: 'updateTenant',
+  audit: 'settings.update',
   method: 'patch',
   path: '/api/tenant',
   tag: 'tenant',
@@ -98,6 +99,7 @@ export const listKeys = defineRoute({
 
 export const createKey = defineRoute({
   id: 'createKey',
+  audit: 'key.create',
   method: 'post',
   path: '/api/keys',
   tag: 'keys',
@@ -111,6 +113,7 @@ export const createKey = defineRoute({
 
 export const revokeKey = defineRoute({
   id: 'revokeKey',
+  audit: 'key.revoke',
   method: 'delete',
   path: '/api/keys/{id}',
   tag: 'keys',
@@ -125,6 +128,7 @@ export const revokeKey = defineRoute({
 
 export const rotateKey = defineRoute({
   id: 'rotateKey',
+  audit: 'key.rotate',
   method: 'post',
   path: '/api/keys/{id}/rotate',
   tag: 'keys',

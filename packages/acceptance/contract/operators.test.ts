@@ -1,0 +1,66 @@
+import { describe, expect } from '@jest/globals';
+import { AuditEntry, CreatedTenant, ImportedTenant } from '@concierge/contract';
+import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { z } from 'zod';
+import { ContractSystem, promise } from './fixture.ts';
+
+let contract: ContractSystem;
+
+setUpOnce(async (stack) => {
+  contract = stack.use(await ContractSystem.start());
+});
+
+const Entries = z.array(AuditEntry);
+
+describe('operators', () => {
+  promise(['C/4/16'], 'manage tenants over HTTP, from making one to taking it along', async () => {
+    const operator = contract.client();
+    const path = '/ops/api/tenants/operated';
+    const made = CreatedTenant.parse((await operator.request('/ops/api/tenants', { body: { id: 'operated', plan: 'preview' } })).json());
+    const owner = contract.client(made.keys.admin);
+    expect((await owner.get('/api/tenant')).json()).toMatchObject({ id: 'operated', plan: 'preview' });
+    expect((await operator.get('/ops/api/tenants')).json()).toContainEqual(expect.objectContaining({ tenantId: 'operated' }));
+    const changed = await operator.request(path, { method: 'PATCH', body: { plan: 'standard', limits: { requestsPerHour: 900 } } });
+    expect(changed.json()).toMatchObject({ plan: 'standard', settings: { limits: { requestsPerHour: 900 } } });
+
+    await operator.request(`${path}/suspend`, { method: 'POST' });
+    await eventually(async () => (await owner.ask('admin', { message: 'x' })).status === 403);
+    expect((await owner.ask('admin', { message: 'x' })).problem().code).toBe('tenant_suspended');
+    await operator.request(`${path}/resume`, { method: 'POST' });
+    await eventually(async () => (await owner.ask('admin', { message: 'x' })).status === 200);
+
+    const key = z.object({ id: z.string(), key: z.string() }).parse((await operator.request(`${path}/keys`, { body: { scopes: ['read'] } })).json());
+    expect((await contract.client(key.key).get('/api/sessions')).status).toBe(200);
+    expect((await operator.request(`${path}/keys/${key.id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await operator.get(`${path}/keys`)).json()).toContainEqual(expect.objectContaining({ id: key.id, revokedAt: expect.any(String) }));
+
+    const archive = new Uint8Array(await (await fetch(`${contract.system.url}${path}/export`)).arrayBuffer());
+    expect((await operator.request(path, { method: 'DELETE' })).json()).toMatchObject({ tenantId: 'operated', deleted: true });
+    const back = await operator.request('/ops/api/import', { method: 'POST', rawBody: archive, headers: { 'Content-Type': 'application/gzip' } });
+    expect(ImportedTenant.parse(back.json())).toMatchObject({ tenantId: 'operated' });
+    const sessions = await eventually(async () => {
+      const answer = await owner.get('/api/sessions');
+      return answer.status === 200 ? answer.json() : undefined;
+    });
+    expect(sessions).toHaveLength(1);
+  });
+
+  promise(['C/4/17'], 'and owners read who changed what, and nobody writes it', async () => {
+    const tenant = await contract.tenant();
+    const owner = tenant.as('admin');
+    const text = { 'Content-Type': 'text/plain' };
+    await owner.request('/api/files/SOUL.md', { method: 'PUT', rawBody: 'a planted word', headers: text });
+    await contract.client().request(`/ops/api/tenants/${tenant.tenantId}`, { method: 'PATCH', body: { plan: 'preview' } });
+    const own = await owner.get('/api/audit?limit=2');
+    expect(Entries.parse(own.json()).map(({ by, act, target }) => [by.kind, act, target])).toEqual([
+      ['operator', 'tenant.update', 'plan'],
+      ['key', 'file.write', 'SOUL.md'],
+    ]);
+    expect(own.text).not.toContain('planted');
+    const operators = Entries.parse((await contract.client().get('/ops/api/audit?limit=1')).json());
+    expect(operators).toMatchObject([{ by: { kind: 'operator', via: 'api' }, act: 'tenant.update', tenantId: tenant.tenantId }]);
+    const forged = await owner.request('/api/files/settings/audit/000001.jsonl', { method: 'PUT', rawBody: 'x', headers: text });
+    expect(forged.status).toBe(400);
+  });
+});

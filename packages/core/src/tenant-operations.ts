@@ -1,0 +1,219 @@
+import { join } from 'node:path';
+import {
+  AppError,
+  KeyScope,
+  type AuditAct,
+  type CreatedTenant,
+  type ImportedTenant,
+  type KeyView,
+  type NewTenantBody,
+  type OperatedTenant,
+  type OperatedTenantDetails,
+  type OperatedTenantPatch,
+  type RemovedTenant,
+} from '@concierge/contract';
+import type { KeyRequest, NewKey, Tenants, TenantScope } from '@concierge/tenant';
+import type { TenantRemovalOptions } from '@concierge/turn';
+import type { TenantExport } from './tenant-archive.ts';
+
+/** Redis and what runs on it. */
+export type RunningParts = Pick<TenantRemovalOptions, 'turns' | 'redis'>;
+
+export interface TenantOperationsOptions {
+  readonly dataDir: string;
+  readonly tenants: Tenants;
+  /** undefined where nothing runs. */
+  readonly running: () => Promise<RunningParts | undefined>;
+  /** Where operators ask. */
+  readonly via: 'api' | 'cli';
+}
+
+/** What is asked, and by which request; none at the command line. */
+export interface Asked {
+  readonly requestId: string | null;
+}
+
+/** Operators may grant everything. */
+const allScopes: readonly KeyScope[] = KeyScope.options;
+const byHand: Asked = { requestId: null };
+
+/**
+ * What operators do with tenants, for the command line and the API alike. Each act goes on record when it is done: in
+ * the log of the deployment, and in that of the tenant where there still is one.
+ */
+export class TenantOperations {
+  readonly #options: TenantOperationsOptions;
+
+  constructor(options: TenantOperationsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws AppError conflict, invalid_request */
+  async create({ id, plan, name, limits }: NewTenantBody, asked = byHand): Promise<CreatedTenant> {
+    const scope = await this.#options.tenants.create(id, { plan });
+    if (name !== undefined || limits !== undefined) await scope.updateSettings({ name, limits });
+    const keys = await createFirstKeys(scope);
+    await this.record('tenant.create', { scope, asked });
+    return { tenantId: id, keys };
+  }
+
+  /** By id; `after`: those behind this id. */
+  async list({ after, limit = Infinity }: { readonly after?: string | undefined; readonly limit?: number } = {}): Promise<
+    OperatedTenant[]
+  > {
+    const ids = (await this.#options.tenants.list()).filter((id) => after === undefined || id > after);
+    const found: OperatedTenant[] = [];
+    for (const id of ids) {
+      if (found.length === limit) break;
+      const scope = await this.#options.tenants.find(id);
+      if (scope !== undefined) found.push(await view(scope));
+    }
+    return found;
+  }
+
+  /** @throws AppError not_found */
+  async get(id: string): Promise<OperatedTenantDetails> {
+    return await viewDetails(await this.open(id));
+  }
+
+  /** @throws AppError not_found, invalid_request, conflict */
+  async update(id: string, patch: OperatedTenantPatch, asked = byHand): Promise<OperatedTenantDetails> {
+    const scope = await this.open(id);
+    await scope.updateSettings(patch);
+    await this.record('tenant.update', { scope, target: Object.keys(patch).join(' '), asked });
+    return viewDetails(scope);
+  }
+
+  /** @throws AppError not_found, conflict */
+  async setSuspended(id: string, suspended: boolean, asked = byHand): Promise<OperatedTenant> {
+    const scope = await this.open(id);
+    await this.#options.tenants.setSuspended(id, suspended);
+    await this.record(suspended ? 'tenant.suspend' : 'tenant.resume', { scope, asked });
+    return view(scope);
+  }
+
+  /** Its turns are stopped first, where anything runs. @throws AppError not_found, conflict */
+  async delete(id: string, asked = byHand): Promise<RemovedTenant> {
+    await this.open(id);
+    const notes = await this.#remove(id);
+    await this.#recordForOperators('tenant.delete', { tenantId: id, target: null, asked });
+    return { tenantId: id, deleted: true, notes };
+  }
+
+  /** @throws AppError not_found */
+  async listKeys(id: string): Promise<KeyView[]> {
+    return await (await this.open(id)).keys.list();
+  }
+
+  /** @throws AppError not_found, invalid_request */
+  async createKey(id: string, request: KeyRequest, asked = byHand): Promise<NewKey> {
+    const scope = await this.open(id);
+    const created = await scope.keys.create(request, allScopes);
+    await this.record('key.create', { scope, target: created.id, asked });
+    return created;
+  }
+
+  /** @throws AppError not_found */
+  async revokeKey(id: string, keyId: string, asked = byHand): Promise<KeyView> {
+    const scope = await this.open(id);
+    const revoked = await scope.keys.revoke(keyId);
+    await this.record('key.revoke', { scope, target: keyId, asked });
+    return revoked;
+  }
+
+  /** @throws AppError not_found, conflict */
+  async rotateKey(id: string, keyId: string, asked = byHand): Promise<NewKey> {
+    const scope = await this.open(id);
+    const created = await scope.keys.rotate(keyId, allScopes);
+    await this.record('key.rotate', { scope, target: `${keyId} ${created.id}`, asked });
+    return created;
+  }
+
+  /** What is accepted and only in a write-ahead log gets its file first. @throws AppError not_found */
+  async export(id: string, asked = byHand): Promise<TenantExport> {
+    const scope = await this.open(id);
+    const [{ exportTenant }, { fileUnanswered, LogsOnDisk }] = [await import('./tenant-archive.ts'), await import('@concierge/turn')];
+    const logged = await new LogsOnDisk(this.#options.tenants.logsFolder).findTurns(id);
+    await fileUnanswered((await this.#options.running())?.redis, scope, logged);
+    await this.record('tenant.export', { scope, asked });
+    return await exportTenant(scope);
+  }
+
+  /**
+   * Keys stay valid under the same id and KEY_SECRET; under another id the tenant gets new ones.
+   * @throws AppError invalid_request, too_large, conflict, overloaded
+   */
+  async import(source: AsyncIterable<Uint8Array>, newId: string | undefined, asked = byHand): Promise<ImportedTenant> {
+    const { importTenant, listImportNotes } = await import('./tenant-archive.ts');
+    const { dataDir, tenants } = this.#options;
+    const { tenantId, files } = await importTenant({ source, tenantsFolder: join(dataDir, 'tenants'), newId });
+    const scope = await tenants.open(tenantId);
+    await scope.reindex();
+    const keys = (await scope.keys.list()).length === 0 ? await createFirstKeys(scope) : undefined;
+    await this.record('tenant.import', { scope, asked });
+    return { tenantId, files, ...(keys === undefined ? {} : { keys }), notes: await listImportNotes(scope, newId) };
+  }
+
+  /** @throws AppError not_found */
+  async open(id: string): Promise<TenantScope> {
+    const scope = await this.#options.tenants.find(id);
+    if (scope === undefined) throw new AppError('not_found', `There is no tenant ${id}.`);
+    return scope;
+  }
+
+  /** Puts on record what an operator has done in a tenant. */
+  async record(
+    act: AuditAct,
+    { scope, target = null, asked = byHand }: { readonly scope: TenantScope; readonly target?: string | null; readonly asked?: Asked },
+  ): Promise<void> {
+    const { tenantId } = scope;
+    await scope.audit.record({ by: this.#by(), act, tenantId, target, requestId: asked.requestId });
+    await this.#recordForOperators(act, { tenantId, target, asked });
+  }
+
+  async #recordForOperators(
+    act: AuditAct,
+    { tenantId, target, asked }: { readonly tenantId: string; readonly target: string | null; readonly asked: Asked },
+  ): Promise<void> {
+    await this.#options.tenants.audit.record({ by: this.#by(), act, tenantId, target, requestId: asked.requestId });
+  }
+
+  #by(): { readonly kind: 'operator'; readonly via: 'api' | 'cli' } {
+    return { kind: 'operator', via: this.#options.via };
+  }
+
+  /** What was not done as it should be. */
+  async #remove(id: string): Promise<string[]> {
+    const { tenants } = this.#options;
+    const running = await this.#options.running();
+    if (running === undefined) {
+      await tenants.delete(id);
+      return ['Redis does not answer: no turn was stopped, and what Redis still has of them is kept until it expires, within a day.'];
+    }
+    const { removeTenant } = await import('@concierge/turn');
+    const { stillRunning } = await removeTenant({ tenants, ...running }, id);
+    return stillRunning === 0 ? [] : [`${String(stillRunning)} turns did not stop in time: what they still write is lost.`];
+  }
+}
+
+async function createFirstKeys(scope: TenantScope): Promise<CreatedTenant['keys']> {
+  const admin = await scope.keys.create({ label: 'admin', scopes: ['admin'] }, allScopes);
+  const cs = await scope.keys.create({ label: 'cs', scopes: ['cs'] }, allScopes);
+  return { admin: admin.key, cs: cs.key };
+}
+
+async function view(scope: TenantScope): Promise<OperatedTenant> {
+  const { plan, name, suspended } = await scope.settings();
+  return { tenantId: scope.tenantId, plan, name: name ?? null, suspended: suspended === true, problem: scope.settingsProblem() };
+}
+
+async function viewDetails(scope: TenantScope): Promise<OperatedTenantDetails> {
+  const [tenant, settings, keys] = [await view(scope), await scope.settings(), await scope.keys.list()];
+  return {
+    ...tenant,
+    settings,
+    activeKeys: keys.filter(({ revokedAt }) => revokedAt === null).length,
+    skills: (await scope.skills.scan()).valid.length,
+    waitingTurns: (await scope.inbox.list()).length,
+  };
+}

@@ -1,0 +1,117 @@
+import { pipeline } from 'node:stream/promises';
+import { AppError, routes } from '@concierge/contract';
+import type { Tenants } from '@concierge/tenant';
+import type { Asked, TenantOperations } from '@concierge/core/tenant-operations';
+import { pageLink, streamed, type Handlers } from '../http/call.ts';
+
+export interface OperatedTenantsOptions {
+  readonly operations: TenantOperations;
+  readonly tenants: Pick<Tenants, 'audit'>;
+}
+
+type TenantHandlers = Pick<
+  Handlers,
+  | 'listTenants'
+  | 'createTenant'
+  | 'getOperatedTenant'
+  | 'updateOperatedTenant'
+  | 'suspendTenant'
+  | 'resumeTenant'
+  | 'deleteTenant'
+  | 'listTenantKeys'
+  | 'createTenantKey'
+  | 'revokeTenantKey'
+  | 'rotateTenantKey'
+  | 'exportTenant'
+  | 'importTenant'
+>;
+
+const asked = ({ requestId }: { readonly requestId: string }): Asked => ({ requestId });
+
+/** Tenants as operators manage them; the command line does the same with the same `TenantOperations`. */
+export function operatedTenantHandlers({ operations }: Pick<OperatedTenantsOptions, 'operations'>): TenantHandlers {
+  return {
+    listTenants: async ({ query: { limit, cursor } }) => {
+      // One more shows whether there is another page.
+      const found = await operations.list({ after: cursor, limit: limit + 1 });
+      const json = found.slice(0, limit);
+      const next = found.length > limit ? (json.at(-1)?.tenantId ?? null) : null;
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTenants.path, { limit }, next) };
+    },
+    createTenant: async (call) => ({ kind: 'answer', status: 201, json: await operations.create(call.body, asked(call)) }),
+    getOperatedTenant: async ({ params }) => ({ kind: 'answer', status: 200, json: await operations.get(params.tenant) }),
+    updateOperatedTenant: async (call) => ({
+      kind: 'answer',
+      status: 200,
+      json: await operations.update(call.params.tenant, call.body, asked(call)),
+    }),
+    suspendTenant: async (call) => ({
+      kind: 'answer',
+      status: 200,
+      json: await operations.setSuspended(call.params.tenant, true, asked(call)),
+    }),
+    resumeTenant: async (call) => ({
+      kind: 'answer',
+      status: 200,
+      json: await operations.setSuspended(call.params.tenant, false, asked(call)),
+    }),
+    deleteTenant: async (call) => ({ kind: 'answer', status: 200, json: await operations.delete(call.params.tenant, asked(call)) }),
+    listTenantKeys: async ({ params }) => ({ kind: 'answer', status: 200, json: await operations.listKeys(params.tenant) }),
+    createTenantKey: async (call) => ({
+      kind: 'answer',
+      status: 201,
+      json: await operations.createKey(call.params.tenant, call.body, asked(call)),
+    }),
+    revokeTenantKey: async (call) => {
+      await operations.revokeKey(call.params.tenant, call.params.id, asked(call));
+      return { kind: 'answer', status: 204 };
+    },
+    rotateTenantKey: async (call) => ({
+      kind: 'answer',
+      status: 201,
+      json: await operations.rotateKey(call.params.tenant, call.params.id, asked(call)),
+    }),
+    exportTenant: async (call) => {
+      const { bytes } = await operations.export(call.params.tenant, asked(call));
+      call.response.status(200).set({
+        'Content-Type': 'application/gzip',
+        'Content-Disposition': `attachment; filename="${call.params.tenant}.tar.gz"`,
+      });
+      await pipeline(bytes, call.response);
+      return streamed;
+    },
+    importTenant: async (call) => ({
+      kind: 'answer',
+      status: 201,
+      json: await operations.import(receive(call.request), call.query.as, asked(call)),
+    }),
+  };
+}
+
+/** The bytes of a request. @throws AppError invalid_request, when its client leaves before its end */
+async function* receive(request: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* request;
+  } catch (error) {
+    throw new AppError('invalid_request', 'The body has no end.', { cause: error });
+  }
+}
+
+export function auditHandlers({ operations, tenants }: OperatedTenantsOptions): Pick<Handlers, 'listAudit' | 'listOperatorAudit'> {
+  return {
+    listAudit: async ({ caller, query: { limit, cursor } }) => {
+      const { entries, nextCursor } = await caller.scope.audit.page({ limit, cursor });
+      return { kind: 'answer', status: 200, json: entries, headers: pageLink(routes.listAudit.path, { limit }, nextCursor) };
+    },
+    listOperatorAudit: async ({ query: { tenant, limit, cursor } }) => {
+      const log = tenant === undefined ? tenants.audit : (await operations.open(tenant)).audit;
+      const { entries, nextCursor } = await log.page({ limit, cursor });
+      return {
+        kind: 'answer',
+        status: 200,
+        json: entries,
+        headers: pageLink(routes.listOperatorAudit.path, { tenant, limit }, nextCursor),
+      };
+    },
+  };
+}
