@@ -5,6 +5,7 @@ import type * as Ioredis from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
 import type { Log } from './log.ts';
+import { processCounts } from './metrics/process-counts.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -65,6 +66,7 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   interceptCommands(redis);
   let down = false;
   redis.on('error', (error: unknown) => {
+    processCounts.redisConnection += 1;
     if (!down) log.warn({ err: error, role }, 'redis is not reachable');
     down = true;
   });
@@ -95,7 +97,10 @@ function interceptCommands(redis: Redis): void {
   redis.sendCommand = (command, stream) => {
     const { reject } = command;
     command.reject = (error) => {
-      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
+      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) {
+        unavailable.add(error);
+        processCounts.redisCommand += 1;
+      }
       reject(error);
     };
     // While it connects there is no stream yet, or still the old one.

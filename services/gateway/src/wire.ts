@@ -31,7 +31,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const outside = openOutside(config, stack);
-  const metrics = new GatewayMetrics();
+  const metrics = new GatewayMetrics(config.dataDir);
   const siblings = await Siblings.open(config.processes, metrics.registry);
   const { counts } = siblings;
   const drain = new Drain();

@@ -39,9 +39,9 @@ async function served(): Promise<{ url: string; metrics: TurnMetrics }> {
 describe('the worker’s figures', () => {
   it('count turns, model calls and tools without a label of a model’s making or a tenant’s', async () => {
     const { url, metrics } = await served();
-    metrics.ended({ agent: 'sales', acceptedAtMs: Date.parse(record.acceptedAt) }, record);
+    metrics.ended({ agent: 'sales', channel: 'web', acceptedAtMs: Date.parse(record.acceptedAt) }, record);
     const text = await (await fetch(`${url}/metrics`)).text();
-    expect(text).toContain('concierge_turns_total{agent="custom",outcome="stop",service="worker"} 1');
+    expect(text).toContain('concierge_turns_total{agent="other",channel="web",outcome="stop",service="worker"} 1');
     expect(text).toContain('concierge_model_calls_total{model="test/model",service="worker"} 2');
     expect(text).toContain('concierge_tool_calls_total{tool="unknown",outcome="error",service="worker"} 1');
     expect(text).toContain('concierge_turns_running{service="worker"} 4');

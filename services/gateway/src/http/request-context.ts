@@ -52,7 +52,7 @@ export class RequestContext {
    */
   answered(status: number, { metrics, log }: { readonly metrics: GatewayMetrics; readonly log: Log }): void {
     const ms = performance.now() - this.#startedMs;
-    metrics.requests.observe({ route: this.route, method: this.#method, status: String(status) }, ms / 1000);
+    metrics.answered({ route: this.route, method: this.#method, status }, ms / 1000);
     if (quietRoutes.has(this.route) && status < 400) return;
     const { requestId, tenantId, turnId } = this;
     log.info({ requestId, tenantId, turnId, method: this.#method, path: this.#path, status, ms: Math.round(ms) }, 'request');
