@@ -31,6 +31,7 @@ const wanted = [
     has: async () => (await run('python3', ['-c', 'import requests'], { timeoutMs: 60_000 })).ok,
   },
   { name: 'faketime', tests: 'clocks that disagree', has: async () => findProgram('faketime') !== null },
+  { name: 'promtool', tests: 'the alert rules of Prometheus', has: async () => findProgram('promtool') !== null },
   { name: 'Docker engine', tests: 'the sandbox in containers', has: dockerAnswers },
 ];
 

@@ -34,7 +34,7 @@ export interface TurnRuntimeOptions {
   readonly chosen: ChosenSandbox;
   readonly folders: Pick<WorkerRunDirectories, 'nextFolder'>;
   readonly workerId: () => string;
-  /** The first command has run in a sandbox, or none could be had. */
+  /** The first command has run in its sandbox, or the sandbox could not be had. Not called where there is none. */
   readonly onStart?: (outcome: 'started' | 'failed') => void;
   readonly log: Log;
 }
@@ -144,10 +144,7 @@ export class TurnRuntime implements RuntimeCapability {
 
   async #openNow(): Promise<Opened> {
     const { chosen, folders, workerId, log } = this.#options;
-    if (chosen.sandboxes === undefined) {
-      this.#countStart('failed');
-      throw noSandbox(chosen.reason);
-    }
+    if (chosen.sandboxes === undefined) throw noSandbox(chosen.reason);
     const { turn, scope } = this.#run;
     const socket = await DispatcherSocket.open({ folder: await folders.nextFolder(), dispatcher: this.#openDispatcher(), log });
     const { tenantId, turnId } = turn;
