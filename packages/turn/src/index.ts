@@ -39,6 +39,7 @@ export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
+export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
 export { readWorkers, type ReportedWorker } from './waiting/workers.ts';
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';

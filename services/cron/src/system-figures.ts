@@ -1,5 +1,5 @@
+import { waitReasons, type WaitReason } from '@concierge/contract';
 import { Figures, type connectRedis, type Log } from '@concierge/runtime';
-import { waitReasons, type WaitReason } from '@concierge/runtime/figures';
 import type { Tenants } from '@concierge/tenant';
 import { Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
 import type { Gauge, Registry } from 'prom-client';

@@ -17,7 +17,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     log,
   });
   const registry = newMetrics('cron');
-  openProcessFigures(registry, config.dataDir);
+  openProcessFigures(registry, config);
   const repairs = new Figures(registry).counter('concierge_reconciler_repairs_total');
   const onRepaired: OnRepaired = (kind, count) => {
     repairs.inc({ kind }, count);

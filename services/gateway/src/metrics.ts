@@ -27,7 +27,7 @@ export class GatewayMetrics {
   /** `dataDir`: whose disk is measured. */
   constructor(dataDir: string) {
     this.registry = newMetrics('gateway');
-    openProcessFigures(this.registry, dataDir);
+    openProcessFigures(this.registry, { dataDir });
     const figures = new Figures(this.registry);
     this.requests = figures.histogram('concierge_http_request_duration_seconds');
     this.#answers = figures.counter('concierge_http_answers_total');

@@ -55,6 +55,8 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
       checks: readinessChecks({ redis, index, dataDir: config.dataDir }),
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       drain,
+      dataDir: config.dataDir,
+      opsToken: config.opsToken,
       metrics,
       siblings,
       log,

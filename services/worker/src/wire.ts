@@ -62,7 +62,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   stack.use(demo);
   const workerId = TurnWorker.newId();
   const registry = newMetrics('worker');
-  openProcessFigures(registry, config.dataDir);
+  openProcessFigures(registry, config);
   let worker: TurnWorker | undefined;
   const metrics = new TurnMetrics(registry, () => worker?.running ?? 0, { known: listModels(providers), slots: config.concurrency });
   const { models, embedder } = openModels(providers, metrics, { stack, log });

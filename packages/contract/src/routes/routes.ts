@@ -43,6 +43,7 @@ import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, 
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
 import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
+import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import {
@@ -150,6 +151,12 @@ export const routes = {
   openapi,
   docs,
   queues,
+  getOverview,
+  listWaiting,
+  listWorkers,
+  getHealth,
+  signInPage,
+  signIn,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

@@ -1,4 +1,4 @@
-import { channelNames, deliveryStates, EventType, finishReasons, messagingChannels, toolNames, UploadType } from '@concierge/contract';
+import { channelNames, deliveryStates, EventType, finishReasons, messagingChannels, toolNames, UploadType, waitReasons } from '@concierge/contract';
 
 /** The processes that serve figures. */
 export type FigureService = 'gateway' | 'worker' | 'cron';
@@ -32,9 +32,6 @@ export const agentKinds = ['admin', 'cs', 'other'] as const;
 export const turnOutcomes = [...finishReasons, 'provider_error', 'turn_timeout', 'turn_crashed', 'internal_error', 'other'] as const;
 /** Tools of attached servers count as `attached`, names that a model made up as `unknown`. */
 export const toolLabels = [...toolNames, 'attached', 'unknown'] as const;
-/** Why a turn waits (docs/metrics.md, "Why turns wait"). */
-export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_slot', 'no_worker', 'paused', 'staff'] as const;
-export type WaitReason = (typeof waitReasons)[number];
 /** What a reconciler puts right. */
 export const repairKinds = ['wakeup', 'orphan', 'restore', 'delivery', 'event'] as const;
 export type RepairKind = (typeof repairKinds)[number];

@@ -26,7 +26,10 @@ export function newMetrics(service: string): Registry {
 const DISK_EVERY_MS = 5000;
 
 /** Opens the figures that every service has: its Redis, index and event loop, and the disk of the data directory. */
-export function openProcessFigures(registry: Registry, dataDir: string): void {
+export function openProcessFigures(
+  registry: Registry,
+  { dataDir, readStallMs = eventLoopStallMs }: { readonly dataDir: string; readonly readStallMs?: () => number },
+): void {
   const figures = new Figures(registry);
   figures.countElsewhere('concierge_redis_errors_total', () => [
     { labels: { kind: 'connection' }, value: processCounts.redisConnection },
@@ -34,7 +37,7 @@ export function openProcessFigures(registry: Registry, dataDir: string): void {
   ]);
   figures.countElsewhere('concierge_index_errors_total', () => [{ labels: {}, value: processCounts.index }]);
   figures.gauge('concierge_event_loop_stall_seconds', (gauge) => {
-    gauge.set(eventLoopStallMs() / 1000);
+    gauge.set(readStallMs() / 1000);
   });
   const free = figures.gauge('concierge_disk_free_bytes', () => measureDisk());
   const size = figures.gauge('concierge_disk_size_bytes');

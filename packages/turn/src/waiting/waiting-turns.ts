@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { WaitReason } from '@concierge/runtime/figures';
+import type { WaitReason } from '@concierge/contract';
 import { keyOf, type Lane } from '../keys.ts';
 import { readClock, readLanes, toLane, toPool, type LaneFacts } from './lane-facts.ts';
 import { readWorkers, type ReportedWorker } from './workers.ts';

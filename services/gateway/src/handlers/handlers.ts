@@ -30,6 +30,8 @@ import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
+import { signInHandlers } from '../operations/sign-in.ts';
+import { waitingHandlers } from '../operations/waiting.ts';
 import type { Replies } from '../sse/replies.ts';
 import { sessionHandlers, turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -54,6 +56,8 @@ export interface HandlerParts {
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
   readonly operations: OperationOptions & {
     readonly siblings: Siblings;
+    readonly opsToken: string | undefined;
+    readonly dataDir: string;
     readonly metrics: GatewayMetrics;
     readonly log: Log;
   };
@@ -65,7 +69,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { redis, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
-  const { metrics, log, ...operating } = operations;
+  const { metrics, log, dataDir, opsToken, ...operating } = operations;
   const { siblings } = operating;
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
@@ -96,5 +100,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...widgetHandlers({ turns, acceptance, replies, widget }),
     ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
     ...operationHandlers(operating),
+    ...waitingHandlers({ redis, dataDir, ...operating }),
+    ...signInHandlers({ opsToken }),
   };
 }
