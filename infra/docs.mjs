@@ -5,4 +5,5 @@ import { runTypeScript } from './run-typescript.mjs';
 await bootstrap(import.meta.url, async () => {
   process.chdir(root);
   await runTypeScript('packages/agent/src/tools-page-main.ts');
+  await runTypeScript('packages/runtime/src/metrics/metrics-page-main.ts');
 });

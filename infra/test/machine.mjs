@@ -36,6 +36,7 @@ const wanted = [
     tests: 'the chart for Kubernetes',
     has: async () => (process.platform === 'linux' && process.arch === 'x64') || findProgram('helm') !== null,
   },
+  { name: 'promtool', tests: 'the alert rules of Prometheus', has: async () => findProgram('promtool') !== null },
   { name: 'Docker engine', tests: 'the sandbox in containers', has: dockerAnswers },
 ];
 

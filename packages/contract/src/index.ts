@@ -97,6 +97,16 @@ export {
   OperatedTenantPatch,
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
+export {
+  waitReasons,
+  type Health,
+  type Overview,
+  type WaitReason,
+  type WaitingEntry,
+  type WaitingPage,
+  type WaitsFor,
+  type WorkerView,
+} from './turns/waiting.ts';
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';

@@ -6,6 +6,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
 import { ConfigError } from './environment.ts';
 import type { Log } from './log.ts';
+import { processCounts } from './metrics/process-counts.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -68,6 +69,7 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
   interceptCommands(redis, role);
   let down = false;
   redis.on('error', (error: unknown) => {
+    processCounts.redisConnection += 1;
     // Without its stack, which shows only the client: this line comes once for each connection.
     if (!down) log.warn({ role, redis: hideCredentials(url), reason: describeReason(error) }, 'redis is not reachable');
     down = true;
@@ -113,7 +115,10 @@ function interceptCommands(redis: Redis, role: RedisRole): void {
   redis.sendCommand = (command, stream) => {
     const { reject } = command;
     command.reject = (error) => {
-      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) unavailable.add(error);
+      if (error.name !== 'ReplyError' || passingReplies.has(error.message.split(' ', 1)[0] ?? '')) {
+        unavailable.add(error);
+        processCounts.redisCommand += 1;
+      }
       reject(error);
     };
     if (role === 'producer') limitTime(command);

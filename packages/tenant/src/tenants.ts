@@ -180,6 +180,13 @@ export class Tenants {
     return (await this.#listed.get(folder, read)) ?? [];
   }
 
+  /** Conversations that were ever handed to staff, for the process that counts those that are: without opening it. */
+  async handoffSessions(tenantId: string): Promise<readonly string[]> {
+    const folder = join(this.#toTenantRoot(tenantId), 'handoffs');
+    const read = async (): Promise<string[]> => (await namesIn(folder)).filter((file) => /^[0-9a-f]{32}\.json$/u.test(file));
+    return (await this.#listed.get(folder, read)) ?? [];
+  }
+
   /**
    * For the process that fires schedules: ids of the tenant's schedules, each with what changes when its file or its
    * history does. Opens nothing.

@@ -2,7 +2,7 @@ export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue, type Wakeup } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';
 export { DueWorker } from './due/due-worker.ts';
-export { Reconciler, unhurried } from './due/reconciler.ts';
+export { Reconciler, unhurried, type OnRepaired } from './due/reconciler.ts';
 export { toEndEvent } from './streams/stream-entry.ts';
 export { EventQueue, EventReconciler } from './events/event-queue.ts';
 export { EventSender, eventFetchPolicy, testMessage, type SentEvent } from './events/event-sender.ts';
@@ -46,6 +46,9 @@ export {
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
+export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
+export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
+export { readWorkers, type ReportedWorker } from './waiting/workers.ts';
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
 export { StreamBytes } from './streams/stream-bytes.ts';

@@ -43,6 +43,14 @@ export const keyOf = {
   processes: `${queuePrefix}:processes`,
   processFacts: `${queuePrefix}:process-facts`,
   due: `${queuePrefix}:due`,
+  /** A pool is a tenant's share at a depth (lua/lanes.lua): its lanes that wait for it, and those that have it. */
+  line: (pool: string): string => `${queuePrefix}:line:${pool}`,
+  admitted: (pool: string): string => `${queuePrefix}:admitted:${pool}`,
+  share: `${queuePrefix}:share`,
+  /** Pools whose lanes run when all inboxes have been scanned. */
+  unopened: `${queuePrefix}:unopened`,
+  /** Service time (lua/clock.lua). */
+  clock: `${queuePrefix}:clock`,
   /** Lanes that wait for more messages before their first turn runs, by the time at which it does. */
   debounced: `${queuePrefix}:debounced`,
   /** Due work of a kind, by the time at which each piece is due; rebuilt from files (due/due.lua). */

@@ -1,12 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
-import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView } from '@concierge/contract';
+import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView, type WaitsFor } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
 import { findEndedTurn } from './ended-turns.ts';
 import { deriveTurnId, isTurnId, keyOf } from './keys.ts';
+import { describeWaitToTenant } from './waiting/describe-wait.ts';
+import { WaitingRoom } from './waiting/waiting-turns.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
 
 /** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
@@ -31,10 +33,12 @@ interface LiveFacts {
 /** Everything that endpoints do with turns: accept, look up, list, cancel. */
 export class Turns extends OrderedAcceptance {
   readonly #redis: AcceptOptions['redis'];
+  readonly #room: WaitingRoom;
 
   constructor(options: AcceptOptions) {
     super(options);
     this.#redis = options.redis;
+    this.#room = new WaitingRoom(options.redis);
   }
 
   /** Live or ended, with its steps; undefined when this tenant has no such turn (or the viewer may not see it). */
@@ -52,7 +56,9 @@ export class Turns extends OrderedAcceptance {
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
-    return { ...toLiveView(live, await this.#liveFacts(turnId)), steps, ...deliveries };
+    const view = toLiveView(live, await this.#liveFacts(turnId));
+    const waitsFor = view.status === 'waiting' ? await this.#explainWait(live) : undefined;
+    return { ...view, ...(waitsFor !== undefined && { waitsFor }), steps, ...deliveries };
   }
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
@@ -124,6 +130,12 @@ export class Turns extends OrderedAcceptance {
       }),
     );
     return views.filter((view) => view !== undefined);
+  }
+
+  /** Why it waits, as far as Redis can be asked. */
+  async #explainWait({ tenantId, sessionId, turnId }: AcceptedTurn): Promise<WaitsFor | undefined> {
+    const found = await this.#room.explain({ tenantId, sessionId }, turnId).catch(() => undefined);
+    return found === undefined ? undefined : describeWaitToTenant(found.turns, found.look);
   }
 
   async #liveFacts(turnId: string): Promise<LiveFacts> {

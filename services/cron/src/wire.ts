@@ -1,9 +1,10 @@
 import { announceProcess, openCore } from '@concierge/core';
-import { newMetrics, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReconciler, RemovalReconciler, TurnReconciler } from '@concierge/turn';
+import { Figures, newMetrics, openProcessFigures, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
+import { DeliveryReconciler, RemovalReconciler, TurnReconciler, type OnRepaired } from '@concierge/turn';
 import type { Config } from './config.ts';
 import { ScheduleRunner, ScheduleMetrics } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
+import { SystemFigures } from './system-figures.ts';
 
 /** It goes through all tenants when it starts, and most of them have nothing to do for it after that. */
 const OPEN_TENANTS_MAX = 200;
@@ -14,11 +15,18 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   announceProcess({ service: 'cron', ...config }, core, { stack, log });
   const { redis, tenants, queue, turns, deliveries, events } = core;
   const registry = newMetrics('cron');
+  openProcessFigures(registry, config);
+  const repairs = new Figures(registry).counter('concierge_reconciler_repairs_total');
+  const onRepaired: OnRepaired = (kind, count) => {
+    repairs.inc({ kind }, count);
+  };
+  const metrics = new ScheduleMetrics(registry);
+  const systemFigures = new SystemFigures({ redis, tenants, registry, log });
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, new RemovalReconciler({ tenants, redis, log }));
-  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
-  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
-  const metrics = new ScheduleMetrics(registry);
+  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
+  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
   const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics, log, now: Date.now });
   startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
+  startPart(stack, systemFigures);
 }

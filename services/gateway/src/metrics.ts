@@ -1,9 +1,11 @@
-import { newMetrics } from '@concierge/runtime';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { MessagingChannel } from '@concierge/contract';
+import { Figures, newMetrics, openProcessFigures } from '@concierge/runtime';
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** What became of a webhook. */
+type Acknowledged = 'acknowledged' | 'rejected' | 'failed';
 
-/** What the gateway counts. Labels have few values: never a tenant, a session or a path as it was asked for. */
+/** What the gateway counts; what each figure says is declared in packages/runtime, `figures.ts`. */
 export class GatewayMetrics {
   readonly registry: Registry;
   /** Until the answer begins: for event streams that is the acceptance of their turn. */
@@ -15,46 +17,46 @@ export class GatewayMetrics {
   /** Items that channels delivered. `reason`: what became of an item, or why nothing did. */
   readonly inboundItems: Counter<'channel' | 'kind' | 'reason'>;
   readonly openStreams: Gauge;
+  readonly streams: Counter;
   readonly droppedClients: Counter;
   readonly uploads: Counter<'type'>;
+  readonly #answers: Counter;
+  readonly #webhooks: Counter;
+  readonly #webhookMessages: Counter;
 
-  constructor() {
+  /** `dataDir`: whose disk is measured. */
+  constructor(dataDir: string) {
     this.registry = newMetrics('gateway');
-    const registers = [this.registry];
-    this.requests = new Histogram({
-      name: 'concierge_http_request_duration_seconds',
-      help: 'Time until the answer to a request begins',
-      labelNames: ['route', 'method', 'status'],
-      buckets: requestBuckets,
-      registers,
-    });
-    this.accepts = new Histogram({
-      name: 'concierge_turn_accept_duration_seconds',
-      help: 'Time to accept a turn: on disk and in its lane',
-      labelNames: ['agent'],
-      buckets: requestBuckets,
-      registers,
-    });
-    this.acknowledgements = new Histogram({
-      name: 'concierge_webhook_acknowledge_duration_seconds',
-      help: 'Time to acknowledge a webhook: every message in it on disk',
-      labelNames: ['channel'],
-      buckets: requestBuckets,
-      registers,
-    });
-    this.inboundItems = new Counter({
-      name: 'concierge_inbound_items_total',
-      help: 'Items of webhooks by what they were and what became of them',
-      labelNames: ['channel', 'kind', 'reason'],
-      registers,
-    });
-    this.openStreams = new Gauge({ name: 'concierge_event_streams_open', help: 'Event streams being served', registers });
-    this.droppedClients = new Counter({
-      name: 'concierge_event_stream_clients_dropped_total',
-      help: 'Clients dropped because they did not read',
-      registers,
-    });
-    new Gauge({ name: 'concierge_gateway_processes', help: 'Processes of the gateway that serve', registers }).set(1);
-    this.uploads = new Counter({ name: 'concierge_uploads_total', help: 'Files stored', labelNames: ['type'], registers });
+    openProcessFigures(this.registry, { dataDir });
+    const figures = new Figures(this.registry);
+    this.requests = figures.histogram('concierge_http_request_duration_seconds');
+    this.#answers = figures.counter('concierge_http_answers_total');
+    this.accepts = figures.histogram('concierge_turn_accept_duration_seconds');
+    this.acknowledgements = figures.histogram('concierge_webhook_acknowledge_duration_seconds');
+    this.#webhooks = figures.counter('concierge_webhook_requests_total');
+    this.#webhookMessages = figures.counter('concierge_webhook_messages_total');
+    this.inboundItems = figures.counter('concierge_inbound_items_total');
+    this.openStreams = figures.gauge('concierge_event_streams_open');
+    this.streams = figures.counter('concierge_event_streams_total');
+    this.droppedClients = figures.counter('concierge_event_stream_clients_dropped_total');
+    figures.gauge('concierge_gateway_processes').set(1);
+    this.uploads = figures.counter('concierge_uploads_total');
+  }
+
+  /** `seconds`: until the answer began. */
+  answered(request: { readonly route: string; readonly method: string; readonly status: number }, seconds: number): void {
+    const { route, method, status } = request;
+    this.requests.observe({ route, method, status: String(status) }, seconds);
+    this.#answers.inc({ class: `${String(status).charAt(0)}xx` });
+  }
+
+  webhookEnded(channel: MessagingChannel, outcome: Acknowledged): void {
+    this.#webhooks.inc({ channel, outcome });
+  }
+
+  /** One item of a webhook. */
+  itemEnded(channel: MessagingChannel, kind: string, reason: string): void {
+    this.inboundItems.inc({ channel, kind, reason });
+    if (kind === 'message') this.#webhookMessages.inc({ channel, outcome: reason });
   }
 }

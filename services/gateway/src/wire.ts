@@ -32,7 +32,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const outside = openOutside(config, stack);
-  const metrics = new GatewayMetrics();
+  const metrics = new GatewayMetrics(config.dataDir);
   const siblings = await Siblings.open(config.processes, metrics.registry);
   const { counts } = siblings;
   const drain = new Drain();
@@ -57,6 +57,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       drain,
       dataDir: config.dataDir,
+      opsToken: config.opsToken,
       metrics,
       siblings,
       log,

@@ -39,14 +39,45 @@ async function served(): Promise<{ url: string; metrics: TurnMetrics }> {
 describe('the worker’s figures', () => {
   it('count turns, model calls and tools without a label of a model’s making or a tenant’s', async () => {
     const { url, metrics } = await served();
-    metrics.ended({ agent: 'sales', acceptedAtMs: Date.parse(record.acceptedAt) }, record);
+    metrics.ended({ agent: 'sales', channel: 'web', acceptedAtMs: Date.parse(record.acceptedAt) }, record);
     const text = await (await fetch(`${url}/metrics`)).text();
-    expect(text).toContain('concierge_turns_total{agent="custom",outcome="stop",service="worker"} 1');
+    expect(text).toContain('concierge_turns_total{agent="other",channel="web",outcome="stop",service="worker"} 1');
     expect(text).toContain('concierge_model_calls_total{model="test/model",service="worker"} 2');
     expect(text).toContain('concierge_tool_calls_total{tool="unknown",outcome="error",service="worker"} 1');
     expect(text).toContain('concierge_turns_running{service="worker"} 4');
     expect(text).toContain('concierge_turn_seconds_sum{service="worker"} 2');
     expect(text).not.toContain('made-up-by-a-model');
+  });
+
+  it('count what is rare: costs, compactions, sandboxes, fenced writes, restarts', async () => {
+    const { url, metrics } = await served();
+    const [used] = record.models;
+    if (used === undefined) throw new Error('no model was used');
+    const compaction = { kind: 'compaction', name: 'summarise', startedAt: at, durationMs: 1, isError: false } as const;
+    const costly = { ...record, models: [{ ...used, costUsd: 0.25, cachedInputTokens: 5 }], steps: [compaction] };
+    metrics.ended({ agent: 'cs', channel: 'channel_a', acceptedAtMs: Date.parse(record.acceptedAt) }, costly);
+    metrics.sandboxStarted('failed');
+    metrics.fenced();
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text).toContain('concierge_model_cost_usd_total{model="test/model",service="worker"} 0.25');
+    expect(text).toContain('concierge_model_tokens_total{model="test/model",kind="cached",service="worker"} 5');
+    expect(text).toContain('concierge_compactions_total{kind="summarise",service="worker"} 1');
+    expect(text).toContain('concierge_sandbox_starts_total{outcome="failed",service="worker"} 1');
+    expect(text).toContain('concierge_fenced_writes_total{service="worker"} 1');
+  });
+
+  it('name only models of the configuration', async () => {
+    const registry = newMetrics('worker');
+    const metrics = new TurnMetrics(registry, () => 0, { known: { model: ['a/b', 'other'], provider: ['a', 'other'] } });
+    metrics.modelFailed({ model: 'a/b', kind: 'unavailable', status: 503, waitMs: 200 });
+    metrics.modelFailed({ model: 'made/up', kind: 'rejected', status: undefined, waitMs: null });
+    const text = await registry.metrics();
+    expect(text).toContain('concierge_model_failures_total{model="a/b",kind="unavailable",service="worker"} 1');
+    expect(text).toContain('concierge_model_failures_total{model="other",kind="rejected",service="worker"} 1');
+    expect(text).toContain('concierge_model_requests_total{provider="a",status="5xx",service="worker"} 1');
+    expect(text).toContain('concierge_model_retries_total{service="worker"} 1');
+    expect(text).toContain('concierge_model_fallbacks_total{service="worker"} 1');
+    expect(text).not.toContain('made/up');
   });
 
   it('are all that is served', async () => {

@@ -8,86 +8,173 @@ import {
   type DeliveryState,
   type EventType,
 } from '@concierge/contract';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Providers } from '@concierge/model';
+import { Figures } from '@concierge/runtime';
+import { turnOutcomes } from '@concierge/runtime/figures';
+import type { TurnRun } from '@concierge/turn';
+import type { Counter, Histogram, Registry } from 'prom-client';
 
-const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
+/** What a worker may be asked to name: whatever else a tenant names counts as `other`. */
+export interface KnownModels {
+  readonly model: readonly string[];
+  readonly provider: readonly string[];
+}
+
+/** The models and providers of the operator's file. */
+export function listModels({ default: first, fallbacks, usable, embeddings }: Providers): KnownModels {
+  const listed = [...usable].flatMap(([name, { models }]) => Object.keys(models).map((model) => `${name}/${model}`));
+  const named = [first, ...fallbacks, ...(embeddings === null ? [] : [embeddings.ref])];
+  const model = [...new Set([...named, ...listed])];
+  return { model: [...model, 'other'], provider: [...new Set(model.map(toProvider)), 'other'] };
+}
+
+/** One failed attempt at a model call. `waitMs`: until the same model is asked again; null: it is not. */
+interface ModelFailure {
+  readonly model: string;
+  readonly kind: string;
+  readonly status: number | undefined;
+  readonly waitMs: number | null;
+}
+
+export interface TurnMetricsOptions {
+  /** Undefined: any model is named. */
+  readonly known?: KnownModels;
+  /** Turns that the worker runs at once. */
+  readonly slots?: number;
+}
+
+const outcomes: ReadonlySet<string> = new Set(turnOutcomes);
 
 /**
- * Metrics of turns. Labels have few values: agents of the tenant's own count as `custom`, and no tenant or session is
- * named.
+ * Metrics of turns. Labels have few values: agents of the tenant's own count as `other`, and no tenant or session is
+ * named. What each figure says is declared in packages/runtime, `figures.ts`.
  */
 export class TurnMetrics {
-  readonly #turns: Counter<'agent' | 'outcome'>;
+  readonly #known: KnownModels | undefined;
+  readonly #turns: Counter;
   readonly #duration: Histogram;
   readonly #firstText: Histogram;
-  readonly #modelTokens: Counter<'model' | 'kind'>;
-  readonly #modelCalls: Counter<'model'>;
-  readonly #toolCalls: Counter<'tool' | 'outcome'>;
-  readonly #compactions: Counter<'kind'>;
-  readonly #failedAttempts: Counter<'model' | 'kind'>;
+  readonly #waits: Record<'wait' | 'lane' | 'queue', Histogram>;
+  readonly #restarts: Counter;
+  readonly #fenced: Counter;
+  readonly #models: Record<'calls' | 'tokens' | 'cost' | 'failures' | 'requests' | 'retries' | 'fallbacks', Counter>;
+  readonly #toolCalls: Counter;
+  readonly #toolSeconds: Histogram;
+  readonly #compactions: Counter;
+  readonly #sandboxes: Counter;
 
-  constructor(registry: Registry, running: () => number) {
-    const registers = [registry];
-    this.#turns = new Counter({ name: 'concierge_turns_total', help: 'Ended turns', labelNames: ['agent', 'outcome'], registers });
-    this.#duration = new Histogram({ name: 'concierge_turn_seconds', help: 'From acceptance to the end', buckets: SECONDS, registers });
-    this.#firstText = new Histogram({
-      name: 'concierge_turn_first_text_seconds',
-      help: 'From acceptance to the first text',
-      buckets: SECONDS,
-      registers,
-    });
-    this.#modelTokens = new Counter({
-      name: 'concierge_model_tokens_total',
-      help: 'Tokens by direction',
-      labelNames: ['model', 'kind'],
-      registers,
-    });
-    this.#modelCalls = new Counter({ name: 'concierge_model_calls_total', help: 'Answered model calls', labelNames: ['model'], registers });
-    this.#toolCalls = new Counter({ name: 'concierge_tool_calls_total', help: 'Tool calls', labelNames: ['tool', 'outcome'], registers });
-    this.#compactions = new Counter({
-      name: 'concierge_compactions_total',
-      help: 'Sessions made smaller',
-      labelNames: ['kind'],
-      registers,
-    });
-    this.#failedAttempts = new Counter({
-      name: 'concierge_model_failures_total',
-      help: 'Failed attempts at a model call',
-      labelNames: ['model', 'kind'],
-      registers,
-    });
-    new Gauge({
-      name: 'concierge_turns_running',
-      help: 'Turns this worker runs now',
-      registers,
-      collect() {
-        this.set(running());
-      },
+  constructor(registry: Registry, running: () => number, { known, slots = 0 }: TurnMetricsOptions = {}) {
+    const figures = new Figures(registry);
+    this.#known = known;
+    this.#turns = figures.counter('concierge_turns_total');
+    this.#duration = figures.histogram('concierge_turn_seconds');
+    this.#firstText = figures.histogram('concierge_turn_first_text_seconds');
+    this.#waits = {
+      wait: figures.histogram('concierge_turn_wait_seconds'),
+      lane: figures.histogram('concierge_turn_lane_seconds'),
+      queue: figures.histogram('concierge_turn_queue_seconds'),
+    };
+    this.#restarts = figures.counter('concierge_turn_restarts_total');
+    this.#fenced = figures.counter('concierge_fenced_writes_total');
+    const values = { model: known?.model ?? [], provider: known?.provider ?? [] };
+    this.#models = {
+      calls: figures.counter('concierge_model_calls_total', values),
+      tokens: figures.counter('concierge_model_tokens_total', values),
+      cost: figures.counter('concierge_model_cost_usd_total', values),
+      failures: figures.counter('concierge_model_failures_total', values),
+      requests: figures.counter('concierge_model_requests_total', values),
+      retries: figures.counter('concierge_model_retries_total'),
+      fallbacks: figures.counter('concierge_model_fallbacks_total'),
+    };
+    this.#toolCalls = figures.counter('concierge_tool_calls_total');
+    this.#toolSeconds = figures.histogram('concierge_tool_seconds');
+    this.#compactions = figures.counter('concierge_compactions_total');
+    this.#sandboxes = figures.counter('concierge_sandbox_starts_total');
+    figures.gauge('concierge_turn_slots').set(slots);
+    figures.gauge('concierge_turns_running', (gauge) => {
+      gauge.set(running());
     });
   }
 
-  ended({ agent, acceptedAtMs }: Pick<AcceptedTurn, 'agent' | 'acceptedAtMs'>, record: TurnRecord): void {
+  /** One start of a turn. */
+  started({ attempt, startedAtMs, wokenAtMs, turn }: Pick<TurnRun, 'attempt' | 'startedAtMs' | 'wokenAtMs' | 'turn'>): void {
+    if (attempt > 1) {
+      this.#restarts.inc();
+      return;
+    }
+    // Clocks of several machines: a turn never waits for less than nothing.
+    const waitMs = Math.max(0, startedAtMs - turn.acceptedAtMs);
+    const queueMs = Math.min(waitMs, Math.max(0, startedAtMs - (wokenAtMs ?? startedAtMs)));
+    this.#waits.wait.observe(waitMs / 1000);
+    this.#waits.lane.observe((waitMs - queueMs) / 1000);
+    this.#waits.queue.observe(queueMs / 1000);
+  }
+
+  /** The turn belongs to another worker: what this attempt writes is refused. */
+  readonly fenced = (): void => {
+    this.#fenced.inc();
+  };
+
+  readonly sandboxStarted = (outcome: 'started' | 'failed'): void => {
+    this.#sandboxes.inc({ outcome });
+  };
+
+  ended({ agent, channel, acceptedAtMs }: Pick<AcceptedTurn, 'agent' | 'channel' | 'acceptedAtMs'>, record: TurnRecord): void {
     const outcome = record.error?.code ?? record.finishReason ?? record.status;
-    this.#turns.inc({ agent: agent === 'admin' || agent === 'cs' ? agent : 'custom', outcome });
+    const kind = agent === 'admin' || agent === 'cs' ? agent : 'other';
+    this.#turns.inc({ agent: kind, channel, outcome: outcomes.has(outcome) ? outcome : 'other' });
     this.#duration.observe((Date.parse(record.endedAt) - acceptedAtMs) / 1000);
     if (record.firstTextAt !== null) this.#firstText.observe((Date.parse(record.firstTextAt) - acceptedAtMs) / 1000);
-    for (const { model, calls, inputTokens, outputTokens } of record.models) {
-      this.#modelCalls.inc({ model }, calls);
-      this.#modelTokens.inc({ model, kind: 'input' }, inputTokens);
-      this.#modelTokens.inc({ model, kind: 'output' }, outputTokens);
-    }
+    for (const used of record.models) this.#answered(used);
     for (const step of record.steps) this.#step(step);
   }
 
-  modelFailed(model: string, kind: string): void {
-    this.#failedAttempts.inc({ model, kind });
+  modelFailed({ model, kind, status, waitMs }: ModelFailure): void {
+    this.#models.failures.inc({ model: this.#nameModel(model), kind });
+    this.#models.requests.inc({ provider: this.#nameProvider(model), status: toStatusLabel(status) });
+    if (waitMs === null) this.#models.fallbacks.inc();
+    else this.#models.retries.inc();
   }
 
-  #step({ kind, name, isError }: TurnStepView): void {
-    // A name that the model made up must not become a label.
-    if (kind === 'tool') this.#toolCalls.inc({ tool: toToolLabel(name), outcome: isError ? 'error' : 'ok' });
-    if (kind === 'compaction') this.#compactions.inc({ kind: name });
+  #answered({ model: ref, calls, inputTokens, outputTokens, cachedInputTokens, costUsd }: TurnRecord['models'][number]): void {
+    const model = this.#nameModel(ref);
+    const { calls: answered, tokens, cost, requests } = this.#models;
+    answered.inc({ model }, calls);
+    requests.inc({ provider: this.#nameProvider(ref), status: '2xx' }, calls);
+    tokens.inc({ model, kind: 'input' }, inputTokens);
+    tokens.inc({ model, kind: 'output' }, outputTokens);
+    tokens.inc({ model, kind: 'cached' }, cachedInputTokens);
+    cost.inc({ model }, costUsd ?? 0);
   }
+
+  #step({ kind, name, isError, durationMs }: TurnStepView): void {
+    if (kind === 'compaction') this.#compactions.inc({ kind: name });
+    if (kind !== 'tool') return;
+    // A name that the model made up must not become a label.
+    const tool = toToolLabel(name);
+    this.#toolCalls.inc({ tool, outcome: isError ? 'error' : 'ok' });
+    this.#toolSeconds.observe({ tool }, durationMs / 1000);
+  }
+
+  #nameModel(ref: string): string {
+    return this.#known === undefined || this.#known.model.includes(ref) ? ref : 'other';
+  }
+
+  #nameProvider(ref: string): string {
+    const provider = toProvider(ref);
+    return this.#known === undefined || this.#known.provider.includes(provider) ? provider : 'other';
+  }
+}
+
+/** `openrouter` of `openrouter/meta-llama/llama-4`. */
+function toProvider(ref: string): string {
+  return ref.slice(0, Math.max(0, ref.indexOf('/')));
+}
+
+function toStatusLabel(status: number | undefined): string {
+  // What a provider writes into a stream as its code may be any number.
+  if (status === undefined || status < 300 || status > 599) return 'none';
+  return status === 429 ? '429' : `${String(status).charAt(0)}xx`;
 }
 
 function toToolLabel(tool: string): string {
@@ -95,29 +182,25 @@ function toToolLabel(tool: string): string {
   return isMcpToolName(tool) ? 'attached' : 'unknown';
 }
 
+/** States in which a message to a channel waits for a redrive. */
+const deadStates: ReadonlySet<DeliveryState> = new Set(['failed', 'unknown', 'expired']);
+
 /** Metrics of messages to channels. Labels have few values, and no tenant is named: the log names it. */
 export class DeliveryMetrics {
-  readonly #ended: Counter<'channel' | 'state'>;
-  readonly #failures: Counter<'channel' | 'class'>;
+  readonly #ended: Counter;
+  readonly #failures: Counter;
+  readonly #dead: Counter;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#ended = new Counter({
-      name: 'concierge_deliveries_total',
-      help: 'Messages to channels by outcome',
-      labelNames: ['channel', 'state'],
-      registers,
-    });
-    this.#failures = new Counter({
-      name: 'concierge_channel_failures_total',
-      help: 'Attempts to send that a channel refused, by class; binding_failed: nothing is sent until the credentials are fixed',
-      labelNames: ['channel', 'class'],
-      registers,
-    });
+    const figures = new Figures(registry);
+    this.#ended = figures.counter('concierge_deliveries_total');
+    this.#failures = figures.counter('concierge_channel_failures_total');
+    this.#dead = figures.counter('concierge_dead_letters_total');
   }
 
   ended(channel: MessagingChannel, state: DeliveryState): void {
     this.#ended.inc({ channel, state });
+    if (deadStates.has(state)) this.#dead.inc({ kind: 'delivery' });
   }
 
   failed(channel: MessagingChannel, kind: string): void {
@@ -127,18 +210,17 @@ export class DeliveryMetrics {
 
 /** Metrics of events that are sent to tenants' own systems. */
 export class EventMetrics {
-  readonly #tries: Counter<'type' | 'outcome'>;
+  readonly #tries: Counter;
+  readonly #dead: Counter;
 
   constructor(registry: Registry) {
-    this.#tries = new Counter({
-      name: 'concierge_events_total',
-      help: 'Tries at sending an event: sent, failed (to be tried again), dead (given up)',
-      labelNames: ['type', 'outcome'],
-      registers: [registry],
-    });
+    const figures = new Figures(registry);
+    this.#tries = figures.counter('concierge_events_total');
+    this.#dead = figures.counter('concierge_dead_letters_total');
   }
 
   tried(type: EventType, outcome: 'sent' | 'failed' | 'dead'): void {
     this.#tries.inc({ type, outcome });
+    if (outcome === 'dead') this.#dead.inc({ kind: 'event' });
   }
 }

@@ -4,7 +4,17 @@ import { announceProcess, openCore, type Core } from '@concierge/core';
 import { openOutside, type Outside } from '@concierge/core/outside';
 import type { Providers } from '@concierge/model';
 import { Embeddings, Models, type FailedAttempt } from '@concierge/model/openai';
-import { newMetrics, openConnection, readVersion, serveMetrics, startPart, stopPart, type ServiceParts } from '@concierge/runtime';
+import {
+  Figures,
+  newMetrics,
+  openConnection,
+  openProcessFigures,
+  readVersion,
+  serveMetrics,
+  startPart,
+  stopPart,
+  type ServiceParts,
+} from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import {
@@ -20,6 +30,7 @@ import {
   TurnStreams,
   LogRecovery,
   TurnWorker,
+  type OnRepaired,
   type WorkerReport,
 } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
@@ -38,7 +49,7 @@ import { crowdedModels } from './turn/turn-agent.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
-import { DeliveryMetrics, EventMetrics, TurnMetrics } from './metrics.ts';
+import { DeliveryMetrics, EventMetrics, listModels, TurnMetrics } from './metrics.ts';
 import { channelFollowUp, emitTurnEnd } from './follow-ups.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
@@ -50,6 +61,8 @@ interface Building extends ServiceParts {
   readonly config: Config;
   readonly core: Core;
   readonly registry: Registry;
+  readonly metrics: TurnMetrics;
+  readonly onRepaired: OnRepaired;
 }
 
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
@@ -58,12 +71,17 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   stack.use(demo);
   const workerId = TurnWorker.newId();
   const registry = newMetrics('worker');
+  openProcessFigures(registry, config);
   let worker: TurnWorker | undefined;
-  const metrics = new TurnMetrics(registry, () => worker?.running ?? 0);
+  const metrics = new TurnMetrics(registry, () => worker?.running ?? 0, { known: listModels(providers), slots: config.concurrency });
   const { models, embedder } = openModels(providers, metrics, { stack, log });
   const core = await openCore(config, stack, { role: 'worker', embedder, log });
   announceProcess({ service: 'worker', ...config }, core, { stack, log });
-  const building: Building = { config, core, registry, stack, log };
+  const repairs = new Figures(registry).counter('concierge_reconciler_repairs_total');
+  const onRepaired: OnRepaired = (kind, count) => {
+    repairs.inc({ kind }, count);
+  };
+  const building: Building = { config, core, registry, metrics, onRepaired, stack, log };
   const { redis, tenants, queue, turns, events, handoffs } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
@@ -89,7 +107,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, reaper);
   startPart(stack, new HandoffReconciler({ redis, tenants, calls: handoffs.calls, log }));
-  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
+  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
   // Turns that are still running when it stops leave their events to other workers.
   startEvents(outside, building);
   const deliveryWorker = newDeliveryWorker(building);
@@ -100,6 +118,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     queue,
     tenants,
     handlers: runner,
+    onFenced: metrics.fenced,
     capacity: { concurrency, tenantShare },
     about: {
       id: workerId,
@@ -130,10 +149,10 @@ function createReading({ outbound }: Outside, { config, log }: Building): Pick<C
 }
 
 /** Starts what sends webhook events to tenants' own systems. */
-function startEvents({ eventSender: sender }: Outside, { core, registry, stack, log }: Building): void {
+function startEvents({ eventSender: sender }: Outside, { core, registry, onRepaired, stack, log }: Building): void {
   const { redis, tenants, events } = core;
   const metrics = new EventMetrics(registry);
-  startPart(stack, new EventReconciler({ redis, queue: events.queue, tenants, log }));
+  startPart(stack, new EventReconciler({ redis, queue: events.queue, tenants, onRepaired, log }));
   const onTried: EventMetrics['tried'] = (type, outcome) => {
     metrics.tried(type, outcome);
   };
@@ -143,10 +162,10 @@ function startEvents({ eventSender: sender }: Outside, { core, registry, stack, 
 }
 
 /** Sends what is in the outboxes. Its reconciler finds forgotten deliveries. */
-function newDeliveryWorker({ config, core, registry, stack, log }: Building): DeliveryWorker {
+function newDeliveryWorker({ config, core, registry, onRepaired, stack, log }: Building): DeliveryWorker {
   const { redis, tenants, deliveries, events } = core;
   const { deliveryConcurrency: concurrency } = config;
-  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
+  startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
   const onReported = emitDeliveries(events.outgoing);
   const receipts = new DeliveryReceipts({ redis, onReported });
   const pace = new DeliveryPace(redis);
@@ -163,7 +182,7 @@ function newDeliveryWorker({ config, core, registry, stack, log }: Building): De
 /** Binds what runs commands, and what removes the leftovers of killed workers. */
 async function openCommands(
   workerId: string,
-  { config, core, stack, log }: Building,
+  { config, core, metrics, stack, log }: Building,
 ): Promise<{
   readonly create: CapabilityFactories['runtime'];
   readonly reaper: SandboxReaper;
@@ -185,7 +204,7 @@ async function openCommands(
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
-    create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, log }, run, newDispatcher),
+    create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, onStart: metrics.sandboxStarted, log }, run, newDispatcher),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
     sandbox: { kind: sandboxes?.kind ?? 'off', isUsable, reason },
   };
@@ -201,7 +220,7 @@ function openModels(
   const noteFailed =
     (message: string) =>
     (failure: FailedAttempt): void => {
-      metrics.modelFailed(failure.model, failure.kind);
+      metrics.modelFailed(failure);
       log.warn({ ...failure }, message);
     };
   const models = stack.adopt(new Models({ providers, onFailedAttempt: noteFailed('a model call failed') }), (opened) => opened.close());

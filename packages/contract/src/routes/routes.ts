@@ -59,6 +59,7 @@ import {
   suspendTenant,
   updateOperatedTenant,
 } from './ops/tenants.ts';
+import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import {
@@ -181,6 +182,12 @@ export const routes = {
   exportTenant,
   importTenant,
   listOperatorAudit,
+  getOverview,
+  listWaiting,
+  listWorkers,
+  getHealth,
+  signInPage,
+  signIn,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

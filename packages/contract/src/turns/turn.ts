@@ -8,6 +8,7 @@ import { errorCodeNames } from '../errors/error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
 import { openList } from '../values/stored.ts';
+import { WaitsFor } from './waiting.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the
@@ -169,6 +170,8 @@ export const TurnView = z
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),
+    /** Only of a turn that waits: why, and what would start it. */
+    waitsFor: WaitsFor.optional(),
     /** What it has sent on channels, and what became of that. */
     deliveries: z.array(DeliveryView).optional(),
   })

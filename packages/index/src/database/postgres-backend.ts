@@ -1,5 +1,5 @@
 import { AppError } from '@concierge/contract';
-import { isPostgresUnavailable, postgresErrorCode, type Log } from '@concierge/runtime';
+import { countIndexError, isPostgresUnavailable, postgresErrorCode, type Log } from '@concierge/runtime';
 import { applicationName, openPostgres, type PostgresConnection } from '@concierge/runtime/postgres';
 import { Kysely, sql, type Transaction } from 'kysely';
 import type { ConnectionLimits, IndexBackend, OwnConnection, Work } from './backend.ts';
@@ -148,6 +148,7 @@ export class PostgresBackend implements IndexBackend {
       });
     } catch (error) {
       if (!isPostgresUnavailable(error)) throw error;
+      countIndexError();
       throw new AppError('overloaded', 'The index cannot be reached', { cause: error, retryAfterSeconds: 2 });
     }
   }

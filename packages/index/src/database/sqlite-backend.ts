@@ -3,7 +3,7 @@ import { access, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
-import { KeyedMutex, SqliteLock, sqliteTrouble, type Log } from '@concierge/runtime';
+import { countIndexError, isUnavailable, KeyedMutex, SqliteLock, sqliteTrouble, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import type { Kysely } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
@@ -141,6 +141,7 @@ export class SqliteBackend implements IndexBackend {
         });
       } catch (error) {
         const trouble = sqliteTrouble(error);
+        if (trouble !== undefined || isUnavailable(error)) countIndexError();
         if (trouble === undefined || repairs >= REPAIRS_MAX) throw error;
         this.#open.delete(tenantId);
         if (trouble === 'corrupt' && file !== undefined) await this.#quarantine(tenantId, file);

@@ -3,7 +3,7 @@ import { failpoint, type Log } from '@concierge/runtime';
 import type { WakeOutbox, OutboxLane, Tenants, TenantScope } from '@concierge/tenant';
 import { DueQueue, type DueClaim, type DueKey } from '../due/due-queue.ts';
 import { DueWorker } from '../due/due-worker.ts';
-import { Reconciler } from '../due/reconciler.ts';
+import { Reconciler, type OnRepaired } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 
 /** The wait after a failure of the disk or of Redis. */
@@ -101,6 +101,7 @@ interface DeliveryReconcilerOptions {
   readonly redis: Redis;
   readonly queue: DueQueue;
   readonly tenants: Pick<Tenants, 'list' | 'open' | 'outboxLanes'>;
+  readonly onRepaired?: OnRepaired;
   readonly log: Log;
 }
 
@@ -128,7 +129,9 @@ export class DeliveryReconciler extends Reconciler {
   async #addMissing(tenantId: string): Promise<void> {
     const { tenants, queue } = this.#options;
     const found = (await tenants.outboxLanes(tenantId)).map((name) => ({ tenantId, name }));
-    await queue.add((await queue.unknown(found)).map((key) => ({ ...key, delayMs: 0 })));
+    const missing = await queue.unknown(found);
+    await queue.add(missing.map((key) => ({ ...key, delayMs: 0 })));
+    this.#options.onRepaired?.('delivery', missing.length);
   }
 
   async #clearAway(tenantId: string): Promise<void> {

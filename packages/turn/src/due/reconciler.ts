@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { HOUR_MS, MINUTE_MS } from '@concierge/contract';
 import { background, type Log, RedisScript } from '@concierge/runtime';
+import type { RepairKind } from '@concierge/runtime/figures';
 import type { Tenants } from '@concierge/tenant';
 import { queuePrefix } from '../keys.ts';
 
@@ -18,6 +19,9 @@ export interface ReconcilerOptions {
   readonly everyMs: number;
   readonly log: Log;
 }
+
+/** Called for what a reconciler has put right; `count` may be 0. */
+export type OnRepaired = (kind: RepairKind, count: number) => void;
 
 /**
  * Compares files with Redis and repairs, again and again, one round at a time. Speed never depends on it, truth always

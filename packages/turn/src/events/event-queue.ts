@@ -4,7 +4,7 @@ import { unlessLater } from '@concierge/files';
 import type { Log } from '@concierge/runtime';
 import { DueQueue, type DueKey, type DueMember } from '../due/due-queue.ts';
 import { endpointIdOfEvent, type Tenants } from '@concierge/tenant';
-import { Reconciler } from '../due/reconciler.ts';
+import { Reconciler, type OnRepaired } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 
 /** Longer than a request lasts: while its endpoint is claimed, an event is claimed by the same sender. */
@@ -71,6 +71,7 @@ interface EventReconcilerOptions {
   readonly redis: Redis;
   readonly queue: EventQueue;
   readonly tenants: Tenants;
+  readonly onRepaired?: OnRepaired;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -107,6 +108,7 @@ export class EventReconciler extends Reconciler {
       const endpoint = { tenantId, name };
       const missing = await queue.unknown(endpoint, some);
       if (missing.length > 0) await queue.add(endpoint, await this.#readPlans(tenantId, missing));
+      this.#options.onRepaired?.('event', missing.length);
       await queue.endpoints.add((await queue.endpoints.unknown([endpoint])).map((key) => ({ ...key, delayMs: 0 })));
     }
   }

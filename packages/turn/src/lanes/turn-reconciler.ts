@@ -6,7 +6,7 @@ import type { Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
 import { LogRecovery } from '../wal/log-recovery.ts';
-import { Reconciler, takeTask, unhurried } from '../due/reconciler.ts';
+import { Reconciler, takeTask, unhurried, type OnRepaired } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { Lanes, EnqueueOptions } from './lanes.ts';
@@ -28,6 +28,7 @@ export interface TurnReconcilerOptions {
   readonly lanes: Lanes;
   readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
+  readonly onRepaired?: OnRepaired;
   readonly log: Log;
 }
 
@@ -54,11 +55,13 @@ export class TurnReconciler extends Reconciler {
     if (!isReady) await this.#restoreAll(runId);
     // Another process is still restoring lanes: until every turn has its place nothing runs, and no turn is an orphan.
     if (!isReady && !(await lanes.readiness()).isReady) return;
-    await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
+    const late = await lanes.sweep(LANES_PER_SWEEP);
+    await wakeupQueue.wake(late);
+    this.#options.onRepaired?.('wakeup', late.length);
     // The process whose timer should start debounced lanes may have died.
     await wakeupQueue.wake((await lanes.findDue()).wakeups);
     await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      await this.#restoreLanes('orphan');
+      this.#options.onRepaired?.('orphan', await this.#restoreLanes('orphan'));
       await this.#logs.recoverDead();
     });
   }
@@ -76,6 +79,7 @@ export class TurnReconciler extends Reconciler {
     // Emptied once more meanwhile: the next round begins anew.
     if (wakeups === undefined) return;
     await wakeupQueue.wake(wakeups);
+    this.#options.onRepaired?.('restore', 1);
     log.info({ enqueued }, 'Redis was emptied or started again: lanes enqueued from the inboxes');
   }
 

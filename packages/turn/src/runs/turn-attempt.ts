@@ -2,7 +2,7 @@ import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } f
 import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { parseTurn, RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
-import type { WakeupQueue } from '../lanes/wakeup-queue.ts';
+import type { TakenWakeup, WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { replayEnded, replaySaved, replaySteps } from '../streams/replay-turn.ts';
 import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
@@ -20,6 +20,8 @@ export interface AttemptOptions {
   readonly tenants: Tenants;
   readonly log: Log;
   readonly worker: WritingWorker;
+  /** Another worker has the turn: what this one would have written is refused. */
+  readonly onFenced?: (() => void) | undefined;
 }
 
 const SUSPENDED_WAIT_MS = 15_000;
@@ -118,6 +120,7 @@ export class TurnAttempt {
       turn,
       attempt: lease.attempt,
       startedAtMs: lease.startedAtMs,
+      wokenAtMs: readWokenAt(lease.wakeup),
       waitingBehind: async (atMost: number): Promise<readonly string[]> => await this.#waitingBehind(scope, atMost),
       signal: this.#stop.signal,
     };
@@ -174,6 +177,7 @@ export class TurnAttempt {
     const facts = { turnId: this.#lease.turnId, tenantId: this.#lease.tenantId, attempt: this.#lease.attempt };
     if (error instanceof LeaseLost) {
       log.warn({ ...facts, err: error }, 'lost the lease');
+      this.#options.onFenced?.();
       // When the stream could not be written the lease may still be ours.
       if (error.cause !== undefined) await this.#release(INFRASTRUCTURE_WAIT_MS, false);
     } else if (error instanceof WorkerDraining || error instanceof RevisionConflict) {
@@ -195,6 +199,12 @@ export class TurnAttempt {
     const wakeups = await this.#options.lanes.release(this.#lease, { waitMs, charged });
     await this.#options.wakeupQueue.wake(wakeups);
   }
+}
+
+/** When the wake-up was sent, which its id ends with. */
+function readWokenAt(wakeup: Pick<TakenWakeup, 'id'> | undefined): number | undefined {
+  const at = Number(wakeup?.id.split('.').at(-1));
+  return at > 0 ? at : undefined;
 }
 
 /**

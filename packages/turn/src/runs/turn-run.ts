@@ -9,6 +9,8 @@ export interface TurnRun {
   readonly attempt: number;
   /** When the first attempt began. */
   readonly startedAtMs: number;
+  /** When the wake-up was sent that led to this attempt: since then the turn could have run. Undefined: not known. */
+  readonly wokenAtMs?: number | undefined;
   /** The steps that earlier attempts finished. */
   readonly steps: readonly TurnStep[];
   /**

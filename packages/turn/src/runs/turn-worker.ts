@@ -20,7 +20,7 @@ const ALONE_MAX_MS = 64 * ALONE_MS;
 const BEAT_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 100;
 
-export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log'> {
+export interface TurnWorkerOptions extends Pick<AttemptOptions, 'redis' | 'tenants' | 'handlers' | 'log' | 'onFenced'> {
   readonly queue: { readonly lanes: Lanes; readonly wakeupQueue: WakeupQueue };
   /** A separate connection: it subscribes to cancels. */
   readonly subscriber: Redis;
@@ -80,8 +80,8 @@ export class TurnWorker {
     this.id = options.about.id ?? TurnWorker.newId();
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
-    const { redis, log, queue, tenants, handlers, capacity } = options;
-    this.#attempts = { ...queue, redis, tenants, handlers, log };
+    const { redis, log, queue, tenants, handlers, capacity, onFenced } = options;
+    this.#attempts = { ...queue, redis, tenants, handlers, onFenced, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),

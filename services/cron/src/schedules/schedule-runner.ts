@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { limits, type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
-import { failpoint, type Log } from '@concierge/runtime';
+import { failpoint, Figures, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
 import { scheduleMissed, type WebhookEvents, type Turns } from '@concierge/turn';
 import { decideDue } from './due-runs.ts';
 import { heartbeatBlockedReason, deriveHeartbeatId, heartbeatName, readHeartbeat, silence } from './heartbeat.ts';
 import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
-import { Counter, type Registry } from 'prom-client';
+import type { Counter, Histogram, Registry } from 'prom-client';
 
 /** How soon a waiting or running run is checked again. */
 const OPEN_RUN_MS = 1000;
@@ -113,6 +113,7 @@ export class ScheduleRunner {
     if (next === undefined) return;
     const started: ScheduleRun = { ...next, outcome: 'ran' };
     await scope.schedules.runs.put(started);
+    if (started.trigger === 'schedule') this.#options.metrics.started(this.#nowMs() - Date.parse(started.scheduledAt));
     await failpoint('schedule.after-start');
     await this.#acceptTurn(scope, schedule, started);
   }
@@ -212,22 +213,20 @@ function buildTurnInput({ id, agent, authority, message, tools }: Schedule, run:
 
 /** Metrics of schedules; labels name no tenant and no schedule. */
 export class ScheduleMetrics {
-  readonly #runs: Counter<'outcome'>;
+  readonly #runs: Counter;
   readonly #failing: Counter;
+  readonly #lag: Histogram;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#runs = new Counter({
-      name: 'concierge_schedule_runs_total',
-      help: 'Runs by what became of them: missed, skipped, or how their turn ended',
-      labelNames: ['outcome'],
-      registers,
-    });
-    this.#failing = new Counter({
-      name: 'concierge_schedule_failing_total',
-      help: 'Runs that failed when those before them had, too: schedules that keep failing',
-      registers,
-    });
+    const figures = new Figures(registry);
+    this.#runs = figures.counter('concierge_schedule_runs_total');
+    this.#failing = figures.counter('concierge_schedule_failing_total');
+    this.#lag = figures.histogram('concierge_schedule_lag_seconds');
+  }
+
+  /** `lateMs`: since the time for which it was planned. */
+  started(lateMs: number): void {
+    this.#lag.observe(Math.max(0, lateMs) / 1000);
   }
 
   ended(outcome: string): void {

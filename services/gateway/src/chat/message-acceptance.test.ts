@@ -29,7 +29,7 @@ it('refuses messages beyond its room, and has room again when one is through, we
       },
     },
     streamQuota: { refuseWhenFull: async () => Promise.resolve() },
-    metrics: new GatewayMetrics(),
+    metrics: new GatewayMetrics('.'),
     atOnce: 2,
   });
   const running = [acceptance.accept(source, message), acceptance.accept(source, message)];

@@ -60,7 +60,7 @@ export class MessageAcceptance {
     await streamQuota.refuseWhenFull(scope);
     using slot = this.#slots.tryTake();
     if (slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
-    const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'custom' });
+    const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'other' });
     const attachments = given.length === 0 ? [] : await resolveAttachments(scope, given);
     const { text: message, contactId } = asked;
     const hashed = { ...asked, ...(identity ?? { message, contactId, attachmentKeys: attachments.map(({ id }) => id) }) };

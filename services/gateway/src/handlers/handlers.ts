@@ -32,6 +32,8 @@ import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
 import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts';
+import { signInHandlers } from '../operations/sign-in.ts';
+import { waitingHandlers } from '../operations/waiting.ts';
 import type { Replies } from '../sse/replies.ts';
 import { sessionHandlers, turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -56,6 +58,7 @@ export interface HandlerParts {
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
   readonly operations: OperationOptions & {
     readonly siblings: Siblings;
+    readonly opsToken: string | undefined;
     readonly dataDir: string;
     readonly metrics: GatewayMetrics;
     readonly log: Log;
@@ -68,7 +71,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { redis, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
-  const { metrics, log, dataDir, ...operating } = operations;
+  const { metrics, log, dataDir, opsToken, ...operating } = operations;
   const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
   const { siblings } = operating;
   const { count, perTenant } = uploadSlots;
@@ -102,5 +105,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
+    ...waitingHandlers({ redis, dataDir, ...operating }),
+    ...signInHandlers({ opsToken }),
   };
 }

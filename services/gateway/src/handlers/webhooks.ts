@@ -10,7 +10,7 @@ import type { GatewayMetrics } from '../metrics.ts';
 export interface WebhookOptions {
   readonly tenants: Pick<Tenants, 'find'>;
   readonly inbound: Pick<Inbound, 'take'>;
-  readonly metrics: Pick<GatewayMetrics, 'acknowledgements'>;
+  readonly metrics: Pick<GatewayMetrics, 'acknowledgements' | 'webhookEnded'>;
   /** Where providers reach this gateway; undefined: it is not configured. */
   readonly publicUrl: string | undefined;
   readonly now: () => number;
@@ -33,9 +33,13 @@ export function webhookHandlers(options: WebhookOptions): Pick<Handlers, 'verify
         options,
         { channel, tenantId: params.tenantId },
         { headers: request.headers, body, url: calledUrl(options, request.originalUrl), nowMs: options.now() },
-      );
+      ).catch((error: unknown) => {
+        options.metrics.webhookEnded(channel, error instanceof AppError && error.status < 500 ? 'rejected' : 'failed');
+        throw error;
+      });
       readRequestContext(response).tenantId = from.scope.tenantId;
       stop();
+      options.metrics.webhookEnded(channel, 'acknowledged');
       return { kind: 'answer', status: 200, text };
     },
   };

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
-import { AppError, chooseErrorShape, type ErrorShape } from '@concierge/contract';
+import { AppError, chooseErrorShape, routes, type ErrorShape } from '@concierge/contract';
 import { isSameSecret, type Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
+import { hasOperatorCookie } from '../operations/sign-in.ts';
 
 const sane = /^[\w.:-]{8,128}$/u;
 
@@ -52,7 +53,7 @@ export class RequestContext {
    */
   answered(status: number, { metrics, log }: { readonly metrics: GatewayMetrics; readonly log: Log }): void {
     const ms = performance.now() - this.#startedMs;
-    metrics.requests.observe({ route: this.route, method: this.#method, status: String(status) }, ms / 1000);
+    metrics.answered({ route: this.route, method: this.#method, status }, ms / 1000);
     if (quietRoutes.has(this.route) && status < 400) return;
     const { requestId, tenantId, turnId } = this;
     log.info({ requestId, tenantId, turnId, method: this.#method, path: this.#path, status, ms: Math.round(ms) }, 'request');
@@ -124,6 +125,7 @@ function present(key: string | undefined): string {
 
 /** The parts of a request that are checked. */
 export interface Asker {
+  readonly method?: string | undefined;
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: IncomingHttpHeaders;
 }
@@ -159,7 +161,8 @@ export function guardOperator(request: Asker, opsToken: string | undefined): voi
     if (comesFromHere(request)) return;
     throw new AppError('not_found');
   }
+  if (hasOperatorCookie(request, opsToken)) return;
   const given = bearerToken(request.headers);
-  if (given === undefined) throw new AppError('missing_key', 'The operators\u2019 token is required.');
+  if (given === undefined) throw new AppError('missing_key', `The operators\u2019 token is required. In a browser: sign in at ${routes.signInPage.path}.`);
   if (!isSameSecret(given, opsToken)) throw new AppError('invalid_key', 'The operators\u2019 token is not valid.');
 }

@@ -28,7 +28,7 @@ export interface InboundOptions {
   readonly streamQuota: StreamQuota;
   readonly turns: Pick<Turns, 'accept' | 'acceptInOrder' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
-  readonly metrics: Pick<GatewayMetrics, 'inboundItems'>;
+  readonly metrics: Pick<GatewayMetrics, 'itemEnded'>;
   readonly siblings: Pick<Siblings, 'share'>;
   readonly providerUrls: ProviderUrls;
   readonly log: Log;
@@ -170,7 +170,7 @@ export class Inbound {
   }
 
   #count({ channel }: BoundChannel, kind: InboundItem['kind'], reason: string): void {
-    this.#options.metrics.inboundItems.inc({ channel, kind, reason });
+    this.#options.metrics.itemEnded(channel, kind, reason);
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readiness } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
 import { eventLoopStallMs, type connectRedis } from '@concierge/runtime';
-import { keyOf } from '@concierge/turn';
+import { keyOf, readWorkers } from '@concierge/turn';
 import { z } from 'zod';
 
 /** Named checks; each rejects when its dependency cannot be used. */
@@ -101,26 +101,12 @@ export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): Re
   };
 }
 
-/** Workers report every two seconds; one that has missed two reports counts as dead. */
-const SILENCE_MS = 5000;
-/** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
+/** A gateway whose event loop stood still for longer in the last ten seconds answers nobody in time. */
 const STALL_LIMIT_MS = 5000;
 
-/** The part of a worker's report that readiness uses. */
-const WorkerReport = z.object({ draining: z.boolean(), stallMs: z.number() });
-
 /** @throws Error when no worker can take a turn: each is silent, draining, or has an event loop that stalls */
-async function assertWorkersAlive(redis: Pick<ReturnType<typeof connectRedis>, 'time' | 'zrangebyscore' | 'hmget'>): Promise<void> {
-  // Redis' own clock: it is the one that the workers' reports are dated with.
-  const [seconds] = await redis.time();
-  const heard = await redis.zrangebyscore(keyOf.workers, Number(seconds) * 1000 - SILENCE_MS, '+inf');
-  const reports = heard.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...heard);
-  if (!reports.some((report) => report !== null && canWork(report))) throw new Error('no worker can take a turn');
-}
-
-function canWork(text: string): boolean {
-  const { draining, stallMs } = WorkerReport.parse(JSON.parse(text));
-  return !draining && stallMs < STALL_LIMIT_MS;
+async function assertWorkersAlive(redis: ReturnType<typeof connectRedis>): Promise<void> {
+  if (!(await readWorkers(redis)).some(({ state }) => state === 'running')) throw new Error('no worker can take a turn');
 }
 
 const WorkerFacts = z.object({ isDemo: z.boolean() });

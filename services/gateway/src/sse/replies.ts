@@ -65,6 +65,7 @@ export class Replies implements Disposable, StreamOwner {
     this.#open.add(stream);
     counts.add(toCountName(keyId), 1);
     metrics.openStreams.inc();
+    metrics.streams.inc();
     // Before the server's listener, which cuts the client off.
     response.prependListener('timeout', this.#countDropped);
     stream.endWith(turns.follow(scope, turnId, stream));

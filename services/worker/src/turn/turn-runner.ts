@@ -28,6 +28,7 @@ export class TurnRunner implements TurnHandlers {
   }
 
   async runTurn(run: TurnRun): Promise<TurnEnd> {
+    this.#options.metrics.started(run);
     const session = await loadOrBegin(run);
     const known = findRecord(session, run);
     if (known !== undefined) return this.#publication.republishTurn(run, session, known);

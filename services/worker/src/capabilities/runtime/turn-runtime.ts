@@ -34,6 +34,8 @@ export interface TurnRuntimeOptions {
   readonly chosen: ChosenSandbox;
   readonly folders: Pick<WorkerRunDirectories, 'nextFolder'>;
   readonly workerId: () => string;
+  /** The first command has run in its sandbox, or the sandbox could not be had. Not called where there is none. */
+  readonly onStart?: (outcome: 'started' | 'failed') => void;
   readonly log: Log;
 }
 
@@ -54,6 +56,7 @@ export class TurnRuntime implements RuntimeCapability {
   #dispatcher: Dispatcher | undefined;
   #opened: Promise<Opened> | undefined;
   #isClosed = false;
+  #isStarted = false;
 
   constructor(options: TurnRuntimeOptions, run: Pick<TurnRun, 'scope' | 'turn'>, newDispatcher: () => Dispatcher) {
     this.#options = options;
@@ -112,10 +115,20 @@ export class TurnRuntime implements RuntimeCapability {
     // `env` is what a shell would be to a program that is not found: exit code 127 and a plain message.
     const argv: SandboxCommand['argv'] = ['env', `CONCIERGE_COMMAND=${gate.token}`, ...command.argv];
     try {
-      return await sandbox.run({ ...command, argv }, options);
+      const result = await sandbox.run({ ...command, argv }, options);
+      this.#countStart('started');
+      return result;
     } catch (error) {
+      if (error instanceof SandboxUnavailable) this.#countStart('failed');
       throw toToolError(error);
     }
+  }
+
+  /** Once for a turn whose sandbox works, and for each command that finds none. */
+  #countStart(outcome: 'started' | 'failed'): void {
+    if (this.#isStarted) return;
+    this.#isStarted = outcome === 'started';
+    this.#options.onStart?.(outcome);
   }
 
   async #open(): Promise<Opened> {

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
+import { statfs } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
 import type { Registry } from 'prom-client';
+import { eventLoopStallMs } from '../watchdog/watchdog.ts';
+import { Figures } from './open-figure.ts';
+import { processCounts } from './process-counts.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -16,6 +20,41 @@ export function newMetrics(service: string): Registry {
   registry.setDefaultLabels({ service });
   library.collectDefaultMetrics({ register: registry });
   return registry;
+}
+
+/** How often the disk is asked at most, whoever scrapes. */
+const DISK_EVERY_MS = 5000;
+
+/** Opens the figures that every service has: its Redis, index and event loop, and the disk of the data directory. */
+export function openProcessFigures(
+  registry: Registry,
+  { dataDir, readStallMs = eventLoopStallMs }: { readonly dataDir: string; readonly readStallMs?: () => number },
+): void {
+  const figures = new Figures(registry);
+  figures.countElsewhere('concierge_redis_errors_total', () => [
+    { labels: { kind: 'connection' }, value: processCounts.redisConnection },
+    { labels: { kind: 'command' }, value: processCounts.redisCommand },
+  ]);
+  figures.countElsewhere('concierge_index_errors_total', () => [{ labels: {}, value: processCounts.index }]);
+  figures.gauge('concierge_event_loop_stall_seconds', (gauge) => {
+    gauge.set(readStallMs() / 1000);
+  });
+  const free = figures.gauge('concierge_disk_free_bytes', () => measureDisk());
+  const size = figures.gauge('concierge_disk_size_bytes');
+  let askedMs = -Infinity;
+  function measureDisk(): void {
+    if (performance.now() - askedMs < DISK_EVERY_MS) return;
+    askedMs = performance.now();
+    // A scrape does not wait for a file system that hangs: it shows what is known.
+    void statfs(dataDir).then(
+      ({ bavail, blocks, bsize }) => {
+        free.set(bavail * bsize);
+        size.set(blocks * bsize);
+      },
+      () => undefined,
+    );
+  }
+  measureDisk();
 }
 
 /**

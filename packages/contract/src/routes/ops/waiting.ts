@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { TenantId } from '../../tenants/tenant.ts';
+import { Health, Overview, WaitingPage, WaitReason, WorkerView } from '../../turns/waiting.ts';
+import { cursorParameter, defineRoute, limitParameter, pageHeaders } from '../route.ts';
+
+const operator = { tag: 'operations', auth: 'operator', scopes: [], errors: [] } as const;
+
+export const getOverview = defineRoute({
+  ...operator,
+  id: 'getOverview',
+  method: 'get',
+  path: '/ops/api/overview',
+  summary: 'What waits, what runs, and why, in one sentence',
+  answers: { 200: { description: 'The system now.', json: Overview } },
+});
+
+export const listWaiting = defineRoute({
+  ...operator,
+  id: 'listWaiting',
+  method: 'get',
+  path: '/ops/api/waiting',
+  summary: 'Turns that wait, the longest first: who, for what, since when, behind whom',
+  description: 'Turns of one conversation that wait for the same reason are one entry. One look reads at most 2,000 conversations.',
+  query: z.strictObject({
+    tenant: TenantId.optional(),
+    reason: WaitReason.exclude(['staff']).optional(),
+    limit: limitParameter,
+    cursor: cursorParameter,
+  }),
+  answers: { 200: { description: 'One page; the sums are those of all pages.', json: WaitingPage, headers: pageHeaders } },
+});
+
+export const listWorkers = defineRoute({
+  ...operator,
+  id: 'listWorkers',
+  method: 'get',
+  path: '/ops/api/workers',
+  summary: 'Workers that live, and the turns that they run',
+  answers: { 200: { description: 'Workers, the oldest first.', json: z.array(WorkerView) } },
+});
+
+export const getHealth = defineRoute({
+  ...operator,
+  id: 'getHealth',
+  method: 'get',
+  path: '/ops/api/health',
+  summary: 'The checks of /readyz, with the room that is left',
+  answers: { 200: { description: 'What works, and what does not.', json: Health } },
+});
+
+const page = { description: 'A page.', text: 'text/html; charset=utf-8' } as const;
+const Cookie = { 'Set-Cookie': 'Lets a browser in below `/ops`, for twelve hours.' } as const;
+
+export const signInPage = defineRoute({
+  ...operator,
+  auth: 'none',
+  id: 'signInPage',
+  method: 'get',
+  path: '/ops/sign-in',
+  summary: 'Where operators sign in with a browser',
+  answers: { 200: page },
+});
+
+export const signIn = defineRoute({
+  ...operator,
+  auth: 'none',
+  id: 'signIn',
+  method: 'post',
+  path: '/ops/sign-in',
+  summary: 'Exchange the operators’ token for a cookie',
+  description: 'A form with the field `token`. Requests with the cookie that change something must come from the same origin.',
+  body: { kind: 'raw', maxBytes: 4096 },
+  answers: { 303: { description: 'Signed in.', headers: { ...Cookie, Location: 'The queue dashboard.' } }, 401: page },
+});

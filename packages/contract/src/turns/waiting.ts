@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { AgentName, TenantId } from '../tenants/tenant.ts';
+
+/** Why a turn waits (docs/metrics.md, "Why turns wait"). */
+export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_slot', 'no_worker', 'paused', 'staff'] as const;
+export const WaitReason = z.enum(waitReasons);
+export type WaitReason = z.infer<typeof WaitReason>;
+
+/** Why one turn waits, in a sentence, and what would start it. */
+export const WaitsFor = z.object({
+  reason: WaitReason,
+  why: z.string(),
+  startsWhen: z.string(),
+  /** The turn that stands before it in its conversation. */
+  behind: z.string().nullable(),
+});
+export type WaitsFor = z.infer<typeof WaitsFor>;
+
+/** Turns of one conversation that wait for the same reason; `turnId`: the first of them. */
+export const WaitingEntry = WaitsFor.extend({
+  turnId: z.string(),
+  tenantId: TenantId,
+  contact_id: z.string(),
+  agent: AgentName,
+  turns: z.int().positive(),
+  since: z.iso.datetime(),
+  waitedSeconds: z.number().nonnegative(),
+}).meta({ id: 'WaitingTurns' });
+export type WaitingEntry = z.infer<typeof WaitingEntry>;
+
+const WaitingSum = z.object({
+  reason: WaitReason,
+  turns: z.int().nonnegative(),
+  /** Null: none waits. */
+  oldestSeconds: z.number().nonnegative().nullable(),
+});
+
+/** GET /ops/api/waiting. `isWhole`: false when more is under way than one look reads; then at least this waits. */
+export const WaitingPage = z
+  .object({ at: z.iso.datetime(), isWhole: z.boolean(), reasons: z.array(WaitingSum), waiting: z.array(WaitingEntry) })
+  .meta({ id: 'Waiting' });
+export type WaitingPage = z.infer<typeof WaitingPage>;
+
+export const WorkerState = z.enum(['running', 'draining', 'stalled']);
+
+/** GET /ops/api/workers. */
+export const WorkerView = z
+  .object({
+    id: z.string(),
+    version: z.string(),
+    state: WorkerState,
+    startedAt: z.iso.datetime(),
+    /** Turns that it runs at once, at each depth of sub-agents. */
+    slots: z.int().nonnegative(),
+    running: z.int().nonnegative(),
+    /** Ids of the turns that it runs. */
+    turns: z.array(z.string()),
+    /** Longest time that its event loop stood still in its last ten seconds. */
+    stallMs: z.number().nonnegative(),
+    /** Since its last report. */
+    silentMs: z.number().nonnegative(),
+  })
+  .meta({ id: 'Worker' });
+export type WorkerView = z.infer<typeof WorkerView>;
+
+/** GET /ops/api/overview: `summary` is one sentence. */
+export const Overview = z
+  .object({
+    at: z.iso.datetime(),
+    summary: z.string(),
+    reasons: z.array(WaitingSum),
+    running: z.int().nonnegative(),
+    slots: z.int().nonnegative(),
+    workers: z.record(WorkerState, z.int().nonnegative()),
+  })
+  .meta({ id: 'Overview' });
+export type Overview = z.infer<typeof Overview>;
+
+/** GET /ops/api/health. */
+export const Health = z
+  .object({
+    status: z.enum(['ready', 'unready', 'shutting_down']),
+    checks: z.record(z.string(), z.object({ ok: z.boolean(), ms: z.number().nonnegative() })),
+    redis: z.object({ usedBytes: z.number().nonnegative(), maxBytes: z.number().nonnegative() }).nullable(),
+    disk: z.object({ freeBytes: z.number().nonnegative(), sizeBytes: z.number().nonnegative() }).nullable(),
+  })
+  .meta({ id: 'Health' });
+export type Health = z.infer<typeof Health>;

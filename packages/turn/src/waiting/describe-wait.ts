@@ -1,0 +1,65 @@
+import type { WaitsFor } from '@concierge/contract';
+import type { WaitingLook, WaitingTurns } from './waiting-turns.ts';
+
+type Known = Pick<WaitingLook, 'workers' | 'share'>;
+
+/** Why turns wait and what would start them, for operators: with the places and slots of the whole system. */
+export function describeWait(turns: Omit<WaitingTurns, 'sinceMs'>, known: Known): WaitsFor {
+  return { reason: turns.reason, ...toSentences(turns, known), behind: turns.behind ?? null };
+}
+
+/** The same for the tenant's own people: nothing of the workers. */
+export function describeWaitToTenant(turns: Omit<WaitingTurns, 'sinceMs'>, known: Known): WaitsFor {
+  const { reason } = turns;
+  const own = { why: 'It may run, and waits for a worker.', startsWhen: 'A worker takes it.' };
+  const sentences = reason === 'no_free_slot' || reason === 'no_worker' ? own : toSentences(turns, known);
+  return { reason, ...sentences, behind: turns.behind ?? null };
+}
+
+function toSentences(turns: Omit<WaitingTurns, 'sinceMs'>, { workers, share }: Known): Pick<WaitsFor, 'why' | 'startsWhen'> {
+  const { reason, behind, isBehindRunning, dueInMs, ahead = 0, admitted = 0 } = turns;
+  switch (reason) {
+    case 'own_session': {
+      const state = isBehindRunning ? 'runs' : 'waits, too';
+      return { why: `It waits behind ${behind ?? 'another turn'} of its conversation, which ${state}.`, startsWhen: 'That turn ends.' };
+    }
+    case 'tenant_share': {
+      const before = ahead === 0 ? 'it is the next' : `${count(ahead, 'conversation')} of the tenant ${ahead === 1 ? 'stands' : 'stand'} before it`;
+      return {
+        why: `It waits for a place: the tenant has ${String(admitted)} of its ${String(share)} places in use, and ${before}.`,
+        startsWhen: 'A turn of the tenant ends in another conversation; more workers, or a larger TENANT_SHARE, make more places.',
+      };
+    }
+    case 'debounce': {
+      return { why: 'It waits for more messages of its conversation.', startsWhen: `Its time is over${soon(dueInMs)}.` };
+    }
+    case 'no_free_slot': {
+      const running = workers.filter(({ state }) => state === 'running');
+      const slots = running.reduce((sum, { concurrency }) => sum + concurrency, 0);
+      return {
+        why: `It may run, and waits for a free slot of ${count(running.length, 'worker')} with ${count(slots, 'slot')}.`,
+        startsWhen: 'A turn ends; more workers, or a larger WORKER_CONCURRENCY, make more slots.',
+      };
+    }
+    case 'no_worker': {
+      return { why: 'It may run, and no worker takes turns.', startsWhen: 'A worker starts.' };
+    }
+    case 'paused': {
+      return {
+        why: 'It waits for its next try: its tenant is suspended, or an attempt could not go on.',
+        startsWhen: `Its time has come${soon(dueInMs)}, and its tenant is not suspended.`,
+      };
+    }
+    case 'staff': {
+      return { why: 'A staff member has the conversation.', startsWhen: 'The staff member gives it back.' };
+    }
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${String(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function soon(dueInMs: number | undefined): string {
+  return dueInMs === undefined ? '' : `, in ${(dueInMs / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,46 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { keyOf } from '../keys.ts';
+
+/** Workers report every two seconds; one that has missed two reports counts as dead. */
+const SILENCE_MS = 5000;
+/** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
+const STALL_LIMIT_MS = 5000;
+
+const WorkerReport = z.object({
+  version: z.string(),
+  concurrency: z.number(),
+  startedAt: z.string(),
+  draining: z.boolean(),
+  stallMs: z.number(),
+  isDemo: z.boolean(),
+  turns: z.array(z.string()),
+});
+
+/** A worker as it last reported. */
+export interface ReportedWorker extends z.infer<typeof WorkerReport> {
+  readonly id: string;
+  readonly state: 'running' | 'draining' | 'stalled';
+  /** Since its last report. */
+  readonly silentMs: number;
+}
+
+/** All workers that live. `atMost`: more are not read. */
+export async function readWorkers(redis: Redis, atMost = 1000): Promise<ReportedWorker[]> {
+  // Redis' own clock: it is the one that the workers' reports are dated with.
+  const [seconds, micros] = await redis.time();
+  const nowMs = Number(seconds) * 1000 + Number(micros) / 1000;
+  const heard = await redis.zrangebyscore(keyOf.workers, nowMs - SILENCE_MS, '+inf', 'WITHSCORES', 'LIMIT', 0, atMost);
+  const ids = heard.filter((_entry, index) => index % 2 === 0);
+  const reports = ids.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...ids);
+  return ids.flatMap((id, index) => {
+    const report = WorkerReport.safeParse(JSON.parse(reports[index] ?? 'null')).data;
+    if (report === undefined) return [];
+    return [{ ...report, id, state: findState(report), silentMs: Math.max(0, nowMs - Number(heard[index * 2 + 1])) }];
+  });
+}
+
+function findState({ draining, stallMs }: z.infer<typeof WorkerReport>): ReportedWorker['state'] {
+  if (draining) return 'draining';
+  return stallMs < STALL_LIMIT_MS ? 'running' : 'stalled';
+}

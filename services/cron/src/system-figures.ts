@@ -1,0 +1,98 @@
+import { waitReasons, type WaitReason } from '@concierge/contract';
+import { Figures, type connectRedis, type Log } from '@concierge/runtime';
+import type { Tenants } from '@concierge/tenant';
+import { Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
+import type { Gauge, Registry } from 'prom-client';
+
+const LOOK_EVERY_MS = 5000;
+/** Conversations with staff are on disk; they are handed over by people, not by the second. */
+const STAFF_EVERY_MS = 15_000;
+
+export interface SystemFiguresOptions {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'handoffSessions'>;
+  readonly registry: Registry;
+  readonly log: Log;
+}
+
+/** How many turns wait for a reason, and since when the oldest of them does, as milliseconds since the epoch. */
+interface Sum {
+  count: number;
+  oldestMs: number | undefined;
+}
+
+/**
+ * Figures of the whole system, which no process counts: what waits and why, the workers, the memory of Redis. They come
+ * from a look at Redis every few seconds, whose work is bounded, never from a scrape. Every replica has all of them, so
+ * rules take the maximum.
+ */
+export class SystemFigures extends Reconciler {
+  readonly name = 'system figures';
+  readonly #options: SystemFiguresOptions;
+  readonly #room: WaitingRoom;
+  readonly #waiting: Gauge;
+  readonly #oldest: Gauge;
+  readonly #workers: Gauge;
+  readonly #memory: Gauge;
+  #staff: Sum = { count: 0, oldestMs: undefined };
+  #lookedMs = performance.now();
+
+  constructor(options: SystemFiguresOptions) {
+    super({ everyMs: LOOK_EVERY_MS, log: options.log });
+    this.#options = options;
+    this.#room = new WaitingRoom(options.redis);
+    const figures = new Figures(options.registry);
+    this.#waiting = figures.gauge('concierge_waiting_turns');
+    this.#oldest = figures.gauge('concierge_oldest_waiting_turn_age_seconds');
+    this.#workers = figures.gauge('concierge_workers');
+    this.#memory = figures.gauge('concierge_redis_memory_bytes');
+    figures.gauge('concierge_waiting_look_age_seconds', (gauge) => {
+      gauge.set((performance.now() - this.#lookedMs) / 1000);
+    });
+  }
+
+  override async reconcile(): Promise<void> {
+    await this.atTimes({ task: 'staff', everyMs: STAFF_EVERY_MS }, async () => this.#countStaff());
+    const look = await this.#room.look();
+    this.#showWaiting(look);
+    for (const state of ['running', 'draining', 'stalled'] as const)
+      this.#workers.set({ state }, look.workers.filter((worker) => worker.state === state).length);
+    const memory = await this.#options.redis.info('memory');
+    this.#memory.set({ kind: 'used' }, readNumber(memory, 'used_memory'));
+    this.#memory.set({ kind: 'max' }, readNumber(memory, 'maxmemory'));
+    this.#lookedMs = performance.now();
+  }
+
+  #showWaiting({ waiting, atMs }: WaitingLook): void {
+    const sums = new Map<WaitReason, Sum>(waitReasons.map((reason) => [reason, { count: 0, oldestMs: undefined }]));
+    sums.set('staff', this.#staff);
+    for (const { reason, count, sinceMs } of waiting) addTo(sums.get(reason), count, sinceMs);
+    for (const [reason, { count, oldestMs }] of sums) {
+      this.#waiting.set({ reason }, count);
+      this.#oldest.set({ reason }, oldestMs === undefined ? 0 : Math.max(0, atMs - oldestMs) / 1000);
+    }
+  }
+
+  async #countStaff(): Promise<void> {
+    const { tenants } = this.#options;
+    const sum: Sum = { count: 0, oldestMs: undefined };
+    await this.forEachTenant(tenants, async (tenantId) => {
+      if ((await tenants.handoffSessions(tenantId)).length === 0) return;
+      const { handoffs } = await (await tenants.open(tenantId)).handoffs.paused();
+      for (const { since } of handoffs) addTo(sum, 1, Date.parse(since));
+    });
+    this.#staff = sum;
+  }
+}
+
+function addTo(sum: Sum | undefined, count: number, sinceMs: number): void {
+  if (sum === undefined) return;
+  sum.count += count;
+  sum.oldestMs = Math.min(sum.oldestMs ?? Infinity, sinceMs);
+}
+
+/** A number of Redis' INFO. */
+function readNumber(info: string, name: string): number {
+  const line = info.split('\r\n').find((text) => text.startsWith(`${name}:`));
+  return Number(line?.slice(name.length + 1) ?? 0);
+}

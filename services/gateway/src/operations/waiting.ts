@@ -1,0 +1,98 @@
+import { statfs } from 'node:fs/promises';
+import { AppError, routes, type Health } from '@concierge/contract';
+import { sumWaiting, viewOverview, viewWaiting, viewWorker, WaitingRoom, type WaitingLook, type WaitingTurns } from '@concierge/turn';
+import type { connectRedis } from '@concierge/runtime';
+import { pageLink, type Handlers } from '../http/call.ts';
+import { readiness, type ReadinessChecks } from './readiness.ts';
+
+export interface WaitingOptions {
+  readonly redis: ReturnType<typeof connectRedis>;
+  readonly dataDir: string;
+  readonly checks: ReadinessChecks;
+  readonly drain: { readonly leaving: boolean };
+}
+
+/** Several people who look at once share one look. */
+const LOOK_KEPT_MS = 1000;
+
+/** What waits, what runs, and what works, for operators. */
+export function waitingHandlers(options: WaitingOptions): Pick<Handlers, 'getOverview' | 'listWaiting' | 'listWorkers' | 'getHealth'> {
+  const look = keepLook(new WaitingRoom(options.redis));
+  return {
+    getOverview: async () => ({ kind: 'answer', status: 200, json: viewOverview(await look()) }),
+    listWaiting: async ({ query: { tenant, reason, limit, cursor } }) => {
+      const found = await look();
+      const asked = found.waiting.filter(
+        (turns) => (tenant === undefined || turns.tenantId === tenant) && (reason === undefined || turns.reason === reason),
+      );
+      const behind = asked.toSorted(compare).filter((turns) => cursor === undefined || isBehind(turns, cursor));
+      const page = behind.slice(0, limit);
+      const last = behind.length > limit ? page.at(-1) : undefined;
+      const json = {
+        at: new Date(found.atMs).toISOString(),
+        isWhole: found.isWhole,
+        reasons: sumWaiting({ ...found, waiting: asked }),
+        waiting: page.map((turns) => viewWaiting(turns, found)),
+      };
+      const next = last === undefined ? null : toCursor(last);
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listWaiting.path, { limit, tenant, reason }, next) };
+    },
+    listWorkers: async () => {
+      const { workers } = await look();
+      const oldestFirst = workers.toSorted((left, right) => left.startedAt.localeCompare(right.startedAt));
+      return { kind: 'answer', status: 200, json: oldestFirst.map(viewWorker) };
+    },
+    getHealth: async () => ({ kind: 'answer', status: 200, json: await readHealth(options) }),
+  };
+}
+
+function keepLook(room: WaitingRoom): () => Promise<WaitingLook> {
+  let kept: Promise<WaitingLook> | undefined;
+  let lookedMs = -Infinity;
+  return async () => {
+    if (kept === undefined || performance.now() - lookedMs > LOOK_KEPT_MS) {
+      lookedMs = performance.now();
+      kept = room.look().catch((error: unknown) => {
+        kept = undefined;
+        throw error;
+      });
+    }
+    return kept;
+  };
+}
+
+/** The longest wait first. */
+function compare(left: WaitingTurns, right: WaitingTurns): number {
+  return left.sinceMs - right.sinceMs || left.turnId.localeCompare(right.turnId);
+}
+
+function toCursor({ sinceMs, turnId }: WaitingTurns): string {
+  return `${String(sinceMs)}_${turnId}`;
+}
+
+/** @throws AppError invalid_request */
+function isBehind(turns: WaitingTurns, cursor: string): boolean {
+  const [, sinceMs, turnId] = /^(\d+(?:\.\d+)?)_(t_[0-9a-f]+)$/u.exec(cursor) ?? [];
+  if (sinceMs === undefined || turnId === undefined)
+    throw new AppError('invalid_request', undefined, { errors: [{ path: 'cursor', message: 'is not from a page of this list' }] });
+  return turns.sinceMs > Number(sinceMs) || (turns.sinceMs === Number(sinceMs) && turns.turnId > turnId);
+}
+
+async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Promise<Health> {
+  const [found, memory, disk] = await Promise.all([
+    readiness(checks),
+    redis.info('memory').catch(() => undefined),
+    statfs(dataDir).catch(() => undefined),
+  ]);
+  return {
+    status: drain.leaving ? 'shutting_down' : found.status,
+    checks: found.checks,
+    redis: memory === undefined ? null : { usedBytes: readNumber(memory, 'used_memory'), maxBytes: readNumber(memory, 'maxmemory') },
+    disk: disk === undefined ? null : { freeBytes: disk.bavail * disk.bsize, sizeBytes: disk.blocks * disk.bsize },
+  };
+}
+
+/** A number of Redis' INFO. */
+function readNumber(info: string, name: string): number {
+  return Number(new RegExp(String.raw`^${name}:(\d+)`, 'mu').exec(info)?.[1] ?? 0);
+}
