@@ -25,7 +25,7 @@ async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePa
 const numbers = Array.from({ length: 40 }, (_, index) => `n${String(index)}`).join(' ');
 
 /** The reply to a question is all of the numbers, and waits after the first ones until the gate is opened. */
-function holdReply(question: string): ReturnType<typeof gate> {
+function holdReply(question: string): ReturnType<typeof gate<void>> {
   const goOn = gate();
   const half = numbers.indexOf('n20');
   model.when(question, [say(numbers.slice(0, half)), until(goOn.opened), say(numbers.slice(half), { chunks: 20, delayMs: 20 })]);

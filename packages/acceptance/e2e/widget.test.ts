@@ -49,7 +49,7 @@ async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: strin
 }
 
 /** The reply to a question is all of the numbers, and waits after the first ones until the gate is opened. */
-function holdReply(question: string): ReturnType<typeof gate> {
+function holdReply(question: string): ReturnType<typeof gate<void>> {
   const goOn = gate();
   const half = numbers.indexOf('n20');
   model.when(question, [say(numbers.slice(0, half)), until(goOn.opened), say(numbers.slice(half), { chunks: 20, delayMs: 20 })]);

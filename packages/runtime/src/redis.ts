@@ -147,7 +147,7 @@ function limitTime(command: Parameters<Redis['sendCommand']>[0]): void {
     else setImmediate(giveUp);
   };
   let timer = setTimeout(endPart, COMMAND_PART_MS);
-  command.resolve = (answer) => {
+  command.resolve = (answer: unknown) => {
     clearTimeout(timer);
     resolve(answer);
   };

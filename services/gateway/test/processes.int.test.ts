@@ -136,7 +136,7 @@ async function openStream(message: string): Promise<Response> {
 }
 
 /** So many replies to a message are held half-way, until the gate is opened. */
-function holdReplies(message: string, { count, reply }: { readonly count: number; readonly reply: string }): ReturnType<typeof gate> {
+function holdReplies(message: string, { count, reply }: { readonly count: number; readonly reply: string }): ReturnType<typeof gate<void>> {
   const goOn = gate();
   const half = reply.indexOf(' ', reply.length / 2) + 1;
   const script = [speak(reply.slice(0, half)), until(goOn.opened), speak(reply.slice(half), { chunks: 5, delayMs: 20 })];
