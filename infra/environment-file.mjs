@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { root } from './bootstrap.mjs';
 
 /**
- * Reads `.env` in the repository's folder, or the file that ENV_FILE names, into the environment of this process; what is
- * set there already stays as it is.
+ * Reads `.env` in the repository's folder, or the file that ENV_FILE names, into the environment of this process; what
+ * is set there already stays as it is.
  * @throws Error when ENV_FILE names a file that is not there
  */
 export function loadEnvironmentFile() {

@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, TestRedis } from '@concierge/testing';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { checkConfiguration } from './configuration.mjs';
+
+/** Each look at the configuration is a process that loads it. */
+jest.setTimeout(300_000);
 
 describe('the configuration of all services', () => {
   let folder;

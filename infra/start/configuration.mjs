@@ -8,7 +8,8 @@ import { providersTemplate } from './providers.mjs';
 import { childEnvironment, nodeFlags } from './services.mjs';
 import { StartError } from './terminal.mjs';
 
-const TIMEOUT_MS = 60_000;
+/** It takes a second; a machine that starts many other things at once needs longer. */
+const TIMEOUT_MS = 180_000;
 const script = fileURLToPath(new URL('check-configuration.mjs', import.meta.url));
 
 /** Whether a variable is set, by itself or by the file that holds its value. */

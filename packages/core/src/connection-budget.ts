@@ -1,4 +1,3 @@
-import type { IndexStore } from '@concierge/index';
 import { background, type ServiceParts } from '@concierge/runtime';
 import { ProcessAnnouncement, readRunningProcesses } from '@concierge/turn';
 import type { Core } from './open-core.ts';

@@ -73,8 +73,8 @@ export async function openIndex({ databaseUrl, databasePool, dataDir, log }: Ope
 }
 
 /**
- * https://www.postgresql.org/docs/current/errcodes-appendix.html: a wrong password or role, no such database, no right to
- * connect, and a server that has no connection left for this process.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: a wrong password or role, no such database, no right
+ * to connect, and a server that has no connection left for this process.
  */
 const refusals: ReadonlySet<string | undefined> = new Set(['28P01', '28000', '3D000', '42501', '53300']);
 

@@ -46,8 +46,8 @@ export interface Providers {
 export type EnvironmentLookup = (name: string) => string | undefined;
 
 /**
- * The providers file is no JSON, does not have its shape, or asks for a model that none of its providers has; `problems`
- * lists everything that is wrong, keys never quoted.
+ * The providers file is no JSON, does not have its shape, or asks for a model that none of its providers has;
+ * `problems` lists everything that is wrong, keys never quoted.
  */
 export class ProvidersFileError extends Error {
   override readonly name = 'ProvidersFileError';

@@ -151,7 +151,7 @@ function readVariables(names: readonly string[], env: NodeJS.ProcessEnv): Variab
   return { given, problems, unread };
 }
 
-/** One line for each variable: what is allowed, and what was given. `found`: messages by the name, or name and place. */
+/** One line for each: what is allowed, and what was given. `found`: messages by the name, or by name and place. */
 function describe(found: ReadonlyMap<string, string>, { given, unread }: Variables): string[] {
   return [...found].flatMap(([path, message]) => {
     const [name = path] = path.split('.', 1);
@@ -161,7 +161,8 @@ function describe(found: ReadonlyMap<string, string>, { given, unread }: Variabl
 
 function explain(issue: z.core.$ZodIssue, value: string | undefined): string {
   if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid option')) {
-    return `must be ${issue.values.map(String).join(', ')}`.replace(/, (?=[^,]*$)/u, ' or ');
+    const names = issue.values.map(String);
+    return `must be ${[names.slice(0, -1).join(', '), ...names.slice(-1)].join(' or ')}`;
   }
   return value === undefined && issue.message.startsWith('Invalid input') ? 'is required' : issue.message;
 }

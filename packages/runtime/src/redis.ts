@@ -92,7 +92,7 @@ function describeReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Answers that stay the same until somebody changes a setting. */
+/** Answers that stay the same until an operator changes a setting. */
 const refusal = /^(?:WRONGPASS|NOAUTH|NOPERM|DENIED|ERR invalid password|ERR AUTH)\b/u;
 
 /** The first words of Redis' error answers for temporary failures. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { assertNoEviction, ConfigError, createLog, openRedis } from '@concierge/runtime';
-import { eventually, freePort, TestRedis } from '@concierge/testing';
+import { freePort, TestRedis } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 
 const log = createLog({ service: 'test', level: 'silent' });
@@ -71,6 +71,7 @@ describe('opening Redis at the start of a service', () => {
     await server.kill();
     const opening = openRedis({ url: server.url, role: 'worker', log, timeoutMs: 60_000 }, cleanUp);
     await server.start();
-    await eventually(async () => (await (await opening).ping()) === 'PONG', { timeoutMs: 60_000 });
+    const redis = await opening;
+    expect(await redis.ping()).toBe('PONG');
   });
 });

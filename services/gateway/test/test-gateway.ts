@@ -66,6 +66,7 @@ export class TestGateway implements AsyncDisposable {
       dataDir,
       redisUrl: redis.url,
       databaseUrl: undefined,
+      databasePool: 10,
       keySecret,
       secretsKey: keySecret,
       graceMs: 2000,
