@@ -12,8 +12,8 @@ import { namesIn, isSystemError } from './system-error.ts';
 const STALE_LOOKS_MAX = 3;
 
 /**
- * What a file turned out to be. `broken` carries the reason for the log, not for a client. `isLater`: it is not damaged,
- * a later version wrote it.
+ * What a file turned out to be. `broken` carries the reason for the log, not for a client. `isLater`: it is not
+ * damaged, a later version wrote it.
  */
 export type Parsed<T> =
   | { readonly status: 'ok'; readonly value: T }

@@ -8,11 +8,11 @@ import { AgentName } from '../tenants/tenant.ts';
  * contact on a channel.
  */
 export const Actor = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('agent'), agent: AgentName, turnId: z.string() }),
-  z.strictObject({ kind: z.literal('key'), keyId: z.string() }),
-  z.strictObject({ kind: z.literal('operator') }),
+  z.object({ kind: z.literal('agent'), agent: AgentName, turnId: z.string() }),
+  z.object({ kind: z.literal('key'), keyId: z.string() }),
+  z.object({ kind: z.literal('operator') }),
   /** The staff member that the tenant's settings name to answer there in the agent's place. */
-  z.strictObject({ kind: z.literal('contact'), channel: CanonicalChannel, sender: z.string().max(limits.senderMaxCharacters) }),
+  z.object({ kind: z.literal('contact'), channel: CanonicalChannel, sender: z.string().max(limits.senderMaxCharacters) }),
 ]);
 export type Actor = z.infer<typeof Actor>;
 

@@ -100,7 +100,8 @@ export interface SkillsTable {
 
 /**
  * `generation`: rises with each rebuild. `built`: the generation of the last finished one. `boot`: see the SQLite
- * store. `oldest_reader`: see `isTooNew`. `passages`: which passages these are, and which state of them (`PassageState`).
+ * store. `oldest_reader`: see `isTooNew`. `passages`: which passages these are, and which state of them
+ * (`PassageState`).
  */
 export interface MetaTable {
   account_id: string;

@@ -62,7 +62,7 @@ function toVisitorEvent({ type, data }: TurnEvent): VisitorEvent | null {
       return { type, data: { turnId: data.turnId } };
     }
     case 'text_delta': {
-      return { type, data };
+      return { type, data: { delta: data.delta } };
     }
     case 'text_reset': {
       return { type, data: { all: data.reason === 'stream_lost' } };
