@@ -37,14 +37,14 @@ let rendered;
 let unknownFields;
 beforeAll(async () => {
   rendered = await renderAll();
-  unknownFields = await findUnknownFields(rendered);
+  const { object: misspelt } = structuredClone(findWorkload(rendered.default, 'gateway'));
+  misspelt.spec.template.spec.containers[0].livenesProbe = {};
+  unknownFields = await findUnknownFields({ ...rendered, misspelt: [misspelt] });
 });
 
 withHelm('the compiler as a judge of fields', () => {
-  it('finds one that no API knows', async () => {
-    const { object } = structuredClone(findWorkload(rendered.default, 'gateway'));
-    object.spec.template.spec.containers[0].livenesProbe = {};
-    expect(await findUnknownFields({ misspelt: [object] })).toEqual([expect.stringContaining('livenesProbe')]);
+  it('finds one that no API knows', () => {
+    expect(unknownFields.filter((line) => line.includes('/misspelt.ts'))).toEqual([expect.stringContaining('livenesProbe')]);
   });
 });
 
