@@ -9,6 +9,8 @@ export interface CommandContext {
   readonly deployment: Deployment;
   /** Hands the command's answer to its printer. */
   readonly answer: (answer: Answer) => void;
+  /** For what is drawn again and again on a terminal; everything else is an answer. */
+  readonly out?: Writable;
 }
 
 /** What a command has found out: the same facts for programs and for people. */

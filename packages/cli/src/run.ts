@@ -40,6 +40,12 @@ const commands: Readonly<Record<string, Loadable>> = {
     load: async () => (await import('./commands/reindex.ts')).reindexCommand,
   },
   turn: { description: 'turns of a tenant', load: async () => (await import('./commands/turn.ts')).turnCommand },
+  waiting: { description: 'turns that wait, and why', load: async () => (await import('./commands/waiting.ts')).waitingCommand },
+  worker: { description: 'workers of this deployment', load: async () => (await import('./commands/waiting.ts')).workerCommand },
+  top: {
+    description: 'what waits and what runs, redrawn on a terminal',
+    load: async () => (await import('./commands/waiting.ts')).topCommand,
+  },
   doctor: { description: 'what works here and what does not', load: async () => (await import('./commands/doctor.ts')).doctorCommand },
 };
 
@@ -93,7 +99,7 @@ export async function run(args: readonly string[], { readConfig, out, err }: Run
   try {
     deployment = new Deployment(readConfig());
     const answers: Answer[] = [];
-    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer) }, args);
+    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer), ...(!json && { out }) }, args);
     configure(program, { out, json });
     await program.parseAsync(args, { from: 'user' }).catch(rethrowUsage);
     for (const answer of answers) printAnswer(answer, { json, out });

@@ -4,7 +4,16 @@ import { openCore, type Core } from '@concierge/core';
 import { openOutside, type Outside } from '@concierge/core/outside';
 import type { Providers } from '@concierge/model';
 import { Embeddings, Models, type FailedAttempt } from '@concierge/model/openai';
-import { Figures, newMetrics, openConnection, openProcessFigures, serveMetrics, startPart, stopPart, type ServiceParts } from '@concierge/runtime';
+import {
+  Figures,
+  newMetrics,
+  openConnection,
+  openProcessFigures,
+  serveMetrics,
+  startPart,
+  stopPart,
+  type ServiceParts,
+} from '@concierge/runtime';
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import {
@@ -185,7 +194,8 @@ async function openCommands(
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
-    create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, onStart: metrics.sandboxStarted, log }, run, newDispatcher),
+    create: (run, newDispatcher) =>
+      new TurnRuntime({ chosen, folders, workerId: ownId, onStart: metrics.sandboxStarted, log }, run, newDispatcher),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
   };
 }
