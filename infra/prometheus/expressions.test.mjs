@@ -42,7 +42,9 @@ function findFigure(series) {
 
 /** What is wrong with an expression, as sentences. */
 function findFaults(expr) {
-  const selectors = [...expr.matchAll(/\b(?<series>concierge_\w+|up|nodejs_\w+|process_\w+)(?:\{(?<matchers>[^}]*)\})?/gu)].map(({ groups }) => groups);
+  const selectors = [...expr.matchAll(/\b(?<series>concierge_\w+|up|nodejs_\w+|process_\w+)(?:\{(?<matchers>[^}]*)\})?/gu)].map(
+    ({ groups }) => groups,
+  );
   if (selectors.length === 0) return ['names no figure'];
   const faults = [];
   const known = new Set(added);
@@ -62,7 +64,8 @@ function findFaults(expr) {
     }
   }
   for (const [, grouped] of expr.matchAll(/\bby \(([^)]*)\)/gu))
-    for (const label of grouped.split(',').map((each) => each.trim())) if (!known.has(label)) faults.push(`${label} is no label of its figures`);
+    for (const label of grouped.split(',').map((each) => each.trim()))
+      if (!known.has(label)) faults.push(`${label} is no label of its figures`);
   return faults;
 }
 
@@ -107,7 +110,9 @@ describe('every alert', () => {
       const file = `${name.replaceAll(/(?<!^)[A-Z]/gu, (letter) => `-${letter}`).toLowerCase()}.md`;
       expect(runbook).toBe(`docs/runbooks/${file}`);
       expect(existsSync(join(root, runbook))).toBe(true);
-      expect(read('docs', 'runbooks', file)).toMatch(new RegExp(`^# ${name}\\n[\\s\\S]*## Look first\\n[\\s\\S]*## It is over when\\n`, 'u'));
+      expect(read('docs', 'runbooks', file)).toMatch(
+        new RegExp(`^# ${name}\\n[\\s\\S]*## Look first\\n[\\s\\S]*## It is over when\\n`, 'u'),
+      );
       expect(list).toContain(`| [${name}](${file}) | ${severity} |`);
     }
     const pages = readdirSync(join(root, 'docs', 'runbooks')).filter((name) => name !== 'README.md');

@@ -26,7 +26,10 @@ const gone = (series, value) => gauge(series, `${value}x20 stale`);
 const events = {
   GatewayDown: [[...without('concierge_gateway'), gone('concierge_gateway_processes{service="gateway",instance="g:8000"}', 1)], {}],
   WorkerDown: [[...without('concierge_turn_slots'), gone('concierge_turn_slots{service="worker",instance="w:9100"}', 32)], {}],
-  CronDown: [[...without('concierge_waiting'), gone('concierge_waiting_turns{service="cron",instance="c:9100",reason="no_worker"}', 0)], {}],
+  CronDown: [
+    [...without('concierge_waiting'), gone('concierge_waiting_turns{service="cron",instance="c:9100",reason="no_worker"}', 0)],
+    {},
+  ],
   TargetDown: [[gauge('up{job="worker",instance="w:9100"}', '1x20 0x100')], { job: 'worker', instance: 'w:9100' }],
   EventLoopStalls: [
     [gauge('concierge_event_loop_stall_seconds{service="worker",instance="w:9100"}', '0x20 3x100')],

@@ -10,6 +10,8 @@ export interface CommandContext {
   /** Hands the command's answer to its printer. */
   readonly answer: (answer: Answer) => void;
   readonly streams: Streams;
+  /** To draw on again and again; everything else is an answer. Not with `--json`. */
+  readonly terminal?: Writable;
 }
 
 /** What an archive is read from and written to where `-` stands for its file. */

@@ -53,6 +53,12 @@ const commands: Readonly<Record<string, Loadable>> = {
     description: 'put a backup in place, where there are no tenants',
     load: async () => (await import('./commands/backup.ts')).restoreCommand,
   },
+  waiting: { description: 'turns that wait, and why', load: async () => (await import('./commands/waiting.ts')).waitingCommand },
+  worker: { description: 'workers of this deployment', load: async () => (await import('./commands/waiting.ts')).workerCommand },
+  top: {
+    description: 'what waits and what runs, redrawn on a terminal',
+    load: async () => (await import('./commands/waiting.ts')).topCommand,
+  },
   doctor: { description: 'what works here and what does not', load: async () => (await import('./commands/doctor.ts')).doctorCommand },
 };
 
@@ -120,7 +126,10 @@ export async function run(args: readonly string[], { readConfig, input, out, err
   try {
     deployment = new Deployment(readConfig());
     const answers: Answer[] = [];
-    const program = await createProgram({ deployment, answer: (answer) => answers.push(answer), streams: { input, out } }, args);
+    const program = await createProgram(
+      { deployment, answer: (answer) => answers.push(answer), streams: { input, out }, ...(!json && { terminal: out }) },
+      args,
+    );
     configure(program, { out, json });
     await program.parseAsync(args, { from: 'user' }).catch(rethrowUsage);
     for (const answer of answers) printAnswer(answer, { json, out: answer.isAside === true ? err : out });

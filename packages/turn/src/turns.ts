@@ -1,7 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
-import { AppError, viewSteps, type AcceptedTurn, type TurnRecord, type TurnStatus, type TurnView, type WaitsFor } from '@concierge/contract';
+import {
+  AppError,
+  viewSteps,
+  type AcceptedTurn,
+  type TurnRecord,
+  type TurnStatus,
+  type TurnView,
+  type WaitsFor,
+} from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
@@ -22,6 +30,8 @@ function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuer
 /** The caller that asks for a turn: a key that may see only its own turns is named here. */
 export interface TurnViewer {
   readonly onlyKeyId?: string;
+  /** Why a waiting turn waits is looked up, too. */
+  readonly explains?: boolean;
 }
 
 interface LiveFacts {
@@ -57,7 +67,7 @@ export class Turns extends OrderedAcceptance {
       () => [],
     );
     const view = toLiveView(live, await this.#liveFacts(turnId));
-    const waitsFor = view.status === 'waiting' ? await this.#explainWait(live) : undefined;
+    const waitsFor = view.status === 'waiting' && viewer.explains === true ? await this.#explainWait(live) : undefined;
     return { ...view, ...(waitsFor !== undefined && { waitsFor }), steps, ...deliveries };
   }
 

@@ -204,7 +204,8 @@ async function openCommands(
   stack.defer(async () => folders.removeOwn());
   const liveness = new WorkerLiveness({ redis: core.redis, ownId, now: () => performance.now() });
   return {
-    create: (run, newDispatcher) => new TurnRuntime({ chosen, folders, workerId: ownId, onStart: metrics.sandboxStarted, log }, run, newDispatcher),
+    create: (run, newDispatcher) =>
+      new TurnRuntime({ chosen, folders, workerId: ownId, onStart: metrics.sandboxStarted, log }, run, newDispatcher),
     reaper: new SandboxReaper({ sandboxes, folders, liveness, log }),
     sandbox: { kind: sandboxes?.kind ?? 'off', isUsable, reason },
   };

@@ -1,4 +1,13 @@
-import { channelNames, deliveryStates, EventType, finishReasons, messagingChannels, toolNames, UploadType, waitReasons } from '@concierge/contract';
+import {
+  channelNames,
+  deliveryStates,
+  EventType,
+  finishReasons,
+  messagingChannels,
+  toolNames,
+  UploadType,
+  waitReasons,
+} from '@concierge/contract';
 
 /** The processes that serve figures. */
 export type FigureService = 'gateway' | 'worker' | 'cron';
@@ -91,7 +100,12 @@ export const figures = {
     help: 'Clients dropped because they did not read',
   },
   concierge_gateway_processes: { kind: 'gauge', services: ['gateway'], help: 'Processes of the gateway that serve' },
-  concierge_uploads_total: { kind: 'counter', services: ['gateway'], help: 'Files stored, by their media type', labels: { type: UploadType.options } },
+  concierge_uploads_total: {
+    kind: 'counter',
+    services: ['gateway'],
+    help: 'Files stored, by their media type',
+    labels: { type: UploadType.options },
+  },
 
   concierge_turns_total: {
     kind: 'counter',
@@ -161,7 +175,11 @@ export const figures = {
     help: 'Requests to model providers by what came of them: the first digit of the status, none when there was no answer',
     labels: { provider: null, status: ['2xx', '3xx', '4xx', '429', '5xx', 'none'] },
   },
-  concierge_model_retries_total: { kind: 'counter', services: ['worker'], help: 'Failed model calls that were made again with the same model' },
+  concierge_model_retries_total: {
+    kind: 'counter',
+    services: ['worker'],
+    help: 'Failed model calls that were made again with the same model',
+  },
   concierge_model_fallbacks_total: {
     kind: 'counter',
     services: ['worker'],
@@ -289,7 +307,11 @@ export const figures = {
     help: 'Failures of Redis: of a connection, or of a command for the state of Redis or of the connection',
     labels: { kind: ['connection', 'command'] },
   },
-  concierge_index_errors_total: { kind: 'counter', services: everywhere, help: 'Uses of the index that failed for the state of its database or its disk' },
+  concierge_index_errors_total: {
+    kind: 'counter',
+    services: everywhere,
+    help: 'Uses of the index that failed for the state of its database or its disk',
+  },
   concierge_event_loop_stall_seconds: {
     kind: 'gauge',
     services: everywhere,
@@ -302,7 +324,12 @@ export const figures = {
     help: 'Space left for the data directory, for users that are not root',
     aggregator: 'max',
   },
-  concierge_disk_size_bytes: { kind: 'gauge', services: everywhere, help: 'Size of the file system of the data directory', aggregator: 'max' },
+  concierge_disk_size_bytes: {
+    kind: 'gauge',
+    services: everywhere,
+    help: 'Size of the file system of the data directory',
+    aggregator: 'max',
+  },
 } as const satisfies Readonly<Record<string, Figure>>;
 
 export type FigureName = keyof typeof figures;

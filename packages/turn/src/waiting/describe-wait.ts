@@ -24,7 +24,8 @@ function toSentences(turns: Omit<WaitingTurns, 'sinceMs'>, { workers, share }: K
       return { why: `It waits behind ${behind ?? 'another turn'} of its conversation, which ${state}.`, startsWhen: 'That turn ends.' };
     }
     case 'tenant_share': {
-      const before = ahead === 0 ? 'it is the next' : `${count(ahead, 'conversation')} of the tenant ${ahead === 1 ? 'stands' : 'stand'} before it`;
+      const before =
+        ahead === 0 ? 'it is the next' : `${count(ahead, 'conversation')} of the tenant ${ahead === 1 ? 'stands' : 'stand'} before it`;
       return {
         why: `It waits for a place: the tenant has ${String(admitted)} of its ${String(share)} places in use, and ${before}.`,
         startsWhen: 'A turn of the tenant ends in another conversation; more workers, or a larger TENANT_SHARE, make more places.',

@@ -83,7 +83,11 @@ export class WaitingRoom {
   }
 
   /** Why one turn waits; undefined when it does not, as far as can be seen. `atMost`: turns of its lane that are read. */
-  async explain(lane: Lane, turnId: string, atMost = 200): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
+  async explain(
+    lane: Lane,
+    turnId: string,
+    atMost = 200,
+  ): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
     const redis = this.#redis;
     const member = toMember(lane);
     const [clock, workers, share, dueAt, debouncedAt, [facts]] = await Promise.all([

@@ -7,14 +7,14 @@ const SILENCE_MS = 5000;
 /** A worker whose watchdog saw a longer stall than this in its last ten seconds runs no turn in time. */
 const STALL_LIMIT_MS = 5000;
 
+/** One of another version may lack what only people read. */
 const WorkerReport = z.object({
-  version: z.string(),
-  concurrency: z.number(),
-  startedAt: z.string(),
+  version: z.string().default('unknown'),
+  concurrency: z.int().nonnegative().default(0),
+  startedAt: z.iso.datetime().default('1970-01-01T00:00:00.000Z'),
   draining: z.boolean(),
-  stallMs: z.number(),
-  isDemo: z.boolean(),
-  turns: z.array(z.string()),
+  stallMs: z.number().nonnegative(),
+  turns: z.array(z.string()).default([]),
 });
 
 /** A worker as it last reported. */

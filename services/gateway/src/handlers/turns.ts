@@ -34,7 +34,7 @@ export function turnHandlers({
       };
     },
     getTurn: async ({ caller, params }) => {
-      const turn = await turns.find(caller.scope, params.id, toTurnViewer(caller.key));
+      const turn = await turns.find(caller.scope, params.id, { ...toTurnViewer(caller.key), explains: true });
       if (turn === undefined) throw noTurn();
       return { kind: 'answer', status: 200, json: turn };
     },

@@ -163,6 +163,7 @@ export function guardOperator(request: Asker, opsToken: string | undefined): voi
   }
   if (hasOperatorCookie(request, opsToken)) return;
   const given = bearerToken(request.headers);
-  if (given === undefined) throw new AppError('missing_key', `The operators\u2019 token is required. In a browser: sign in at ${routes.signInPage.path}.`);
+  if (given === undefined)
+    throw new AppError('missing_key', `The operators\u2019 token is required. In a browser: sign in at ${routes.signInPage.path}.`);
   if (!isSameSecret(given, opsToken)) throw new AppError('invalid_key', 'The operators\u2019 token is not valid.');
 }

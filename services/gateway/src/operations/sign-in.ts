@@ -29,16 +29,25 @@ ${notice}
 }
 
 /** Exchanges the operators' token for a cookie, so that a browser can open the pages below /ops. */
-export function signInHandlers({ opsToken, now = Date.now }: { readonly opsToken: string | undefined; readonly now?: () => number }): Pick<
-  Handlers,
-  'signInPage' | 'signIn'
-> {
+export function signInHandlers({
+  opsToken,
+  now = Date.now,
+}: {
+  readonly opsToken: string | undefined;
+  readonly now?: () => number;
+}): Pick<Handlers, 'signInPage' | 'signIn'> {
   const headers = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy };
   return {
     signInPage: () => ({ kind: 'answer', status: 200, text: page(''), headers }),
     signIn: ({ body, request }) => {
       const token = new URLSearchParams(body.toString('utf8')).get('token') ?? '';
-      if (opsToken === undefined) return { kind: 'answer', status: 401, text: page('No OPS_TOKEN is set: /ops opens on this machine alone, without a sign-in.'), headers };
+      if (opsToken === undefined)
+        return {
+          kind: 'answer',
+          status: 401,
+          text: page('No OPS_TOKEN is set: /ops opens on this machine alone, without a sign-in.'),
+          headers,
+        };
       if (!isSameSecret(token, opsToken)) return { kind: 'answer', status: 401, text: page('That is not the token.'), headers };
       const secure = request.secure || request.headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
       const value = signCookie(opsToken, Math.floor(now() / 1000) + LIFE_S);
@@ -49,8 +58,10 @@ export function signInHandlers({ opsToken, now = Date.now }: { readonly opsToken
 }
 
 /** The token itself is in no cookie, and another token ends every sign-in. */
-function signCookie(opsToken: string, untilS: number): string {
-  return `${String(untilS)}.${createHmac('sha256', opsToken).update(`concierge ops cookie ${String(untilS)}`).digest('hex')}`;
+export function signCookie(opsToken: string, untilS: number): string {
+  return `${String(untilS)}.${createHmac('sha256', opsToken)
+    .update(`concierge ops cookie ${String(untilS)}`)
+    .digest('hex')}`;
 }
 
 interface BrowserRequest {

@@ -25,7 +25,8 @@ export function waitingHandlers(options: WaitingOptions): Pick<Handlers, 'getOve
       const asked = found.waiting.filter(
         (turns) => (tenant === undefined || turns.tenantId === tenant) && (reason === undefined || turns.reason === reason),
       );
-      const behind = asked.toSorted(compare).filter((turns) => cursor === undefined || isBehind(turns, cursor));
+      const after = cursor === undefined ? undefined : readCursor(cursor);
+      const behind = asked.toSorted(compare).filter((turns) => after === undefined || compare(after, turns) < 0);
       const page = behind.slice(0, limit);
       const last = behind.length > limit ? page.at(-1) : undefined;
       const json = {
@@ -61,21 +62,23 @@ function keepLook(room: WaitingRoom): () => Promise<WaitingLook> {
   };
 }
 
+type Place = Pick<WaitingTurns, 'sinceMs' | 'turnId'>;
+
 /** The longest wait first. */
-function compare(left: WaitingTurns, right: WaitingTurns): number {
+function compare(left: Place, right: Place): number {
   return left.sinceMs - right.sinceMs || left.turnId.localeCompare(right.turnId);
 }
 
-function toCursor({ sinceMs, turnId }: WaitingTurns): string {
+function toCursor({ sinceMs, turnId }: Place): string {
   return `${String(sinceMs)}_${turnId}`;
 }
 
 /** @throws AppError invalid_request */
-function isBehind(turns: WaitingTurns, cursor: string): boolean {
+function readCursor(cursor: string): Place {
   const [, sinceMs, turnId] = /^(\d+(?:\.\d+)?)_(t_[0-9a-f]+)$/u.exec(cursor) ?? [];
   if (sinceMs === undefined || turnId === undefined)
     throw new AppError('invalid_request', undefined, { errors: [{ path: 'cursor', message: 'is not from a page of this list' }] });
-  return turns.sinceMs > Number(sinceMs) || (turns.sinceMs === Number(sinceMs) && turns.turnId > turnId);
+  return { sinceMs: Number(sinceMs), turnId };
 }
 
 async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Promise<Health> {

@@ -1,0 +1,115 @@
+import { describe, expect, it } from '@jest/globals';
+import { routes } from '@concierge/contract';
+import { eventually, gate } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { TestGateway, type TestTenant } from './test-gateway.ts';
+
+const opsToken = 'operators-token-of-this-test';
+const asOperator = { headers: { Authorization: `Bearer ${opsToken}` } };
+
+let gateway: TestGateway;
+let tenant: TestTenant;
+const held = gate();
+
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start({ opsToken }));
+  stack.defer(() => held.open());
+  tenant = await gateway.tenant();
+  gateway.script = async () => held.opened;
+});
+
+const { getHealth, getOverview, listWaiting, listWorkers, queues, signIn, signInPage } = routes;
+
+async function read<Json>(path: string, schema: { parse(given: unknown): Json }): Promise<Json> {
+  const response = await gateway.ask(undefined, path, asOperator);
+  expect(response.status).toBe(200);
+  return schema.parse(await response.json());
+}
+
+async function send(token: string): Promise<Response> {
+  return fetch(`${gateway.url}${signIn.path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ token }).toString(),
+  });
+}
+
+describe('what waits', () => {
+  it('is listed for operators, with why, since when and behind whom', async () => {
+    const ask = async (): Promise<Response> =>
+      gateway.ask(tenant.cs, '/api/cs', { method: 'POST', body: { message: 'hello', sender: 'ann' } });
+    const running = await ask();
+    const waiting = await ask();
+    const page = await eventually(async () => {
+      const found = await read(`${listWaiting.path}?tenant=${tenant.id}`, listWaiting.answers[200].json);
+      return found.waiting[0]?.reason === 'own_session' && found.waiting[0].why.endsWith('which runs.') ? found : undefined;
+    });
+    expect(page).toMatchObject({ isWhole: true, waiting: [{ tenantId: tenant.id, agent: 'cs', turns: 1, startsWhen: 'That turn ends.' }] });
+    expect(page.reasons).toContainEqual(expect.objectContaining({ reason: 'own_session', turns: 1 }));
+    const turnId = page.waiting[0]?.turnId ?? '';
+    const turn = await (await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).json();
+    expect(turn).toMatchObject({ status: 'waiting', waitsFor: { reason: 'own_session', behind: page.waiting[0]?.behind } });
+    const overview = await read(getOverview.path, getOverview.answers[200].json);
+    expect(overview).toMatchObject({ summary: expect.stringMatching(/^All well: /u), workers: { running: 1 } });
+    const workers = await eventually(async () => {
+      const found = await read(listWorkers.path, listWorkers.answers[200].json);
+      return found[0]?.running === 1 ? found : undefined;
+    });
+    expect(workers[0]).toMatchObject({ state: 'running', turns: [page.waiting[0]?.behind] });
+    held.open();
+    await Promise.all([running.text(), waiting.text()]);
+  });
+
+  it('is not for who has no operators’ token, nor behind a cursor that is none', async () => {
+    for (const { path } of [listWaiting, listWorkers, getOverview, getHealth]) {
+      expect((await gateway.ask(undefined, path)).status).toBe(401);
+      expect((await gateway.ask(tenant.admin, path)).status).toBe(401);
+    }
+    expect((await gateway.ask(undefined, `${listWaiting.path}?cursor=x`, asOperator)).status).toBe(400);
+  });
+});
+
+describe('the health of the service', () => {
+  it('has the checks of /readyz, and the room that is left', async () => {
+    const health = await read(getHealth.path, getHealth.answers[200].json);
+    expect(health).toMatchObject({ status: 'ready', checks: { redis: { ok: true }, workers: { ok: true } } });
+    expect(health.disk?.freeBytes).toBeGreaterThan(0);
+    expect(health.redis?.usedBytes).toBeGreaterThan(0);
+  });
+});
+
+describe('the sign-in of operators', () => {
+  it('is a page without scripts that sends its form to itself', async () => {
+    const page = await gateway.ask(undefined, signInPage.path);
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none';.*form-action 'self'/u);
+    const html = await page.text();
+    expect(html).toContain(`<form method="post" action="${signIn.path}">`);
+    expect(html).not.toContain('<script');
+  });
+
+  it('exchanges the token for a cookie, with which a browser opens the queue dashboard', async () => {
+    const refused = await gateway.ask(undefined, queues.path);
+    expect(refused.status).toBe(401);
+    expect(await refused.text()).toContain(signInPage.path);
+    const answer = await send(opsToken);
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get('location')).toBe(queues.path);
+    const cookie = answer.headers.get('set-cookie') ?? '';
+    expect(cookie).toMatch(/^concierge_ops=[^;]+; Path=\/ops; Max-Age=43200; HttpOnly; SameSite=Strict$/u);
+    expect(cookie).not.toContain(opsToken);
+    const headers = { Cookie: cookie.split(';', 1)[0] ?? '' };
+    expect((await gateway.ask(undefined, queues.path, { headers })).status).toBe(200);
+    expect((await gateway.ask(undefined, getOverview.path, { headers })).status).toBe(200);
+  });
+
+  it('refuses another token, and cookies that were made up or are too old', async () => {
+    const answer = await send('another');
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('set-cookie')).toBeNull();
+    expect(await answer.text()).toContain('That is not the token.');
+    for (const value of ['1.aa', `9999999999.${'a'.repeat(64)}`, opsToken])
+      expect((await gateway.ask(undefined, queues.path, { headers: { Cookie: `concierge_ops=${value}` } })).status).toBe(401);
+  });
+});
