@@ -282,6 +282,8 @@ describe('operations', () => {
     expect(Object.values(ready.checks).every(({ ok }) => ok)).toBe(true);
     expect((await client.get('/metrics')).text).toMatch(/^# HELP /mu);
     expect((await client.get('/ops/queues')).status).toBe(200);
+    for (const name of ['overview', 'waiting', 'workers', 'health']) expect((await client.get(`/ops/api/${name}`)).status).toBe(200);
+    expect((await client.get('/ops/sign-in')).text).toContain('<form method="post"');
     const docs = await client.get('/docs');
     expect(docs.status).toBe(200);
     expect(docs.text).not.toMatch(/(?:src|href)="https?:\/\//u);

@@ -8,8 +8,12 @@ import { input, TestTurns } from './test-turns.ts';
 let fixture: TestTurns;
 let room: WaitingRoom;
 
+let held: ReturnType<typeof gate>;
+
 setUpEach(async (stack) => {
   fixture = stack.use(await TestTurns.start());
+  held = gate();
+  stack.defer(() => held.open());
   const redis = fixture.server.client();
   stack.defer(() => redis.disconnect());
   room = new WaitingRoom(redis);
@@ -52,7 +56,6 @@ describe('a look at what waits', () => {
   });
 
   it('distinguishes turns behind their own conversation, for a share, and for a slot', async () => {
-    const held = gate();
     fixture.play = async ({ turn }) => {
       await held.opened;
       return turn.text;
@@ -87,7 +90,9 @@ describe('a look at what waits', () => {
         why: 'It waits for a place: the tenant has 3 of its 3 places in use, and it is the next.',
       }),
     );
-    expect(viewOverview(look)).toMatchObject({ running: 2, slots: 2 });
+    // A worker reports every two seconds what it runs.
+    await eventually(async () => viewOverview(await room.look()).running === 2);
+    expect(viewOverview(await room.look())).toMatchObject({ running: 2, slots: 2 });
     held.open();
     await waitFor({});
   });
@@ -136,7 +141,6 @@ describe('a waiting turn', () => {
 
   it('says nothing of it once it runs, or when it is not asked for', async () => {
     const scope = await fixture.scope();
-    const held = gate();
     fixture.play = async () => {
       await held.opened;
       return 'done';

@@ -38,7 +38,7 @@ async function send(token: string): Promise<Response> {
 describe('what waits', () => {
   it('is listed for operators, with why, since when and behind whom', async () => {
     const ask = async (): Promise<Response> =>
-      gateway.ask(tenant.cs, '/api/cs', { method: 'POST', body: { message: 'hello', sender: 'ann' } });
+      gateway.open(tenant.cs, '/api/cs', { method: 'POST', body: { message: 'hello', sender: 'ann' } });
     const running = await ask();
     const waiting = await ask();
     const page = await eventually(async () => {
