@@ -52,7 +52,14 @@ describe('concierge backup and restore', () => {
   it('copy the logs before any file, and inboxes before conversations, so that nothing is met at neither place', async () => {
     await concierge.json('tenant', 'create', 'acme');
     await mkdir(join(concierge.dataDir, 'tenants', '.wal'));
-    for (const folder of ['outbox/dead', 'outbox/settled/2026-11-20', 'outbox/0123456789ab', 'events/waiting', 'events/sent', 'events/dead'])
+    for (const folder of [
+      'outbox/dead',
+      'outbox/settled/2026-11-20',
+      'outbox/0123456789ab',
+      'events/waiting',
+      'events/sent',
+      'events/dead',
+    ])
       await mkdir(join(concierge.dataDir, 'tenants', 'acme', folder), { recursive: true });
     for (const session of ['.json', '.history.jsonl'])
       await writeFile(join(concierge.dataDir, 'tenants', 'acme', 'sessions', `${'a'.repeat(32)}${session}`), '');
@@ -87,7 +94,10 @@ describe('concierge backup and restore', () => {
     expect(await listPaths()).not.toContain('secrets.json');
     expect((await other.runPiped({ input: out }, 'restore', '-')).code).toBe(0);
     const whole = join(concierge.dataDir, 'with-secrets.tar.gz');
-    expect(await concierge.json('backup', whole, '--with-secrets')).toMatchObject({ copied: ['secrets.json', 'providers.json'], notes: [] });
+    expect(await concierge.json('backup', whole, '--with-secrets')).toMatchObject({
+      copied: ['secrets.json', 'providers.json'],
+      notes: [],
+    });
     await using third = await CommandLine.over();
     expect(await third.json('restore', whole)).toMatchObject({ copied: expect.arrayContaining(['secrets.json', 'providers.json']) });
   });

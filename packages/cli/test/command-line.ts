@@ -57,7 +57,12 @@ export class CommandLine implements AsyncDisposable {
     ...args: string[]
   ): Promise<Omit<Outcome, 'out'> & { readonly out: Buffer }> {
     const [out, err] = [new PassThrough({ highWaterMark: 64 * 1024 * 1024 }), new PassThrough()];
-    const code = await run(args, { readConfig: () => readConfig({ ...this.#env, ...env }), input: Readable.from(toParts(input)), out, err });
+    const code = await run(args, {
+      readConfig: () => readConfig({ ...this.#env, ...env }),
+      input: Readable.from(toParts(input)),
+      out,
+      err,
+    });
     return { code, out: Buffer.from(out.read() ?? ''), err: String(err.read() ?? '') };
   }
 
