@@ -30,14 +30,22 @@ describe('operators', () => {
     await operator.request(`${path}/resume`, { method: 'POST' });
     await eventually(async () => (await owner.ask('admin', { message: 'x' })).status === 200);
 
-    const key = z.object({ id: z.string(), key: z.string() }).parse((await operator.request(`${path}/keys`, { body: { scopes: ['read'] } })).json());
+    const key = z
+      .object({ id: z.string(), key: z.string() })
+      .parse((await operator.request(`${path}/keys`, { body: { scopes: ['read'] } })).json());
     expect((await contract.client(key.key).get('/api/sessions')).status).toBe(200);
     expect((await operator.request(`${path}/keys/${key.id}`, { method: 'DELETE' })).status).toBe(204);
-    expect((await operator.get(`${path}/keys`)).json()).toContainEqual(expect.objectContaining({ id: key.id, revokedAt: expect.any(String) }));
+    expect((await operator.get(`${path}/keys`)).json()).toContainEqual(
+      expect.objectContaining({ id: key.id, revokedAt: expect.any(String) }),
+    );
 
     const archive = new Uint8Array(await (await fetch(`${contract.system.url}${path}/export`)).arrayBuffer());
     expect((await operator.request(path, { method: 'DELETE' })).json()).toMatchObject({ tenantId: 'operated', deleted: true });
-    const back = await operator.request('/ops/api/import', { method: 'POST', rawBody: archive, headers: { 'Content-Type': 'application/gzip' } });
+    const back = await operator.request('/ops/api/import', {
+      method: 'POST',
+      rawBody: archive,
+      headers: { 'Content-Type': 'application/gzip' },
+    });
     expect(ImportedTenant.parse(back.json())).toMatchObject({ tenantId: 'operated' });
     const sessions = await eventually(async () => {
       const answer = await owner.get('/api/sessions');

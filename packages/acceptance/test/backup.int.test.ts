@@ -12,6 +12,7 @@ import { z } from 'zod';
 
 const main = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url));
 const Reply = z.object({ turnId: z.string(), contact_id: z.string() });
+const Created = z.object({ tenantId: z.string(), keys: z.object({ admin: z.string() }) });
 const noSandbox = { SANDBOX: 'off' };
 const keySecret = 'k'.repeat(64);
 const secrets = { KEY_SECRET: keySecret, SECRETS_KEY: keySecret };
@@ -27,7 +28,11 @@ interface Answered {
 async function concierge(dataDir: string, ...args: string[]): Promise<unknown> {
   const env = { PATH: '/usr/bin:/bin', DATA_DIR: dataDir, ...secrets };
   const script = ['--conditions=@concierge/source', '--no-warnings', main, ...args, '--json'];
-  const { stdout } = await promisify(execFile)(process.execPath, script, { env });
+  const run = promisify(execFile)(process.execPath, script, { env });
+  const { stdout } = await run.catch((error: unknown) => {
+    const told = z.object({ stderr: z.string() }).safeParse(error).data?.stderr;
+    throw new Error(`concierge ${args.join(' ')}: ${told ?? ''}`, { cause: error });
+  });
   return JSON.parse(stdout);
 }
 
@@ -79,23 +84,22 @@ describe('a backup of a deployment under load', () => {
     const { system, model } = await startScriptedSystem(stack, { workers: 2, env: { ...noSandbox, ...secrets } });
     const restored = stack.use(await temporaryDirectory()).path;
     const file = join(stack.use(await temporaryDirectory()).path, 'all.tar.gz');
-    await concierge(system.dataDir, 'tenant', 'create', 'plain');
-    const made = await Promise.all(['one', 'two'].map(async (id) => concierge(system.dataDir, 'tenant', 'create', id)));
-    const keys = made.map((one) => z.object({ tenantId: z.string(), keys: z.object({ admin: z.string() }) }).parse(one));
+    const keys = [];
+    for (const id of ['one', 'two']) keys.push(Created.parse(await concierge(system.dataDir, 'tenant', 'create', id)));
     const answered: Answered[] = [];
     const isOver = new AbortController();
     const talks = keys.flatMap(({ tenantId, keys: { admin } }) =>
-      ['a', 'b', 'c'].map(async (name) => converse(system, { tenantId, admin, name }, { answered, isOver: isOver.signal })),
+      ['a', 'b'].map(async (name) => converse(system, { tenantId, admin, name }, { answered, isOver: isOver.signal })),
     );
-    await eventually(() => answered.length >= 30, { timeoutMs: 240_000 });
+    await eventually(() => answered.length >= 12, { timeoutMs: 240_000 });
     const before = [...answered];
     const report = await concierge(system.dataDir, 'backup', file);
-    expect(report).toMatchObject({ tenants: 3, leftOut: 0, cutShort: 0, copied: [] });
+    expect(report).toMatchObject({ tenants: 2, leftOut: 0, cutShort: 0, copied: [] });
     isOver.abort();
     await Promise.all(talks);
     expect(answered.length).toBeGreaterThan(before.length);
 
-    expect(await concierge(restored, 'restore', file)).toMatchObject({ tenants: ['one', 'plain', 'two'], isIndexed: true });
+    expect(await concierge(restored, 'restore', file)).toMatchObject({ tenants: ['one', 'two'], isIndexed: true });
     expect(await findMissing(restored, before)).toEqual([]);
     await mkdir(join(restored, 'logs'));
     await using second = await System.start({ modelUrl: model.url, dataDir: restored, env: { ...noSandbox, ...secrets } });
@@ -103,6 +107,6 @@ describe('a backup of a deployment under load', () => {
     expect(await findMissing(restored, before)).toEqual([]);
     const [first] = keys;
     const sessions = await fetch(`${second.url}/api/sessions`, { headers: { 'X-API-Key': first?.keys.admin ?? '' } });
-    expect(z.array(z.unknown()).parse(await sessions.json())).toHaveLength(3);
+    expect(z.array(z.unknown()).parse(await sessions.json())).toHaveLength(2);
   }, 600_000);
 });

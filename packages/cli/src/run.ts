@@ -43,7 +43,7 @@ const commands: Readonly<Record<string, Loadable>> = {
   turn: { description: 'turns of a tenant', load: async () => (await import('./commands/turn.ts')).turnCommand },
   audit: {
     description: 'what operators did, or what was changed in a tenant',
-    load: async () => (await import('./commands/audit.ts')).auditCommand,
+    load: async () => (await import('./commands/tenant.ts')).auditCommand,
   },
   backup: {
     description: 'copy all tenants into one file, while the services run',

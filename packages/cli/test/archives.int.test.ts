@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -208,6 +209,10 @@ describe('concierge tenant export and import', () => {
 
   it('goes through pipes where a file is not wanted', async () => {
     const { keys } = WithKeys.parse(await concierge.json('tenant', 'create', 'acme'));
+    // More than a stream takes at once.
+    await concierge.withScope('acme', async (scope) => {
+      for (const size of [60_000, 200_000]) await writeFile(join(scope.root, `random-${String(size)}`), randomBytes(size));
+    });
     const { out, err } = await concierge.runPiped({}, 'tenant', 'export', 'acme', '-', '--json');
     expect(JSON.parse(err)).toMatchObject({ tenantId: 'acme', leftOut: 0, cutShort: 0 });
     await concierge.json('tenant', 'delete', 'acme');

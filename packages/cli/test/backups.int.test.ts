@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -33,7 +34,9 @@ describe('concierge backup and restore', () => {
     await concierge.withScope('acme', async (scope) => scope.files.writeText('notes.md', 'kept'));
     const log = join(concierge.dataDir, 'tenants', '.wal', 'a-log');
     await mkdir(log, { recursive: true });
-    await writeFile(join(log, '00000001.wal'), 'a segment');
+    // As preallocated ones are, and more than a stream takes at once.
+    const segment = Buffer.concat([randomBytes(100_000), Buffer.alloc(4_000_000)]);
+    await writeFile(join(log, '00000001.wal'), segment);
     await mkdir(join(concierge.dataDir, 'tenants', '.removed-gone-000000000000'));
     expect(await concierge.json('backup', file)).toMatchObject({ tenants: 2, leftOut: 0, cutShort: 0, copied: [] });
     expect(await other.json('restore', file)).toMatchObject({ tenants: ['acme', 'bolt'], isIndexed: true });
@@ -42,14 +45,21 @@ describe('concierge backup and restore', () => {
       expect((await scope.files.readText('notes.md')).text).toBe('kept');
     });
     expect(await other.json('audit')).toMatchObject([{ tenantId: 'bolt' }, { tenantId: 'acme' }]);
-    expect(await readFile(join(other.dataDir, 'tenants', '.wal', 'a-log', '00000001.wal'), 'utf8')).toBe('a segment');
+    expect(segment.equals(await readFile(join(other.dataDir, 'tenants', '.wal', 'a-log', '00000001.wal')))).toBe(true);
     expect((await readdir(join(other.dataDir, 'tenants'))).toSorted()).toEqual(['.audit', '.wal', 'acme', 'bolt']);
   });
 
   it('copy the logs before any file, and inboxes before conversations, so that nothing is met at neither place', async () => {
     await concierge.json('tenant', 'create', 'acme');
     await mkdir(join(concierge.dataDir, 'tenants', '.wal'));
-    for (const folder of ['outbox/dead', 'outbox/settled/2026-11-20', 'outbox/0123456789ab', 'events/waiting', 'events/sent', 'events/dead'])
+    for (const folder of [
+      'outbox/dead',
+      'outbox/settled/2026-11-20',
+      'outbox/0123456789ab',
+      'events/waiting',
+      'events/sent',
+      'events/dead',
+    ])
       await mkdir(join(concierge.dataDir, 'tenants', 'acme', folder), { recursive: true });
     for (const session of ['.json', '.history.jsonl'])
       await writeFile(join(concierge.dataDir, 'tenants', 'acme', 'sessions', `${'a'.repeat(32)}${session}`), '');
@@ -84,7 +94,10 @@ describe('concierge backup and restore', () => {
     expect(await listPaths()).not.toContain('secrets.json');
     expect((await other.runPiped({ input: out }, 'restore', '-')).code).toBe(0);
     const whole = join(concierge.dataDir, 'with-secrets.tar.gz');
-    expect(await concierge.json('backup', whole, '--with-secrets')).toMatchObject({ copied: ['secrets.json', 'providers.json'], notes: [] });
+    expect(await concierge.json('backup', whole, '--with-secrets')).toMatchObject({
+      copied: ['secrets.json', 'providers.json'],
+      notes: [],
+    });
     await using third = await CommandLine.over();
     expect(await third.json('restore', whole)).toMatchObject({ copied: expect.arrayContaining(['secrets.json', 'providers.json']) });
   });

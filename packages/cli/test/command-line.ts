@@ -17,6 +17,12 @@ interface Outcome {
   readonly err: string;
 }
 
+/** As a pipe brings it. */
+function toParts(bytes: Buffer): Buffer[] {
+  const size = 65_536;
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+}
+
 /** The command line over a separate data folder. */
 export class CommandLine implements AsyncDisposable {
   readonly dataDir: string;
@@ -51,7 +57,12 @@ export class CommandLine implements AsyncDisposable {
     ...args: string[]
   ): Promise<Omit<Outcome, 'out'> & { readonly out: Buffer }> {
     const [out, err] = [new PassThrough({ highWaterMark: 64 * 1024 * 1024 }), new PassThrough()];
-    const code = await run(args, { readConfig: () => readConfig({ ...this.#env, ...env }), input: Readable.from([input]), out, err });
+    const code = await run(args, {
+      readConfig: () => readConfig({ ...this.#env, ...env }),
+      input: Readable.from(toParts(input)),
+      out,
+      err,
+    });
     return { code, out: Buffer.from(out.read() ?? ''), err: String(err.read() ?? '') };
   }
 

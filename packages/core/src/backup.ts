@@ -83,8 +83,14 @@ export async function backUp({ dataDir, tenants, alsoFiles }: BackupOptions): Pr
   const walk = { onLeftOut: () => (counts.leftOut += 1), onCutShort: () => (counts.cutShort += 1) };
   async function* entries(): AsyncGenerator<TreeEntry> {
     yield toEntry(manifestName, Buffer.from(JSON.stringify(manifest)));
-    yield* under(tenantsName, walkOwn(folder, (path) => isIn(path, logsName)));
-    yield* under(tenantsName, walkOwn(folder, (path) => path.startsWith('.') && !/^\.(?:wal|new-|removed-)/u.test(path)));
+    yield* under(
+      tenantsName,
+      walkOwn(folder, (path) => isIn(path, logsName)),
+    );
+    yield* under(
+      tenantsName,
+      walkOwn(folder, (path) => path.startsWith('.') && !/^\.(?:wal|new-|removed-)/u.test(path)),
+    );
     for (const id of ids) {
       // Removed meanwhile: it is left out as far as it has gone.
       for (const isWanted of passes)

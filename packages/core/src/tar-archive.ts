@@ -103,7 +103,7 @@ export async function unpackArchive({ source, folder, strip, rules }: UnpackOpti
     filter: (path, entry) => entries.take(path, entry),
   });
   try {
-    await pipeline(limitSource(source, { folder, entries, maxBytes: rules.archiveMaxBytes }), extract);
+    await pump(limitSource(source, { folder, entries, maxBytes: rules.archiveMaxBytes }), extract);
   } catch (error) {
     if (error instanceof AppError) throw error;
     if (isSystemError(error, 'ENOSPC', 'EDQUOT')) throw noRoom(error);
@@ -112,6 +112,18 @@ export async function unpackArchive({ source, folder, strip, rules }: UnpackOpti
   }
   entries.assertGood();
   return entries.files;
+}
+
+/** `stream.pipeline` does not take it: it is no stream of Node's, and may never say to it that it has drained. */
+async function pump(source: AsyncIterable<Uint8Array>, extract: tar.Unpack): Promise<void> {
+  const closed = once(extract, 'close');
+  // Looked at below, whenever it comes.
+  closed.catch(() => undefined);
+  for await (const chunk of source) {
+    if (!extract.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) await Promise.race([once(extract, 'drain'), closed]);
+  }
+  extract.end();
+  await closed;
 }
 
 interface SourceLimits {

@@ -25,7 +25,7 @@ async function create(id: string, more: object = {}): Promise<CreatedTenant> {
   return CreatedTenant.parse(await response.json());
 }
 
-async function codeOf(response: Response): Promise<string> {
+async function readCode(response: Response): Promise<string> {
   return Problem.parse(await response.json()).code;
 }
 
@@ -43,7 +43,7 @@ describe('the operators’ API', () => {
   )('%s wants the operators’ token', async (_id, { path, method }) => {
     const tenant = await gateway.tenant();
     const ask = async (headers: Record<string, string>): Promise<string> =>
-      codeOf(await gateway.ask(undefined, path.replaceAll(/\{\w+\}/gu, tenant.id), { method: method.toUpperCase(), headers }));
+      readCode(await gateway.ask(undefined, path.replaceAll(/\{\w+\}/gu, tenant.id), { method: method.toUpperCase(), headers }));
     expect(await ask({})).toBe('missing_key');
     expect(await ask({ Authorization: `Bearer ${tenant.admin}` })).toBe('invalid_key');
   });
@@ -51,7 +51,7 @@ describe('the operators’ API', () => {
   it('makes a tenant whose keys work, lists it, shows it, and changes plan and limits', async () => {
     const { keys } = await create('first', { plan: 'preview', name: 'First & Co', limits: { requestsPerHour: 9 } });
     expect((await gateway.ask(keys.admin, '/api/tenant')).status).toBe(200);
-    expect(await codeOf(await operate('/tenants', { method: 'POST', body: { id: 'first' } }))).toBe('conflict');
+    expect(await readCode(await operate('/tenants', { method: 'POST', body: { id: 'first' } }))).toBe('conflict');
     expect(await (await operate('/tenants/first')).json()).toMatchObject({
       tenantId: 'first',
       plan: 'preview',
@@ -66,10 +66,10 @@ describe('the operators’ API', () => {
       body: { plan: 'standard', limits: { requestsPerHour: null, memoryBytes: 5000 } },
     });
     expect(await changed.json()).toMatchObject({ plan: 'standard', settings: { limits: { memoryBytes: 5000 } } });
-    expect(await codeOf(await operate('/tenants/first', { method: 'PATCH', body: { limits: { memoryBytes: -1 } } }))).toBe(
+    expect(await readCode(await operate('/tenants/first', { method: 'PATCH', body: { limits: { memoryBytes: -1 } } }))).toBe(
       'invalid_request',
     );
-    expect(await codeOf(await operate('/tenants/nobody'))).toBe('not_found');
+    expect(await readCode(await operate('/tenants/nobody'))).toBe('not_found');
   });
 
   it('lists all tenants, page by page', async () => {
@@ -102,7 +102,7 @@ describe('the operators’ API', () => {
     expect(await (await operate('/tenants/paused/suspend', { method: 'POST' })).json()).toMatchObject({ suspended: true });
     await eventually(
       async () =>
-        (await codeOf(await gateway.ask(keys.admin, '/api/admin', { method: 'POST', body: { message: 'x' } }))) === 'tenant_suspended',
+        (await readCode(await gateway.ask(keys.admin, '/api/admin', { method: 'POST', body: { message: 'x' } }))) === 'tenant_suspended',
     );
     expect(await (await operate('/tenants/paused')).json()).toMatchObject({ suspended: true, waitingTurns: 1 });
     expect(await (await operate('/tenants/paused/resume', { method: 'POST' })).json()).toMatchObject({ suspended: false });
@@ -125,7 +125,7 @@ describe('the operators’ API', () => {
     for (const { key } of [made, rotated]) await eventually(async () => (await gateway.ask(key, '/api/tenant')).status === 401);
     const views = z.array(z.looseObject({ label: z.string() })).parse(await (await operate('/tenants/keyed/keys')).json());
     expect(views.map(({ label }) => label)).toEqual(['admin', 'cs', 'board', 'board']);
-    expect(await codeOf(await operate('/tenants/keyed/keys/k_0000000000000000', { method: 'DELETE' }))).toBe('not_found');
+    expect(await readCode(await operate('/tenants/keyed/keys/k_0000000000000000', { method: 'DELETE' }))).toBe('not_found');
   });
 
   it('exports a tenant, deletes it, and imports it again, with its keys and its log', async () => {
@@ -141,7 +141,7 @@ describe('the operators’ API', () => {
     expect(back.status).toBe(201);
     expect(ImportedTenant.parse(await back.json())).toMatchObject({ tenantId: 'moving', notes: [] });
     await eventually(async () => (await gateway.ask(keys.admin, '/api/files/notes.md')).status === 200);
-    expect(await codeOf(await operate('/import', send))).toBe('conflict');
+    expect(await readCode(await operate('/import', send))).toBe('conflict');
     const copy = ImportedTenant.parse(await (await operate('/import?as=moved', send)).json());
     expect((await gateway.ask(copy.keys?.admin, '/api/files/notes.md')).status).toBe(200);
     expect((await readAudit('/audit?tenant=moving')).toSorted()).toEqual([
@@ -154,7 +154,7 @@ describe('the operators’ API', () => {
 
   it('refuses what is no archive, and leaves nothing of it', async () => {
     const send = async (body: string, type = 'application/gzip'): Promise<string> =>
-      codeOf(await operate('/import', { method: 'POST', body, headers: { 'Content-Type': type } }));
+      readCode(await operate('/import', { method: 'POST', body, headers: { 'Content-Type': type } }));
     expect(await send('not an archive')).toBe('invalid_request');
     expect(await send('{}', 'application/json')).toBe('unsupported_media_type');
     expect(await send('')).toBe('invalid_request');
@@ -196,6 +196,6 @@ describe('the audit log', () => {
     const operators = z.array(AuditEntry).parse(await (await operate('/audit?limit=100')).json());
     expect(operators.filter(({ tenantId }) => tenantId === 'audited').map(({ act }) => act)).toEqual(['tenant.update', 'tenant.create']);
     expect(operators.every(({ requestId }) => requestId !== null)).toBe(true);
-    expect(await codeOf(await operate('/audit?tenant=nobody'))).toBe('not_found');
+    expect(await readCode(await operate('/audit?tenant=nobody'))).toBe('not_found');
   });
 });

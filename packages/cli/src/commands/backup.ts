@@ -40,11 +40,14 @@ function backupAnswer({ config }: Deployment, report: BackupReport, where: strin
     'as of': beganAt,
     tenants: String(tenants),
     files: String(files),
-    ...(copied.length === 0 ? {} : { 'with': copied.join(', ') }),
-    ...(leftOut === 0 ? {} : { 'left out': `${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep` }),
+    ...(copied.length === 0 ? {} : { with: copied.join(', ') }),
+    ...(leftOut === 0
+      ? {}
+      : { 'left out': `${String(leftOut)} links, special files, files with a second name, or nested more than 64 deep` }),
     ...(cutShort === 0 ? {} : { 'cut short': `${String(cutShort)} files of tenants’ commands, which changed them meanwhile` }),
   });
-  const notes = copied.length > 0 ? [] : [`Keep beside it, apart and safe: ${keys.join('; ')}. Without them keys and credentials are lost.`];
+  const notes =
+    copied.length > 0 ? [] : [`Keep beside it, apart and safe: ${keys.join('; ')}. Without them keys and credentials are lost.`];
   return { json: { ...report, notes }, text: [text, ...notes].join('\n') };
 }
 
@@ -63,7 +66,7 @@ async function restoreFrom({ deployment, answer, streams }: CommandContext, file
       restored: beganAt,
       tenants: String(report.tenants.length),
       files: String(files),
-      ...(copied.length === 0 ? {} : { 'with': copied.join(', ') }),
+      ...(copied.length === 0 ? {} : { with: copied.join(', ') }),
       note: isIndexed
         ? 'start the services: what was accepted and not answered goes on'
         : 'set KEY_SECRET and SECRETS_KEY, run concierge reindex --all, and start the services',

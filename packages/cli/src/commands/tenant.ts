@@ -4,9 +4,11 @@ import { createInterface } from 'node:readline/promises';
 import { pipeline } from 'node:stream/promises';
 import {
   AppError,
+  limits,
   OperatedTenantPatch,
   parseInput,
   TenantPlan,
+  type AuditEntry,
   type CreatedTenant,
   type OperatedTenant,
   type OperatedTenantDetails,
@@ -71,8 +73,7 @@ async function setPlan({ deployment, answer }: CommandContext, id: string, plan:
 /** `name=500`, or `name=none` for that of the plan. */
 async function setLimits({ deployment, answer }: CommandContext, id: string, pairs: readonly string[]): Promise<void> {
   const operations = await deployment.tenantOperations();
-  const limits = Object.fromEntries(pairs.map(parseLimit));
-  const patch = parseInput(OperatedTenantPatch, { limits }, 'This');
+  const patch = parseInput(OperatedTenantPatch, { limits: Object.fromEntries(pairs.map(parseLimit)) }, 'This');
   const tenant = pairs.length === 0 ? await operations.get(id) : await operations.update(id, patch);
   answer({ json: tenant, text: facts({ tenant: id, limits: limitsText(tenant) }) });
 }
@@ -183,4 +184,25 @@ export function tenantCommand(context: CommandContext): Command {
     .option('--yes', 'do not ask')
     .action(async (id: string, options: { yes?: true; json?: true }) => await remove(context, id, options));
   return command;
+}
+
+function describeActor({ by }: AuditEntry): string {
+  return by.kind === 'key' ? `key ${by.keyId}` : `operator (${by.via})`;
+}
+
+async function listAudit({ deployment, answer }: CommandContext, tenantId: string | undefined, given: string): Promise<void> {
+  const limit = Number(given);
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError('invalid_request', `${given} is not a number of entries.`);
+  const log = tenantId === undefined ? (await deployment.tenants()).audit : (await deployment.scope(tenantId)).audit;
+  const { entries } = await log.page({ limit });
+  const rows = entries.map((entry) => [entry.at, describeActor(entry), entry.act, entry.tenantId ?? '', entry.target ?? '']);
+  answer({ json: entries, text: table(['WHEN', 'WHO', 'WHAT', 'TENANT', 'OF IT'], rows) });
+}
+
+/** `concierge audit [tenant]` */
+export function auditCommand(context: CommandContext): Command {
+  return new Command('audit')
+    .argument('[tenant]', 'what was changed in it, by its keys and by operators; what operators did anywhere, without one')
+    .option('--limit <number>', 'newest entries', String(limits.sessionsListMax))
+    .action(async (tenantId: string | undefined, { limit }: { limit: string }) => await listAudit(context, tenantId, limit));
 }

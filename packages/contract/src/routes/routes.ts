@@ -43,7 +43,6 @@ import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, 
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
 import { createChatCompletion, createResponse, getModel, listModels } from './openai.ts';
 import { docs, livez, metrics, openapi, queues, readyz } from './operations.ts';
-import { listAudit, listOperatorAudit } from './ops/audit.ts';
 import {
   createTenant,
   createTenantKey,
@@ -51,6 +50,8 @@ import {
   exportTenant,
   getOperatedTenant,
   importTenant,
+  listAudit,
+  listOperatorAudit,
   listTenantKeys,
   listTenants,
   resumeTenant,
@@ -58,7 +59,7 @@ import {
   rotateTenantKey,
   suspendTenant,
   updateOperatedTenant,
-} from './ops/tenants.ts';
+} from './ops/operators.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
