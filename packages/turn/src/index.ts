@@ -1,3 +1,4 @@
+export { Budgets, type BudgetsOptions, type ReservedCall, type TurnBudget } from './budgets/budgets.ts';
 export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue, type Wakeup } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';

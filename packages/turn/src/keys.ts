@@ -68,6 +68,9 @@ export const keyOf = {
   /** Sessions that end where a caller's history ends, by time. */
   historyCursors: (name: string): string => `${queuePrefix}:history-cursors:${name}`,
   requests: (tenantId: string): string => `${queuePrefix}:requests:${tenantId}`,
+  /** What a tenant with a budget has spent, and what its model calls under way have reserved (budgets/counters.lua). */
+  budgetSpent: (tenantId: string): string => `${queuePrefix}:budget-spent:${tenantId}`,
+  budgetHeld: (tenantId: string): string => `${queuePrefix}:budget-held:${tenantId}`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
   /** Pub/sub: ids of turns to cancel. */
