@@ -10,7 +10,7 @@ const OPEN_TENANTS_MAX = 200;
 
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
-  const { redis, tenants, queue, turns, deliveries, events } = await openCore(config, stack, {
+  const { redis, tenants, queue, turns, deliveries, events, budgets } = await openCore(config, stack, {
     role: 'worker',
     openTenantsMax: OPEN_TENANTS_MAX,
     log,
@@ -21,6 +21,6 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, log }));
   const metrics = new ScheduleMetrics(registry);
-  const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics, log, now: Date.now });
+  const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics, log, now: Date.now });
   startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
 }

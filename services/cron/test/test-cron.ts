@@ -135,9 +135,9 @@ export class TestCron implements AsyncDisposable {
   }
 
   async #newReplica(): Promise<ScheduleClock> {
-    const { redis, tenants, turns, events } = await this.#opened.another();
+    const { redis, tenants, turns, events, budgets } = await this.#opened.another();
     const now = (): number => this.nowMs;
-    const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics: this.#metrics, log, now });
+    const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics: this.#metrics, log, now });
     return new ScheduleClock({ redis, tenants, runner, log, now });
   }
 }

@@ -64,7 +64,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const { models, embedder } = openModels(providers, metrics, { stack, log });
   const core = await openCore(config, stack, { role: 'worker', embedder, log });
   const building: Building = { config, core, registry, stack, log };
-  const { redis, tenants, queue, turns, events, handoffs } = core;
+  const { redis, tenants, queue, turns, events, handoffs, budgets } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
@@ -81,6 +81,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       requestStaff,
     },
     channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
+    budgets,
     followUps: [channelFollowUp(requestStaff), emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,

@@ -33,6 +33,8 @@ const SUMS_MAX = 5;
 /** A second settlement of one call comes within this time: the command was sent again by a connection that was cut. */
 const SETTLED_MS = 60_000;
 const FULL_SHARE = 1;
+/** What others than the owner read. */
+export const budgetSpentNotice = 'This service cannot answer at the moment. Try again later.';
 
 export interface BudgetsOptions {
   readonly redis: Redis;
@@ -93,12 +95,12 @@ export class Budgets {
   }
 
   /**
-   * Before a message is accepted.
+   * Before a message is accepted. The figures are the owner's business.
    * @throws AppError `budget_exceeded`
    */
-  async refuseWhenSpent(scope: TenantScope): Promise<void> {
+  async refuseWhenSpent(scope: TenantScope, { isOwners }: { readonly isOwners: boolean }): Promise<void> {
     const look = await this.#look(scope, { share: FULL_SHARE });
-    if (look?.spent !== undefined) throw this.#refusal(look.spent, FULL_SHARE);
+    if (look?.spent !== undefined) throw this.#refusal(look.spent, FULL_SHARE, isOwners ? undefined : budgetSpentNotice);
   }
 
   /** Why no schedule of the tenant may start a run; null when they may. */
@@ -183,17 +185,16 @@ export class Budgets {
     return seeds;
   }
 
-  #refusal(spent: NonNullable<Look['spent']>, share: number): AppError {
-    const { period, unit } = spent;
+  #refusal(spent: NonNullable<Look['spent']>, share: number, detail = `${describeSpent(spent, share)}.`): AppError {
+    const { period } = spent;
     const leftSeconds = Math.max(1, Math.ceil((period.untilMs - this.#nowMs()) / 1000));
     const retryAfterSeconds = Math.min(leftSeconds, limits.budgetRetryMaxSeconds);
-    // A header has no fractions: dollars are counted in cents.
-    const quota = unit === 'tokens' ? (period.limits.tokens ?? 0) : Math.round(((period.limits.nanos ?? 0) / 1e9) * 100);
+    // In per cent: how much a tenant may spend is nobody else's business.
     const headers = {
-      'RateLimit-Policy': `"budget";q=${String(quota)};qu="${unit === 'tokens' ? 'tokens' : 'cents'}"`,
+      'RateLimit-Policy': `"budget";q=100;qu="percent"`,
       RateLimit: `"budget";r=0;t=${String(leftSeconds)}`,
     };
-    return new AppError('budget_exceeded', `${describeSpent(spent, share)}.`, { retryAfterSeconds, headers });
+    return new AppError('budget_exceeded', detail, { retryAfterSeconds, headers });
   }
 
   #report(scope: TenantScope, period: BudgetPeriod, { unit, percent, spent }: { unit: BudgetUnit; percent: number; spent: number }): void {
