@@ -7,7 +7,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
 import { budgetReached } from '../src/events/webhook-events.ts';
-import { Budgets } from '../src/index.ts';
+import { Budgets, type TurnBudget } from '../src/index.ts';
 
 let fixture: TestCore;
 let scope: TenantScope;
@@ -57,8 +57,8 @@ function newTurn(origin: AcceptedTurn['origin'] = 'api'): AcceptedTurn {
 }
 
 /** One attempt at a turn. */
-function begin(budgets: Budgets, settings: TenantSettings, turn = newTurn(), used: readonly ModelUsage[] = []) {
-  const budget = budgets.forTurn({ scope, turn }, settings, used);
+function begin(budgets: Budgets, settings: TenantSettings, turn = newTurn()): TurnBudget {
+  const budget = budgets.forTurn({ scope, turn }, settings, []);
   if (budget === undefined) throw new Error('the tenant has no budget');
   return budget;
 }
@@ -161,7 +161,9 @@ describe('model calls', () => {
     const settings = await limit({ tokensPerDay: 1000 });
     const processes = [newBudgets(), newBudgets()];
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 20 }, async (_, index) => begin(processes[index % 2] ?? newBudgets(), settings).reserve({ tokens: 300, nanos: 0 })),
+      Array.from({ length: 20 }, async (_, index) =>
+        begin(processes[index % 2] ?? newBudgets(), settings).reserve({ tokens: 300, nanos: 0 }),
+      ),
     );
     const admitted = outcomes.filter((outcome) => outcome.status === 'fulfilled');
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
@@ -326,7 +328,10 @@ describe('a day that ends', () => {
   it('has 23 hours where the clocks go forward', async () => {
     nowMs = Date.parse('2027-03-28T10:00:00Z');
     await limit({ tokensPerDay: 100 }, { timezone: 'Europe/Berlin' });
-    expect((await newBudgets().view(scope))?.items[0]).toMatchObject({ from: '2027-03-27T23:00:00.000Z', until: '2027-03-28T22:00:00.000Z' });
+    expect((await newBudgets().view(scope))?.items[0]).toMatchObject({
+      from: '2027-03-27T23:00:00.000Z',
+      until: '2027-03-28T22:00:00.000Z',
+    });
   });
 });
 
@@ -407,7 +412,15 @@ describe('a budget that runs out', () => {
 async function journal({ turnId }: AcceptedTurn, used: ModelUsage): Promise<void> {
   const at = new Date(nowMs).toISOString();
   const message = { id: `${turnId}.1`, turnId, at, role: 'assistant', text: 'so far' };
-  const step = { kind: 'assistant', message, finishReason: 'tool_calls', usage: used, startedAtMs: nowMs, firstTextAtMs: null, durationMs: 1 };
+  const step = {
+    kind: 'assistant',
+    message,
+    finishReason: 'tool_calls',
+    usage: used,
+    startedAtMs: nowMs,
+    firstTextAtMs: null,
+    durationMs: 1,
+  };
   const folder = join(scope.root, 'inbox');
   await mkdir(folder, { recursive: true });
   await appendFile(join(folder, `${turnId}.journal.jsonl`), `${JSON.stringify(step)}\n`);

@@ -80,7 +80,15 @@ export class TestCron implements AsyncDisposable {
     const [name, at] = [`spent-${String(this.#schedules)}`, new Date(this.nowMs).toISOString()];
     const facts = { status: 'done', origin: 'api', acceptedAt: at, startedAt: at, firstTextAt: null, endedAt: at } as const;
     const ended = { finishReason: 'stop', error: null, requestHash: 'f'.repeat(64), keyId: null } as const;
-    const record: TurnRecord = { id: name, ...facts, attempts: 1, usage: { inputTokens: tokens, outputTokens: 0 }, models: [usage], steps: [], ...ended };
+    const record: TurnRecord = {
+      id: name,
+      ...facts,
+      attempts: 1,
+      usage: { inputTokens: tokens, outputTokens: 0 },
+      models: [usage],
+      steps: [],
+      ...ended,
+    };
     const id = hashParts([name], { separator: 'json', digits: 32 });
     const kept = { version: 1, revision: 1, createdAt: at, updatedAt: at, title: 't', messageCount: 0, summary: null } as const;
     const owner = { agent: 'admin', channel: 'web', sender: null } as const;

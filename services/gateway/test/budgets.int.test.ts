@@ -39,12 +39,15 @@ describe('a tenant whose budget is spent', () => {
     const body = { model: 'cs', messages: [{ role: 'user', content: 'x' }] };
     const openAi = await gateway.ask(tenant.cs, '/v1/chat/completions', { method: 'POST', body });
     expect([openAi.status, openAi.headers.get('x-should-retry')]).toEqual([429, 'false']);
-    expect((await (await gateway.ask(tenant.admin, '/api/turns')).json())).toHaveLength(1);
+    expect(await (await gateway.ask(tenant.admin, '/api/turns')).json()).toHaveLength(1);
   });
 
   it('shows no figures to its contacts', async () => {
     const refused = await say((await spent()).cs);
-    expect(await refused.json()).toMatchObject({ code: 'budget_exceeded', detail: 'This service cannot answer at the moment. Try again later.' });
+    expect(await refused.json()).toMatchObject({
+      code: 'budget_exceeded',
+      detail: 'This service cannot answer at the moment. Try again later.',
+    });
   });
 
   it('has what comes through channels accepted: its contacts get a sentence', async () => {
@@ -66,7 +69,8 @@ describe('a tenant whose budget is spent', () => {
 describe('the owner', () => {
   it('cannot raise a budget, nor begin a new day by another time zone', async () => {
     const tenant = await spent();
-    const patch = async (body: unknown): Promise<number> => (await gateway.ask(tenant.admin, '/api/tenant', { method: 'PATCH', body })).status;
+    const patch = async (body: unknown): Promise<number> =>
+      (await gateway.ask(tenant.admin, '/api/tenant', { method: 'PATCH', body })).status;
     expect(await patch({ limits: { tokensPerDay: 1000 } })).toBe(400);
     const before = (await report(tenant)).budgets?.items[0]?.from;
     expect(await patch({ timezone: 'Pacific/Kiritimati' })).toBe(200);

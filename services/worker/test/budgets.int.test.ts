@@ -7,7 +7,7 @@ import { contactWrites, TestSystem, type Tenant } from './test-system.ts';
 
 /** Dollars per million tokens: a call of ten thousand tokens costs one dollar. */
 const price = { input: 100, output: 100 };
-const oneDollar = usage({ prompt_tokens: 9990, completion_tokens: 10, total_tokens: 10_000 });
+const oneDollar = usage({ promptTokens: 9990, completionTokens: 10 });
 
 let whole: TestSystem;
 let model: ScriptedModel;

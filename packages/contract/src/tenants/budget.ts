@@ -37,7 +37,5 @@ export const BudgetView = z
 export type BudgetView = z.infer<typeof BudgetView>;
 
 /** A tenant's budgets. Days and months are those of its time zone. */
-export const BudgetsView = z
-  .object({ timezone: TimeZone, scheduleShare: z.number(), items: z.array(BudgetView) })
-  .meta({ id: 'Budgets' });
+export const BudgetsView = z.object({ timezone: TimeZone, scheduleShare: z.number(), items: z.array(BudgetView) }).meta({ id: 'Budgets' });
 export type BudgetsView = z.infer<typeof BudgetsView>;

@@ -39,7 +39,7 @@ export const TenantSettings = z
         tokensPerMonth: z.int().positive().max(limits.budgetTokensMax).optional(),
         usdPerDay: z.number().positive().max(limits.budgetUsdMax).optional(),
         usdPerMonth: z.number().positive().max(limits.budgetUsdMax).optional(),
-        /** The zone of these days and months, where it is not the tenant's own: an owner's change would begin a new day. */
+        /** The zone of these days and months, where it is not the tenant's: an owner's change would begin a new day. */
         budgetTimezone: TimeZone.optional(),
         /** At this share of a budget schedules and the heartbeat stop, so that people are answered longer. */
         scheduleBudgetShare: z.number().min(0).max(1).optional(),

@@ -39,7 +39,10 @@ export function inUnit(amount: Amount, unit: BudgetUnit): number {
 }
 
 /** The budgets of a tenant with these settings; undefined when it has none. */
-export function budgetRules({ limits: own, timezone }: Pick<TenantSettings, 'limits' | 'timezone'>, nowMs: number): BudgetRules | undefined {
+export function budgetRules(
+  { limits: own, timezone }: Pick<TenantSettings, 'limits' | 'timezone'>,
+  nowMs: number,
+): BudgetRules | undefined {
   if (own === undefined) return undefined;
   const day = limitsFrom(own.tokensPerDay, own.usdPerDay);
   const month = limitsFrom(own.tokensPerMonth, own.usdPerMonth);
@@ -75,6 +78,6 @@ function dayAt(clock: ZoneClock, nowMs: number): Span {
 
 function monthAt(clock: ZoneClock, nowMs: number): Span {
   const wall = new Date(clock.wallAt(nowMs));
-  const startOf = (months: number): number => clock.toInstant(Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth() + months, 1)).atMs;
-  return { fromMs: startOf(0), untilMs: startOf(1) };
+  const findStart = (months: number): number => clock.toInstant(Date.UTC(wall.getUTCFullYear(), wall.getUTCMonth() + months, 1)).atMs;
+  return { fromMs: findStart(0), untilMs: findStart(1) };
 }

@@ -1,13 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { AppError, limits, type AcceptedTurn, type BudgetReached, type BudgetsView, type ModelUsage, type TenantSettings } from '@concierge/contract';
+import {
+  AppError,
+  limits,
+  type AcceptedTurn,
+  type BudgetReached,
+  type BudgetsView,
+  type ModelUsage,
+  type TenantSettings,
+} from '@concierge/contract';
 import { background, RedisScript, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { budgetReached, type WebhookEvents } from '../events/webhook-events.ts';
 import type { TurnRun } from '../runs/turn-run.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { budgetRules, hasBudget, inUnit, nothing, type Amount, type BudgetPeriod, type BudgetRules, type BudgetUnit } from './budget-rules.ts';
+import {
+  budgetRules,
+  hasBudget,
+  inUnit,
+  nothing,
+  type Amount,
+  type BudgetPeriod,
+  type BudgetRules,
+  type BudgetUnit,
+} from './budget-rules.ts';
 import { sumRecords, sumUsage } from './spent-records.ts';
 
 const scripts = {
@@ -111,7 +128,7 @@ export class Budgets {
     return spent === undefined ? null : describeSpent(spent, rules.scheduleShare);
   }
 
-  /** The budget of one attempt at a turn; undefined when the tenant has none. `used`: by the steps of earlier attempts. */
+  /** The budget of one attempt at a turn; undefined when there is none. `used`: by the steps of earlier attempts. */
   forTurn({ scope, turn }: Pick<TurnRun, 'scope' | 'turn'>, settings: TenantSettings, used: readonly ModelUsage[]): TurnBudget | undefined {
     return hasBudget(settings) ? new TurnBudget(this, { scope, turn, used: sumUsage(used) }) : undefined;
   }
@@ -137,7 +154,7 @@ export class Budgets {
       ...settled,
     };
     try {
-      const reached = SettleReply.parse(await scripts.settle.run(redis, keysOf(tenantId), [JSON.stringify(given)]));
+      const reached = SettleReply.parse(await scripts.settle.run(redis, budgetKeys(tenantId), [JSON.stringify(given)]));
       for (const [index, unit, percent, spent] of reached) {
         const period = rules.periods[index - 1];
         if (period !== undefined) this.#report(scope, period, { unit, percent, spent });
@@ -163,13 +180,13 @@ export class Budgets {
     const forget = this.#doubted.delete(tenantId);
     const base = {
       ...asked,
-      ...(call !== undefined && { call: { ...call, holdMs: reservationMs } }),
+      ...(call !== undefined && { call: { ...call, keptMs: reservationMs } }),
       counters: toCounters(rules.periods),
     };
     let seeds: Record<string, unknown> = {};
     for (let sums = 0; sums <= SUMS_MAX; sums += 1) {
       const given = { ...base, seeds, ...(forget && sums === 0 && { forget }) };
-      const reply = ReserveReply.parse(await scripts.reserve.run(redis, keysOf(tenantId), [JSON.stringify(given)]));
+      const reply = ReserveReply.parse(await scripts.reserve.run(redis, budgetKeys(tenantId), [JSON.stringify(given)]));
       if (reply[0] !== 'unknown') return toLook(rules, reply);
       seeds = await this.#sumUp(scope, rules, reply);
     }
@@ -262,7 +279,7 @@ export class TurnBudget {
   }
 }
 
-function keysOf(tenantId: string): string[] {
+function budgetKeys(tenantId: string): string[] {
   return [keyOf.budgetSpent(tenantId), keyOf.budgetHeld(tenantId), queuePrefix];
 }
 

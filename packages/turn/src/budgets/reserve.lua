@@ -2,7 +2,7 @@
 -- KEYS  1 the tenant's sums (counters.lua)  2 its calls under way  3 prefix with the hash tag
 -- ARGV  1 as JSON: counters: of start, limits: of tokens, nanos (either may be missing); share of the limits that may
 --       be used; seeds?: by start: id, tokens, nanos, turns by id: tokens, nanos; forget?: drop the sums first; turn?:
---       id, tokens, nanos (its whole total), seeds by start; call?: id, tokens, nanos, holdMs
+--       id, tokens, nanos (its whole total), seeds by start; call?: id, tokens, nanos, keptMs
 -- Returns {'unknown', starts without a sum, turns that have settled without one} or {'ok' or 'spent', counter and unit
 -- that are spent, reserved tokens, reserved nanos, for each counter: tokens, nanos, seed}
 -- Atomic because many workers reserve at once, and each has to see what the others hold.
@@ -82,9 +82,9 @@ for index, counter in ipairs(given.counters) do
   end
 end
 if given.call and spent_at == 0 then
-  local value = string.format('%.0f:', now + given.call.holdMs) .. join_pair(given.call.tokens, given.call.nanos)
+  local value = string.format('%.0f:', now + given.call.keptMs) .. join_pair(given.call.tokens, given.call.nanos)
   redis.call('HSET', held_key, given.call.id, value)
-  redis.call('PEXPIRE', held_key, math.max(counters_keep_ms, given.call.holdMs))
+  redis.call('PEXPIRE', held_key, math.max(counters_keep_ms, given.call.keptMs))
 end
 if given.call or given.seeds then redis.call('PEXPIRE', spent_key, counters_keep_ms) end
 return { spent_at == 0 and 'ok' or 'spent', spent_at, spent_unit, held_tokens, held_nanos, sums }

@@ -11,9 +11,9 @@ export interface SpentByRecords extends Amount {
 }
 
 /**
- * Sums up what is on disk: the turns that ended in the period, and what the journals of running ones hold. `late`: turns
- * that have settled calls while there was no sum. A turn counts once: one that ends while this reads makes it read
- * again.
+ * Sums up what is on disk: the turns that ended in the period, and what the journals of running ones hold. `late`:
+ * turns that have settled calls while there was no sum. A turn counts once: one that ends while this reads makes it
+ * read again.
  */
 export async function sumRecords(
   scope: TenantScope,

@@ -1,4 +1,13 @@
-import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidField, type TenantSettings, type UploadRef, limits } from '@concierge/contract';
+import {
+  AppError,
+  builtInAgent,
+  type BusyPolicy,
+  type TurnInput,
+  type InvalidField,
+  type TenantSettings,
+  type UploadRef,
+  limits,
+} from '@concierge/contract';
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { hasBudget, type Budgets, type TurnReceipt, type Turns, type StreamBytes } from '@concierge/turn';
@@ -54,7 +63,8 @@ export class MessageAcceptance {
   /**
    * A message beyond the capacity is refused before anything is accepted: a service that takes more than it can write
    * down only gets slower for all.
-   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `budget_exceeded`, `invalid_request` (attachments)
+   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `budget_exceeded`, `invalid_request`
+   * (attachments)
    */
   async accept({ scope, keyId, dedupeId }: MessageSource, { attachments: given, identity, ...asked }: UserMessage): Promise<TurnReceipt> {
     const { turns, streamQuota, budgets, metrics } = this.#options;

@@ -132,7 +132,11 @@ export class TurnPreparation {
 
   #chooseModel(
     run: TurnRun,
-    { ref, settings, conversation }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
+    {
+      ref,
+      settings,
+      conversation,
+    }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
   ): ChosenModel {
     const model = this.#options.models.forRef(ref);
     const budget = this.#options.budgets?.forTurn(run, settings, conversation.tally.models);
