@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { TimeZone } from '../values/values.ts';
 
-export const BudgetPeriod = z.enum(['day', 'month']);
+const BudgetPeriod = z.enum(['day', 'month']);
 
 /** What a budget counts: input and output tokens, or US dollars at the prices of the providers file. */
-export const BudgetUnit = z.enum(['tokens', 'usd']);
+const BudgetUnit = z.enum(['tokens', 'usd']);
 
 /** A part of a budget, 80 or 100 per cent of it, is used up: once in each period. */
 export const BudgetReached = z.strictObject({

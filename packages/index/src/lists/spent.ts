@@ -29,7 +29,8 @@ export async function selectSpent({ db, dialect, tenantId }: Asked, { fromMs, to
   const endedAt = dialect === 'sqlite' ? sql`json_extract(t.record, '$.endedAt')` : sql`(t.record::json ->> 'endedAt')`;
   const within = sql`${endedAt} >= ${new Date(fromMs).toISOString()} and ${endedAt} < ${new Date(toMs).toISOString()}`;
   const parted = [...(wholeFromMs === fromMs ? [] : [wholeFromMs - DAY_MS]), ...(wholeToMs === toMs ? [] : [wholeToMs])];
-  const partly = parted.map(
+  const partly = Array.from(
+    new Set(parted),
     (dayMs) => sql`union all
       select u.input_tokens, u.output_tokens, u.cost_nano from usage as u
       join turns as t on t.account_id = u.account_id and t.id = u.turn_id

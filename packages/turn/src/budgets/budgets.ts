@@ -93,8 +93,8 @@ interface Look {
 
 /**
  * What tenants may spend on model calls. The records of usage on disk are the truth; Redis holds their sums and what
- * calls under way have reserved, and both may be lost at any time: a sum that is missing is made again. A tenant without
- * a budget costs nothing here.
+ * calls under way have reserved, and may lose both at any time: a sum that is missing is made again. A tenant without a
+ * budget costs nothing here.
  */
 export class Budgets {
   readonly #options: BudgetsOptions;

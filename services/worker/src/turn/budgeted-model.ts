@@ -32,7 +32,7 @@ export function withBudget(model: ChosenModel, budget: Pick<TurnBudget, 'reserve
 }
 
 /** What a call takes is reserved roughly: a call that takes more may pass the limit, and is the last one to do so. */
-export function expectedAmount(
+function expectedAmount(
   { system, messages, tools }: ModelRequest,
   { price, maxOutputTokens = REPLY_TOKENS }: ChosenModel['facts'],
 ): { readonly tokens: number; readonly nanos: number } {
