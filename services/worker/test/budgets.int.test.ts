@@ -63,7 +63,7 @@ describe('a budget', () => {
     expect(refused.status).toBe(429);
     expect(await refused.json()).toMatchObject({ code: 'budget_exceeded', detail: expect.stringContaining('budget of 1 US dollars') });
     const [turn] = await read(z.array(TurnView), tenant, '/api/turns');
-    expect(turn).toMatchObject({ status: 'failed', error: { code: 'budget_exceeded', retryable: false } });
+    expect(turn).toMatchObject({ status: 'failed', error: { code: 'budget_exceeded' } });
     const session = await tenant.scope.sessions.load(turn?.contact_id ?? '');
     expect(session?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
     expect((await tenant.scope.files.readText('half.md'))?.text).toBe('half');
@@ -72,7 +72,7 @@ describe('a budget', () => {
   it('counts the turns of sub-agents', async () => {
     const tenant = await whole.tenant();
     await tenant.scope.updateSettings({ limits: { usdPerDay: 100 } });
-    const start = { name: 'subagents', args: { action: 'start', task: 'the small part' } };
+    const start = { name: 'subagents', args: { action: 'run', task: 'the small part' } };
     model.when('the large part', [callTools([start]), oneDollar], [say('done'), oneDollar]);
     model.when('the small part', [say('small'), oneDollar]);
     expect((await ask(tenant, 'the large part')).status).toBe(200);
