@@ -71,6 +71,12 @@ export const keyOf = {
   /** What a tenant with a budget has spent, and what its model calls under way have reserved (budgets/counters.lua). */
   budgetSpent: (tenantId: string): string => `${queuePrefix}:budget-spent:${tenantId}`,
   budgetHeld: (tenantId: string): string => `${queuePrefix}:budget-held:${tenantId}`,
+  /** Models and providers that are not to be asked first for now (cooldowns/cool.lua). */
+  coolingDown: `${queuePrefix}:cooling-down`,
+  /** Set while one caller tries one of them. */
+  cooldownProbe: (name: string): string => `${queuePrefix}:cooldown-probe:${name}`,
+  /** Pub/sub: changes of those. */
+  cooldowns: `${queuePrefix}:cooldowns`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
   /** Pub/sub: ids of turns to cancel. */
