@@ -15,7 +15,10 @@ interface FixtureOptions {
 }
 
 /** Models over scripted servers, as providers p0, p1 … with short patience. */
-export function modelsOver({ urls, limits, health, facts, firstFacts = facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
+export function modelsOver({ urls, limits, health, facts, firstFacts = facts }: FixtureOptions): {
+  models: Models;
+  failures: FailedAttempt[];
+} {
   const providers = Object.fromEntries(
     urls.map((baseUrl, index) => [
       `p${String(index)}`,

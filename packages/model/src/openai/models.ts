@@ -25,6 +25,13 @@ export interface ModelHealth {
   answered(ref: string): void;
 }
 
+const alwaysWell: ModelHealth = {
+  isAllWell: true,
+  mayAsk: async () => Promise.resolve(true),
+  failed: () => undefined,
+  answered: () => undefined,
+};
+
 export interface ModelsOptions {
   readonly providers: Providers;
   /** Patience; what is not given is `defaultModelLimits`. */
@@ -49,7 +56,7 @@ export class Models {
   readonly #providers: Providers;
   readonly #limits: ModelLimits;
   readonly #onFailedAttempt: (failure: FailedAttempt) => void;
-  readonly #health: ModelHealth | undefined;
+  readonly #health: ModelHealth;
   readonly #transport = new HttpTransport();
   readonly #models = new Map<string, ChatModel>();
   /** What `forRef` has answered, where every model of the line can be asked. */
@@ -59,7 +66,7 @@ export class Models {
     this.#providers = options.providers;
     this.#limits = { ...defaultModelLimits, ...options.limits };
     this.#onFailedAttempt = options.onFailedAttempt ?? (() => undefined);
-    this.#health = options.health;
+    this.#health = options.health ?? alwaysWell;
   }
 
   /**
@@ -127,8 +134,10 @@ export interface FailedAttempt {
 interface FallbackModelOptions {
   readonly limits: ModelLimits;
   readonly onFailedAttempt: (failure: FailedAttempt) => void;
-  readonly health: ModelHealth | undefined;
+  readonly health: ModelHealth;
 }
+
+type LastFailure = () => CallFailure | undefined;
 
 interface Attempt {
   readonly model: ChatModel;
@@ -163,7 +172,7 @@ class FallbackModel implements Model {
     let spokenBy: ChatModel | undefined;
     let failure: CallFailure | undefined;
     const { health } = this.#options;
-    const line = health === undefined || health.isAllWell ? this.#line : await orderLine(this.#line, health);
+    const line = health.isAllWell ? this.#line : await orderLine(this.#line, health);
     for (const attempt of this.#attempts(line, () => failure)) {
       signal.throwIfAborted();
       let voided = spokenBy;
@@ -173,7 +182,7 @@ class FallbackModel implements Model {
           if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
           voided = undefined;
           spokenBy = attempt.model;
-          if (event.type === 'end') health?.answered(attempt.model.facts.ref);
+          if (event.type === 'end') health.answered(attempt.model.facts.ref);
           yield event;
         }
         return;
@@ -189,7 +198,7 @@ class FallbackModel implements Model {
   }
 
   /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
-  *#attempts(line: readonly ChatModel[], lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
+  *#attempts(line: readonly ChatModel[], lastFailure: LastFailure): Generator<Attempt, void, undefined> {
     for (const [index, model] of line.entries()) {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
         const attempt = { model, number, last: index === line.length - 1 };
@@ -214,7 +223,7 @@ class FallbackModel implements Model {
     const reason = redact(failure.message, model.facts.provider.apiKey);
     const { kind, status, code } = failure;
     this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
-    if (waitMs === null && failure.remedy !== 'none') this.#options.health?.failed(model.facts.ref, toSickness(failure));
+    if (waitMs === null && failure.remedy !== 'none') this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
 }

@@ -66,7 +66,10 @@ export class Cooldowns {
   }
 
   /** It has failed for good in one call. `isProviders`: no model of its provider will answer. */
-  failed(ref: string, { isProviders, retryAfterMs = 0 }: { readonly isProviders: boolean; readonly retryAfterMs?: number | undefined }): void {
+  failed(
+    ref: string,
+    { isProviders, retryAfterMs = 0 }: { readonly isProviders: boolean; readonly retryAfterMs?: number | undefined },
+  ): void {
     const [model, provider] = toNames(ref);
     const leastMs = Math.min(retryAfterMs, this.#times.maxMs);
     background(this.#look({ name: isProviders ? provider : model, failed: true, leastMs }), this.#options.log);
