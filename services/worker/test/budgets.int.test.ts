@@ -14,7 +14,7 @@ let model: ScriptedModel;
 
 setUpOnce(async (stack) => {
   // Nothing listens there: what is sent to a contact waits in the outbox.
-  whole = stack.use(await TestSystem.start({ price, workers: 2, env: { TELEGRAM_API_URL: 'http://127.0.0.1:9' } }));
+  whole = stack.use(await TestSystem.start({ price, env: { TELEGRAM_API_URL: 'http://127.0.0.1:9' } }));
   ({ model } = whole);
 });
 
