@@ -225,6 +225,7 @@ export {
   toolCallStart,
   type TurnOutput,
 } from './turns/turn-output.ts';
+export { BudgetReached, BudgetsView, BudgetView } from './tenants/budget.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenants/tenant.ts';
 export {
   FinishReason,

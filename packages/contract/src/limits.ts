@@ -106,6 +106,17 @@ export const limits = {
    * Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes.
    */
   sseMaxBufferedBytes: 1024 * 1024,
+  /** Sums of budgets are exact up to here: dollars are counted in billionths. */
+  budgetTokensMax: 1_000_000_000_000,
+  budgetUsdMax: 1_000_000,
+  /** Schedules and the heartbeat stop at this share of a budget, unless the tenant's limits give another one. */
+  budgetScheduleShare: 0.9,
+  /** Part of a budget in per cent at which its owner is warned. */
+  budgetWarningPercent: 80,
+  /** The longest `Retry-After` of a spent budget: the operator may raise it meanwhile. */
+  budgetRetryMaxSeconds: 24 * 3600,
+  /** What a model call has reserved of a budget comes back after this long when its worker died. */
+  budgetReservationMs: 10 * 60_000,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,
   /** What a tenant's commands and uploads may hold on disk, unless tenant.json gives another size. */

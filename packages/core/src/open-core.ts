@@ -12,6 +12,7 @@ import {
 } from '@concierge/runtime';
 import { Tenants, toLogsFolder } from '@concierge/tenant';
 import {
+  Budgets,
   ProcessLog,
   WakeupQueue,
   EventQueue,
@@ -55,6 +56,7 @@ export interface TurnPath {
   readonly deliveries: DueQueue;
   readonly events: { readonly outgoing: WebhookEvents; readonly queue: EventQueue };
   readonly handoffs: { readonly desk: HandoffRequests; readonly calls: HandoffNotifications };
+  readonly budgets: Budgets;
 }
 
 /** The objects that gateway, worker and cron share. */
@@ -111,5 +113,7 @@ export function openTurnPath(
     onRequested: async (scope, handoff) => events.outgoing.emit(scope, handoffRequested(handoff)),
     log,
   });
-  return { queue, turns, accepted, logged, deliveries, events, handoffs: { desk: new HandoffRequests({ turns, calls }), calls } };
+  const desk = new HandoffRequests({ turns, calls });
+  const budgets = new Budgets({ redis, webhookEvents: events.outgoing, log });
+  return { queue, turns, accepted, logged, deliveries, events, handoffs: { desk, calls }, budgets };
 }

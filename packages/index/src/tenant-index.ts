@@ -3,6 +3,7 @@ import { AppError, type RemovedSession, type SessionListItem, type Skill, type T
 import type { IndexBackend, Work } from './database/backend.ts';
 import { PassageIndex } from './passages/passage-index.ts';
 import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
+import { selectSpent, type Spent, type SpentQuery } from './lists/spent.ts';
 import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sessions.ts';
 import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
@@ -105,6 +106,11 @@ export class TenantIndex {
   /** Sums by day, agent, channel and model, in that order; removed sessions included. */
   async usage(query: UsageQuery): Promise<UsageRow[]> {
     return this.#read(async (db) => selectUsage(db, this.tenantId, query));
+  }
+
+  /** What the turns that ended from a moment on, and before another, have used together. */
+  async spent(period: SpentQuery): Promise<Spent> {
+    return this.#read(async (db) => selectSpent({ db, dialect: this.#backend.dialect, tenantId: this.tenantId }, period));
   }
 
   /** With what is pending: what this process or another one has put. */

@@ -170,6 +170,26 @@ for (const backend of indexBackends) {
       expect((await index.usage({ to: '2026-03-01' })).length).toBe(3);
     });
 
+    it('adds up what a period has cost that begins and ends within days', async () => {
+      const hours = [21, 22, 46, 47].map((hour) => new Date(Date.UTC(2026, 2, 1, hour)).toISOString());
+      await index.putSession(session(1, { turns: hours.map((endedAt, number) => turn(`t${String(number)}`, { endedAt })) }));
+      const at = (day: number, hour: number): number => Date.UTC(2026, 2, day, hour);
+      const spent = async (fromMs: number, toMs: number): Promise<number> => (await index.spent({ fromMs, toMs })).tokens;
+      expect(await index.spent({ fromMs: at(1, 22), toMs: at(2, 22) })).toEqual({ tokens: 110, costNano: 300_000 });
+      expect(await spent(at(1, 0), at(2, 0))).toBe(220);
+      expect(await spent(at(1, 21), at(2, 23))).toBe(330);
+      expect(await spent(at(1, 22), at(4, 0))).toBe(330);
+      const { usage } = toRemovedSession(
+        session(1),
+        hours.slice(0, 2).map((endedAt) => turn('t', { endedAt })),
+        new Date(at(5, 0)),
+      );
+      await index.removeSession({ id: session(1).id, createdAt: session(1).createdAt, removedAt: new Date(at(5, 0)).toISOString(), usage });
+      // Of these no more than the day is known: its noon decides.
+      expect([await spent(at(1, 12), at(1, 13)), await spent(at(1, 13), at(3, 0))]).toEqual([220, 0]);
+      expect(await spent(at(1, 13) - 1, at(1, 14))).toBe(0);
+    });
+
     it('replaces a turn that ended anew, with its usage', async () => {
       await index.putSession(session(1, { turns: [turn('t1')] }));
       const again = turn('t1', { status: 'cancelled', endedAt: at(24 * 3600), models: [] });

@@ -1,6 +1,6 @@
 import { ProvidersFile } from '@concierge/contract';
 import { resolveProviders, type ModelEvent, type ModelRequest } from '../src/index.ts';
-import { Models, type FailedAttempt, type ModelLimits } from '../src/openai/index.ts';
+import { Models, type FailedAttempt, type ModelHealth, type ModelLimits } from '../src/openai/index.ts';
 
 export const API_KEY = 'sk-test-0123456789';
 
@@ -8,13 +8,17 @@ interface FixtureOptions {
   /** Base URLs: the first is the default, the rest are fallbacks. */
   readonly urls: readonly string[];
   readonly limits?: Partial<ModelLimits>;
+  readonly health?: ModelHealth;
   readonly facts?: Record<string, unknown>;
   /** Facts of the default model alone. */
   readonly firstFacts?: Record<string, unknown>;
 }
 
 /** Models over scripted servers, as providers p0, p1 … with long patience. */
-export function modelsOver({ urls, limits, facts, firstFacts = facts }: FixtureOptions): { models: Models; failures: FailedAttempt[] } {
+export function modelsOver({ urls, limits, health, facts, firstFacts = facts }: FixtureOptions): {
+  models: Models;
+  failures: FailedAttempt[];
+} {
   const providers = Object.fromEntries(
     urls.map((baseUrl, index) => [
       `p${String(index)}`,
@@ -28,6 +32,7 @@ export function modelsOver({ urls, limits, facts, firstFacts = facts }: FixtureO
     providers: resolveProviders(file, () => undefined),
     limits: { headersMs: 60_000, firstByteMs: 60_000, idleMs: 60_000, afterFinishMs: 60_000, backoffMs: 5, ...limits },
     onFailedAttempt: (failure) => failures.push(failure),
+    health,
   });
   return { models, failures };
 }

@@ -37,6 +37,8 @@ export interface SystemOptions {
   /** Where services print to; `DATA_DIR/logs` when left out. */
   readonly logsFolder?: string;
   readonly contextWindow?: number;
+  /** Of every model of the file, in US dollars per million tokens; unknown when left out. */
+  readonly price?: { readonly input: number; readonly output: number };
   readonly fallbackModels?: readonly string[];
   /** Memory is searched by meaning, too, with vectors of the same server. */
   readonly embeddings?: boolean;
@@ -218,8 +220,8 @@ export class System implements AsyncDisposable {
   }
 
   async #writeProviders(): Promise<void> {
-    const { modelUrl, contextWindow = 128_000, fallbackModels = [] } = this.#options;
-    const facts = { contextWindow, maxOutputTokens: 4096 };
+    const { modelUrl, contextWindow = 128_000, fallbackModels = [], price } = this.#options;
+    const facts = { contextWindow, maxOutputTokens: 4096, ...(price !== undefined && { price }) };
     const models = Object.fromEntries(['scripted', ...fallbackModels].map((name) => [name, facts]));
     const providers = { test: { baseUrl: modelUrl, apiKeyEnv: 'MODEL_API_KEY', models } };
     const embeddings = this.#options.embeddings === true ? { embeddings: { model: 'test/embedding', apiKey: 'embeddings-key' } } : {};

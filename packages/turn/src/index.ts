@@ -1,3 +1,6 @@
+export { hasBudget } from './budgets/budget-rules.ts';
+export { Budgets, budgetSpentNotice, type TurnBudget } from './budgets/budgets.ts';
+export { Cooldowns } from './cooldowns/cooldowns.ts';
 export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue, type Wakeup } from './lanes/wakeup-queue.ts';
 export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './due/due-queue.ts';

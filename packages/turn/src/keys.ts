@@ -79,6 +79,15 @@ export const keyOf = {
   /** Sessions that end where a caller's history ends, by time. */
   historyCursors: (name: string): string => `${queuePrefix}:history-cursors:${name}`,
   requests: (tenantId: string): string => `${queuePrefix}:requests:${tenantId}`,
+  /** What a tenant with a budget has spent, and what its model calls under way have reserved (budgets/counters.lua). */
+  budgetSpent: (tenantId: string): string => `${queuePrefix}:budget-spent:${tenantId}`,
+  budgetHeld: (tenantId: string): string => `${queuePrefix}:budget-held:${tenantId}`,
+  /** Models and providers that are not to be asked first for now (cooldowns/cool.lua). */
+  coolingDown: `${queuePrefix}:cooling-down`,
+  /** Set while one caller tries one of them. */
+  cooldownProbe: (name: string): string => `${queuePrefix}:cooldown-probe:${name}`,
+  /** Pub/sub: changes of those. */
+  cooldowns: `${queuePrefix}:cooldowns`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
   /** Pub/sub: ids of turns to cancel. */

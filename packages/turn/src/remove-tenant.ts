@@ -77,6 +77,8 @@ const kindsByTenant = new Set([
   'early-receipts-of',
   'due-of',
   'requests',
+  'budget-spent',
+  'budget-held',
 ]);
 
 /**

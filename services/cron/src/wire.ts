@@ -13,7 +13,7 @@ const OPEN_TENANTS_MAX = 200;
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
   const core = await openCore(config, stack, { role: 'worker', openTenantsMax: OPEN_TENANTS_MAX, log });
   announceProcess({ service: 'cron', ...config }, core, { stack, log });
-  const { redis, tenants, queue, turns, deliveries, events } = core;
+  const { redis, tenants, queue, turns, deliveries, events, budgets } = core;
   const registry = newMetrics('cron');
   openProcessFigures(registry, config);
   const repairs = new Figures(registry).counter('concierge_reconciler_repairs_total');
@@ -26,7 +26,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   startPart(stack, new RemovalReconciler({ tenants, redis, log }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
-  const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics, log, now: Date.now });
+  const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics, log, now: Date.now });
   startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
   startPart(stack, systemFigures);
 }

@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Schedule, type Session, type TurnRecord } from '@concierge/contract';
-import { newMetrics } from '@concierge/runtime';
+import { hashParts, newMetrics } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log, type TestRedis } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
-import { LogsOnDisk } from '@concierge/turn';
+import { Budgets, LogsOnDisk } from '@concierge/turn';
 import { ScheduleRunner, ScheduleMetrics } from '../src/schedules/schedule-runner.ts';
 import { ScheduleClock } from '../src/schedules/schedule-clock.ts';
 
@@ -70,6 +70,31 @@ export class TestCron implements AsyncDisposable {
     return runs
       .toReversed()
       .map(({ scheduledAt, outcome, turn }) => [scheduledAt.slice(11, 16), outcome, ...(turn === null ? [] : [turn.status])].join(' '));
+  }
+
+  /** Another turn of the tenant that has just ended and took so many tokens. */
+  async spend(tokens: number): Promise<void> {
+    const scope = await this.scope();
+    this.#schedules += 1;
+    const usage = { model: 'test/one', calls: 1, inputTokens: tokens, outputTokens: 0, cachedInputTokens: 0, costUsd: null };
+    const [name, at] = [`spent-${String(this.#schedules)}`, new Date(this.nowMs).toISOString()];
+    const facts = { status: 'done', origin: 'api', acceptedAt: at, startedAt: at, firstTextAt: null, endedAt: at } as const;
+    const ended = { finishReason: 'stop', error: null, requestHash: 'f'.repeat(64), keyId: null } as const;
+    const record: TurnRecord = {
+      id: name,
+      ...facts,
+      attempts: 1,
+      usage: { inputTokens: tokens, outputTokens: 0 },
+      models: [usage],
+      steps: [],
+      ...ended,
+    };
+    const id = hashParts([name], { separator: 'json', digits: 32 });
+    const kept = { version: 1, revision: 1, createdAt: at, updatedAt: at, title: 't', messageCount: 0, summary: null } as const;
+    const owner = { agent: 'admin', channel: 'web', sender: null } as const;
+    const session: Session = { id, ...kept, ...owner, messages: [], turns: [record], contextTokens: null };
+    await scope.sessions.publish(session);
+    await scope.index.putSession(session);
   }
 
   /** Ends every accepted turn as a worker leaves it; how many there were. */
@@ -137,7 +162,8 @@ export class TestCron implements AsyncDisposable {
   async #newReplica(): Promise<ScheduleClock> {
     const { redis, tenants, turns, events } = await this.#opened.another();
     const now = (): number => this.nowMs;
-    const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, metrics: this.#metrics, log, now });
+    const budgets = new Budgets({ redis, webhookEvents: events.outgoing, log, now });
+    const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics: this.#metrics, log, now });
     return new ScheduleClock({ redis, tenants, runner, log, now });
   }
 }

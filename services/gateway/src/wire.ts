@@ -28,7 +28,7 @@ import { WidgetScript } from './widget/widget-script.ts';
 export async function wire(config: Config, { stack, log }: ServiceParts, now: () => number = Date.now): Promise<number> {
   const core = await openCore(config, stack, { role: 'producer', log });
   announceProcess({ service: 'gateway', ...config }, core, { stack, log });
-  const { redis, index, tenants, queue, turns, deliveries, events } = core;
+  const { redis, index, tenants, queue, turns, deliveries, events, budgets } = core;
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const outside = openOutside(config, stack);
@@ -43,7 +43,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const handlers = createHandlers({
     core,
     outside,
-    acceptance: new MessageAcceptance({ turns, streamQuota, metrics, siblings }),
+    acceptance: new MessageAcceptance({ turns, streamQuota, budgets, metrics, siblings }),
     replies,
     channels: {
       inbound: new Inbound({ turns, streamQuota, receipts, metrics, siblings, providerUrls: config.providerUrls, log }),

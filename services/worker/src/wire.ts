@@ -18,6 +18,7 @@ import {
 import { BubblewrapSandboxes } from '@concierge/sandbox/bubblewrap';
 import { DockerSandboxes } from '@concierge/sandbox/docker';
 import {
+  Cooldowns,
   DeliveryPace,
   DeliveryReceipts,
   DeliveryReconciler,
@@ -74,7 +75,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   openProcessFigures(registry, config);
   let worker: TurnWorker | undefined;
   const metrics = new TurnMetrics(registry, () => worker?.running ?? 0, { known: listModels(providers), slots: config.concurrency });
-  const { models, embedder } = openModels(providers, metrics, { stack, log });
+  const embedder = openEmbedder(providers, metrics, { stack, log });
   const core = await openCore(config, stack, { role: 'worker', embedder, log });
   announceProcess({ service: 'worker', ...config }, core, { stack, log });
   const repairs = new Figures(registry).counter('concierge_reconciler_repairs_total');
@@ -82,9 +83,10 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     repairs.inc({ kind }, count);
   };
   const building: Building = { config, core, registry, metrics, onRepaired, stack, log };
-  const { redis, tenants, queue, turns, events, handoffs } = core;
+  const { redis, tenants, queue, turns, events, handoffs, budgets } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
+  const models = await openModels(providers, metrics, { core, subscriber: connect(), stack, log });
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
   const { create, reaper, sandbox } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
@@ -99,6 +101,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       requestStaff,
     },
     channels: { ...openChannels({ urls: config.providerUrls, log }), commands: new HandoffCommands(handoffs.desk) },
+    budgets,
     followUps: [channelFollowUp(requestStaff), emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
@@ -211,26 +214,33 @@ async function openCommands(
   };
 }
 
-/** The log shows what embeddings cost. */
-function openModels(
+/** What fails in one worker is not asked first by the others. */
+async function openModels(
   providers: Providers,
   metrics: TurnMetrics,
-  { stack, log }: ServiceParts,
-): { readonly models: Models; readonly embedder: Embeddings | undefined } {
+  { core: { redis }, subscriber, stack, log }: Pick<Building, 'core' | 'stack' | 'log'> & { readonly subscriber: Core['redis'] },
+): Promise<Models> {
   for (const facts of crowdedModels(providers)) log.warn(facts, 'the tools of the admin agent leave little of the window of this model');
-  const noteFailed =
-    (message: string) =>
-    (failure: FailedAttempt): void => {
-      metrics.modelFailed(failure);
-      log.warn({ ...failure }, message);
-    };
-  const models = stack.adopt(new Models({ providers, onFailedAttempt: noteFailed('a model call failed') }), (opened) => opened.close());
-  const { embeddings } = providers;
-  if (embeddings === null) return { models, embedder: undefined };
+  const health = new Cooldowns({ redis, subscriber, log });
+  await health.start();
+  const onFailedAttempt = noteFailed('a model call failed', metrics, log);
+  return stack.adopt(new Models({ providers, onFailedAttempt, health }), (opened) => opened.close());
+}
+
+/** The log shows what embeddings cost. */
+function openEmbedder({ embeddings }: Providers, metrics: TurnMetrics, { stack, log }: ServiceParts): Embeddings | undefined {
+  if (embeddings === null) return undefined;
   const embedder = new Embeddings({
     embeddings,
-    onFailedAttempt: noteFailed('a call for embeddings failed'),
+    onFailedAttempt: noteFailed('a call for embeddings failed', metrics, log),
     onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
   });
-  return { models, embedder: stack.adopt(embedder, (opened) => opened.close()) };
+  return stack.adopt(embedder, (opened) => opened.close());
+}
+
+function noteFailed(message: string, metrics: TurnMetrics, log: ServiceParts['log']): (failure: FailedAttempt) => void {
+  return (failure) => {
+    metrics.modelFailed(failure.model, failure.kind);
+    log.warn({ ...failure }, message);
+  };
 }

@@ -1,4 +1,4 @@
-import type { ModelUsage, SessionMessage, SessionSummary, TurnOutput, TurnStep } from '@concierge/contract';
+import { AppError, type ModelUsage, type SessionMessage, type SessionSummary, type TurnOutput, type TurnStep } from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
 import type { ContextBudget } from '../loop/model-messages.ts';
@@ -56,7 +56,7 @@ Keep names, numbers, dates, file paths, ids and links exactly. Write in the lang
 /**
  * Just-in-time compaction: journals and applies at most one step that makes the conversation smaller. Nothing is lost:
  * what leaves the session is in `conversation.archived`. Resolves to false when there is room, or when nothing can be
- * made smaller. Rejects only with the signal's reason or what the writer rejects with.
+ * made smaller. Rejects only with the signal's reason, with `budget_exceeded`, or what the writer rejects with.
  */
 export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'): Promise<boolean> {
   const { conversation, budget } = run;
@@ -94,6 +94,8 @@ async function summarise(run: CompactionRun, messages: readonly SessionMessage[]
     return await askForSummary(run, messages);
   } catch (error) {
     run.signal.throwIfAborted();
+    // Nothing is shortened for a call that will not be made.
+    if (error instanceof AppError && error.code === 'budget_exceeded') throw error;
     run.onFallback(error);
     return { text: extractiveDigest(run.conversation.summary, messages), usage: null };
   }

@@ -31,6 +31,7 @@ export const errorCodes = {
   idempotency_conflict: { status: 422, title: 'The Idempotency-Key was used with another body', retryable: false },
   headers_too_large: { status: 431, title: 'The request headers are too large', retryable: false },
   rate_limited: { status: 429, title: 'Too many requests', retryable: true },
+  budget_exceeded: { status: 429, title: 'The budget for model calls is spent', retryable: false },
   too_many_waiting: { status: 429, title: 'Too many turns wait in this session', retryable: true },
   internal_error: { status: 500, title: 'Something went wrong on our side', retryable: true },
   turn_crashed: { status: 500, title: 'The turn stopped its worker again and again', retryable: false },

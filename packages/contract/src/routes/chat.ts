@@ -29,6 +29,7 @@ export const chatErrors = [
   'session_busy',
   'idempotency_conflict',
   'too_many_waiting',
+  'budget_exceeded',
   'provider_error',
   'turn_crashed',
   'turn_timeout',

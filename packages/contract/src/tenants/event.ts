@@ -3,6 +3,7 @@ import { MessagingChannel, CanonicalChannel } from '../channels/channel.ts';
 import { ContactId, Usage } from '../turns/chat.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { JsonObject, FinishReason } from '../turns/turn-event.ts';
+import { BudgetReached } from './budget.ts';
 import { AgentName, TenantId } from './tenant.ts';
 import { TurnOrigin } from '../turns/turn.ts';
 import { openList } from '../values/stored.ts';
@@ -63,6 +64,7 @@ export const eventData = {
   }),
   'turn.failed': z.strictObject({ ...turnFacts, error: z.strictObject({ code: z.enum(errorCodeNames) }) }),
   'turn.warning': z.strictObject({ ...turnNames, warning: TurnWarning }),
+  'budget.reached': z.strictObject({ ...facts, ...BudgetReached.shape }),
   'handoff.requested': z.strictObject({
     ...facts,
     handoffId: z.string(),
@@ -104,6 +106,7 @@ export const SubscribedType = openList(
     'turn.completed',
     'turn.failed',
     'turn.warning',
+    'budget.reached',
     'handoff.requested',
     'message.delivered',
     'message.failed',

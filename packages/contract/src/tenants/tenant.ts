@@ -31,6 +31,18 @@ export const TenantSettings = z
         memoryBytes: z.int().positive().optional(),
         workspaceBytes: z.int().positive().optional(),
         streamCharactersPerHour: z.int().positive().optional(),
+        /**
+         * Budgets: what model calls may take in one day and one month of the tenant's time zone (`timezone`, else UTC):
+         * input and output tokens; US dollars at the prices of the providers file.
+         */
+        tokensPerDay: z.int().positive().max(limits.budgetTokensMax).optional(),
+        tokensPerMonth: z.int().positive().max(limits.budgetTokensMax).optional(),
+        usdPerDay: z.number().positive().max(limits.budgetUsdMax).optional(),
+        usdPerMonth: z.number().positive().max(limits.budgetUsdMax).optional(),
+        /** The zone of these days and months, where it is not the tenant's: an owner's change would begin a new day. */
+        budgetTimezone: TimeZone.optional(),
+        /** At this share of a budget schedules and the heartbeat stop, so that people are answered longer. */
+        scheduleBudgetShare: z.number().min(0).max(1).optional(),
       })
       .optional(),
     agents: limitedRecord(

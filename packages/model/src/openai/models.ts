@@ -16,6 +16,22 @@ import { openEventParser, Reply, type FinishedReply } from './reply.ts';
 import { CallDeadline, HttpTransport, openEndpoint, type Endpoint, type StreamedBody } from './transport.ts';
 import { toCallFailure, type CallFailure } from './call-failure.ts';
 
+/** Which models failed lately, in any process: they are asked after the others of their line. */
+export interface ModelHealth {
+  /** Nothing has failed: no call needs to look. */
+  readonly isAllWell: boolean;
+  mayAsk(ref: string): Promise<boolean>;
+  failed(ref: string, facts: { readonly isProviders: boolean; readonly retryAfterMs?: number | undefined }): void;
+  answered(ref: string): void;
+}
+
+const alwaysWell: ModelHealth = {
+  isAllWell: true,
+  mayAsk: async () => Promise.resolve(true),
+  failed: () => undefined,
+  answered: () => undefined,
+};
+
 export interface ModelsOptions {
   readonly providers: Providers;
   /** Patience; what is not given is `defaultModelLimits`. */
@@ -24,6 +40,8 @@ export interface ModelsOptions {
    * Called for every failed attempt and every model that could not be asked, as it happens: for the log and metrics.
    */
   readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
+  /** Without it each call asks the models of its line in order. */
+  readonly health?: ModelHealth | undefined;
 }
 
 /** A model in use: asked first, with its fallbacks behind it. */
@@ -38,6 +56,7 @@ export class Models {
   readonly #providers: Providers;
   readonly #limits: ModelLimits;
   readonly #onFailedAttempt: (failure: FailedAttempt) => void;
+  readonly #health: ModelHealth;
   readonly #transport = new HttpTransport();
   readonly #models = new Map<string, ChatModel>();
   /** What `forRef` has answered, where every model of the line can be asked. */
@@ -47,6 +66,7 @@ export class Models {
     this.#providers = options.providers;
     this.#limits = { ...defaultModelLimits, ...options.limits };
     this.#onFailedAttempt = options.onFailedAttempt ?? (() => undefined);
+    this.#health = options.health ?? alwaysWell;
   }
 
   /**
@@ -67,7 +87,7 @@ export class Models {
     const line = refs.flatMap((each) => this.#listModels(each));
     const [first] = line;
     if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref });
-    const model = new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt });
+    const model = new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt, health: this.#health });
     if (line.length === refs.length) this.#whole.set(ref, model);
     return model;
   }
@@ -114,7 +134,10 @@ export interface FailedAttempt {
 interface FallbackModelOptions {
   readonly limits: ModelLimits;
   readonly onFailedAttempt: (failure: FailedAttempt) => void;
+  readonly health: ModelHealth;
 }
+
+type LastFailure = () => CallFailure | undefined;
 
 interface Attempt {
   readonly model: ChatModel;
@@ -148,7 +171,9 @@ class FallbackModel implements Model {
     /** The model whose text was emitted without an end. */
     let spokenBy: ChatModel | undefined;
     let failure: CallFailure | undefined;
-    for (const attempt of this.#attempts(() => failure)) {
+    const { health } = this.#options;
+    const line = health.isAllWell ? this.#line : await orderLine(this.#line, health);
+    for (const attempt of this.#attempts(line, () => failure)) {
       signal.throwIfAborted();
       let voided = spokenBy;
       try {
@@ -157,6 +182,7 @@ class FallbackModel implements Model {
           if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
           voided = undefined;
           spokenBy = attempt.model;
+          if (event.type === 'end') health.answered(attempt.model.facts.ref);
           yield event;
         }
         return;
@@ -172,10 +198,10 @@ class FallbackModel implements Model {
   }
 
   /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
-  *#attempts(lastFailure: () => CallFailure | undefined): Generator<Attempt, void, undefined> {
-    for (const [index, model] of this.#line.entries()) {
+  *#attempts(line: readonly ChatModel[], lastFailure: LastFailure): Generator<Attempt, void, undefined> {
+    for (const [index, model] of line.entries()) {
       for (let number = 1; number <= this.#options.limits.attempts; number += 1) {
-        const attempt = { model, number, last: index === this.#line.length - 1 };
+        const attempt = { model, number, last: index === line.length - 1 };
         yield attempt;
         const failure = lastFailure();
         if (failure !== undefined && !this.#isRepeated(attempt, failure)) break;
@@ -197,8 +223,25 @@ class FallbackModel implements Model {
     const reason = redact(failure.message, model.facts.provider.apiKey);
     const { kind, status, code } = failure;
     this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
+    if (waitMs === null && failure.remedy !== 'none') this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
+}
+
+/** Those that failed lately go last: where all have, they are asked as ever. */
+async function orderLine(line: readonly ChatModel[], health: ModelHealth): Promise<readonly ChatModel[]> {
+  if (line.length === 1) return line;
+  const [well, cooling]: [ChatModel[], ChatModel[]] = [[], []];
+  // One that may be asked takes the place of all after it: no other is tried out for this call.
+  for (const model of line) (well.length > 0 || (await health.mayAsk(model.facts.ref)) ? well : cooling).push(model);
+  return [...well, ...cooling];
+}
+
+/** A refused key, or credit that is used up, holds for every model of the provider. */
+const ofProvider: ReadonlySet<number | undefined> = new Set([401, 402, 403]);
+
+function toSickness({ status, code, retryAfterMs }: CallFailure): Parameters<ModelHealth['failed']>[1] {
+  return { isProviders: ofProvider.has(status) || code === 'insufficient_quota' || code === 'billing_not_active', retryAfterMs };
 }
 
 type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd;

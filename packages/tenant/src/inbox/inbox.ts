@@ -186,6 +186,11 @@ export class Inbox {
     await appendLines(this.#toInboxPath(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
   }
 
+  /** Turns that have a journal; in no order, one directory read. */
+  async journaledTurnIds(): Promise<string[]> {
+    return (await this.#names()).filter((name) => name.endsWith(journalSuffix)).map((name) => name.slice(0, -journalSuffix.length));
+  }
+
   /**
    * In the order in which they were written; a line that a crash tore is skipped, nothing was done on its strength.
    * @throws LaterVersionError

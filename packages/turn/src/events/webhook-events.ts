@@ -4,6 +4,7 @@ import {
   type DeliveryState,
   type EventType,
   type AcceptedTurn,
+  type BudgetReached,
   type MessagingChannel,
   type Handoff,
   type Schedule,
@@ -134,6 +135,17 @@ export function turnWarned(
   if (subject === undefined) return { type: 'turn.warning', key: `${turnId}/${warning.code}`, at: acceptedAt, data };
   const day = new Date(Math.floor(subject.nowMs / DAY_MS) * DAY_MS).toISOString();
   return { type: 'turn.warning', key: `${warning.code}/${subject.name}`, at: day, data };
+}
+
+/** The event of a part of a budget that is used up: one for each part and period, however often it is found. */
+export function budgetReached(
+  reached: BudgetReached,
+  { periodFromMs, nowMs }: { readonly periodFromMs: number; readonly nowMs: number },
+): WebhookEventInput<'budget.reached'> {
+  // Dated to the day: one that was emitted on the first of a month would be old by its end.
+  const day = new Date(Math.max(periodFromMs, Math.floor(nowMs / DAY_MS) * DAY_MS)).toISOString();
+  const { period, unit, percent } = reached;
+  return { type: 'budget.reached', key: `${period}/${String(periodFromMs)}/${unit}/${String(percent)}`, at: day, data: reached };
 }
 
 /** The event of a request that staff take over a conversation. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { limits, type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
 import { failpoint, Figures, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
-import { scheduleMissed, type WebhookEvents, type Turns } from '@concierge/turn';
+import { hasBudget, scheduleMissed, type Budgets, type WebhookEvents, type Turns } from '@concierge/turn';
 import { decideDue } from './due-runs.ts';
 import { heartbeatBlockedReason, deriveHeartbeatId, heartbeatName, readHeartbeat, silence } from './heartbeat.ts';
 import { deliverAlert, deliverReply, endOfTurn, failuresInARow, failuresToReport } from './run-end.ts';
@@ -17,6 +17,7 @@ const SUSPENDED = 'the tenant is suspended';
 export interface ScheduleRunnerOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly webhookEvents: Pick<WebhookEvents, 'emit' | 'emitTo'>;
+  readonly budgets: Pick<Budgets, 'schedulesBlockedReason'>;
   readonly metrics: ScheduleMetrics;
   readonly log: Log;
   readonly now: () => number;
@@ -51,12 +52,14 @@ export class ScheduleRunner {
       return null;
     }
     const { id: scheduleId } = schedule;
-    const isSuspended = (await scope.settings()).suspended === true;
+    const tenantReason = await this.#tenantBlockedReason(scope);
     let open = await this.#endRuns(scope, schedule, await runs.open(scheduleId));
-    if (schedule.enabled)
-      await this.#decide(schedule, scope, { open, blockedReason: await this.#blockedReason(scope, { isSuspended, isHeartbeat }) });
+    if (schedule.enabled) {
+      const blockedReason = tenantReason ?? (isHeartbeat ? await heartbeatBlockedReason(scope, this.#nowMs()) : null);
+      await this.#decide(schedule, scope, { open, blockedReason });
+    }
     await runs.reportMissed(scheduleId, async (run) => this.#options.webhookEvents.emit(scope, scheduleMissed(schedule, run)));
-    open = await this.#leaveOut(scope, await runs.open(scheduleId), { isSuspended, isPaused: !schedule.enabled });
+    open = await this.#leaveOut(scope, await runs.open(scheduleId), { tenantReason, isPaused: !schedule.enabled });
     await this.#startNext(scope, schedule, open);
     await runs.prune(scheduleId);
     if (open.length > 0) return this.#nowMs() + OPEN_RUN_MS;
@@ -85,22 +88,25 @@ export class ScheduleRunner {
     await failpoint('schedule.after-decision');
   }
 
-  async #blockedReason(
-    scope: TenantScope,
-    { isSuspended, isHeartbeat }: { isSuspended: boolean; isHeartbeat: boolean },
-  ): Promise<string | null> {
-    if (isSuspended) return SUSPENDED;
-    return isHeartbeat ? heartbeatBlockedReason(scope, this.#nowMs()) : null;
+  /** Why no schedule of the tenant may start a run; null when they may. */
+  async #tenantBlockedReason(scope: TenantScope): Promise<string | null> {
+    const settings = await scope.settings();
+    if (settings.suspended === true) return SUSPENDED;
+    return hasBudget(settings) ? await this.#options.budgets.schedulesBlockedReason(scope) : null;
   }
 
-  /** Skips runs that waited when their schedule was paused or their tenant suspended. */
+  /**
+   * Skips runs that waited when their schedule was paused or their tenant stopped. A run that was asked for is the
+   * owner's message, which a budget ends like any other.
+   */
   async #leaveOut(scope: TenantScope, open: readonly ScheduleRun[], why: BlockedReason): Promise<ScheduleRun[]> {
     const left: ScheduleRun[] = [];
     for (const run of open) {
-      const isHindered = why.isSuspended || (why.isPaused && run.trigger === 'schedule');
+      const { tenantReason } = why;
+      const isHindered = tenantReason === SUSPENDED || ((why.isPaused || tenantReason !== null) && run.trigger === 'schedule');
       if (run.outcome !== 'waiting' || !isHindered) left.push(run);
       else {
-        const reason = why.isSuspended ? SUSPENDED : 'the schedule was paused before it began';
+        const reason = tenantReason ?? 'the schedule was paused before it began';
         await scope.schedules.runs.put({ ...run, outcome: 'skipped', reason });
       }
     }
@@ -185,7 +191,7 @@ interface Situation {
 }
 
 interface BlockedReason {
-  readonly isSuspended: boolean;
+  readonly tenantReason: string | null;
   readonly isPaused: boolean;
 }
 

@@ -4,8 +4,9 @@ import type { TurnReceipt } from '@concierge/turn';
 import { GatewayMetrics } from '../metrics.ts';
 import { MessageAcceptance, type UserMessage, requestHash, type AskedFor } from './message-acceptance.ts';
 
-// eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing of the tenant is looked at
-const source = { scope: {} as TenantScope, keyId: null, dedupeId: null };
+// eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else of the tenant is looked at
+const scope = { settings: async () => Promise.resolve({ plan: 'standard' }) } as TenantScope;
+const source = { scope, keyId: null, dedupeId: null };
 const message: UserMessage = {
   agent: 'cs',
   authority: 'cs',
@@ -29,6 +30,7 @@ it('refuses messages beyond its room, and has room again when one is through, we
       },
     },
     streamQuota: { refuseWhenFull: async () => Promise.resolve() },
+    budgets: { refuseWhenSpent: async () => Promise.resolve() },
     metrics: new GatewayMetrics('.'),
     atOnce: 2,
   });

@@ -1,7 +1,16 @@
-import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidField, type UploadRef, limits } from '@concierge/contract';
+import {
+  AppError,
+  builtInAgent,
+  type BusyPolicy,
+  type TurnInput,
+  type InvalidField,
+  type TenantSettings,
+  type UploadRef,
+  limits,
+} from '@concierge/contract';
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import type { TurnReceipt, Turns, StreamBytes } from '@concierge/turn';
+import { hasBudget, type Budgets, type TurnReceipt, type Turns, type StreamBytes } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
@@ -12,6 +21,7 @@ const ACCEPTED_AT_ONCE = 2000;
 export interface MessageAcceptanceOptions {
   readonly turns: Pick<Turns, 'accept'>;
   readonly streamQuota: Pick<StreamQuota, 'refuseWhenFull'>;
+  readonly budgets: Pick<Budgets, 'refuseWhenSpent'>;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
   readonly siblings?: Pick<Siblings, 'share'>;
   readonly atOnce?: number;
@@ -53,11 +63,14 @@ export class MessageAcceptance {
   /**
    * A message beyond the capacity is refused before anything is accepted: a service that takes more than it can write
    * down only gets slower for all.
-   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `invalid_request` (attachments)
+   * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `budget_exceeded`, `invalid_request`
+   * (attachments)
    */
   async accept({ scope, keyId, dedupeId }: MessageSource, { attachments: given, identity, ...asked }: UserMessage): Promise<TurnReceipt> {
-    const { turns, streamQuota, metrics } = this.#options;
-    await streamQuota.refuseWhenFull(scope);
+    const { turns, streamQuota, budgets, metrics } = this.#options;
+    const settings = await scope.settings();
+    streamQuota.refuseWhenFull(scope, settings);
+    if (hasBudget(settings)) await budgets.refuseWhenSpent(scope, { isOwners: asked.authority === 'admin' });
     using slot = this.#slots.tryTake();
     if (slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
     const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'other' });
@@ -129,8 +142,7 @@ export class StreamQuota {
   }
 
   /** @throws AppError `rate_limited` */
-  async refuseWhenFull(scope: TenantScope): Promise<void> {
-    const { limits: own } = await scope.settings();
+  refuseWhenFull(scope: TenantScope, { limits: own }: TenantSettings): void {
     const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
     if (this.#streamBytes.countBytes(scope.tenantId) < most) return;
     throw new AppError(

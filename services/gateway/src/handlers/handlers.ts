@@ -92,7 +92,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...fileHandlers(models),
     ...keyHandlers(),
     ...memoryHandlers(),
-    ...usageHandlers(),
+    ...usageHandlers(core),
     ...cronHandlers(),
     ...channelHandlers({ connections }),
     ...deliveryHandlers(),

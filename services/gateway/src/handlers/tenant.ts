@@ -15,7 +15,8 @@ import {
   type UsageReport,
   type UsageRow,
 } from '@concierge/contract';
-import type { TenantScope, InvalidAgent } from '@concierge/tenant';
+import type { SettingsPatch, TenantScope, InvalidAgent } from '@concierge/tenant';
+import { hasBudget, type Budgets } from '@concierge/turn';
 import { McpServerError, type McpServers } from '@concierge/mcp';
 import type { Handlers } from '../http/call.ts';
 import { goneSignal } from '../http/request-context.ts';
@@ -35,11 +36,21 @@ export function tenantHandlers({ modelNames, isDemo }: TenantHandlersOptions): P
     },
     updateTenant: async ({ caller, body }) => {
       await modelNames.refuseUnknown(modelsIn(body));
-      const settings = await caller.scope.updateSettings(body);
+      const settings = await caller.scope.updateSettings({ ...body, ...(await keepBudgetZone(caller.scope, body)) });
       const warnings = await modelNames.smallWindows([...builtInAgents, ...(await caller.scope.agents.scan()).valid], settings);
       return { kind: 'answer', status: 200, json: { ...toTenantView(caller.scope, settings), ...(warnings.length > 0 && { warnings }) } };
     },
   };
+}
+
+/**
+ * Budgets keep the zone in which their day has begun: an owner who could move it would begin a new day, with a whole
+ * budget, at any hour.
+ */
+async function keepBudgetZone(scope: TenantScope, { timezone }: TenantPatch): Promise<Pick<SettingsPatch, 'limits'>> {
+  const before = await scope.settings();
+  if (timezone === undefined || !hasBudget(before) || before.limits?.budgetTimezone !== undefined) return {};
+  return { limits: { budgetTimezone: before.timezone ?? 'UTC' } };
 }
 
 /** The models that a change names, by their fields. */
@@ -185,14 +196,20 @@ export function widgetSettingsHandlers(): Pick<Handlers, 'getWidget' | 'putWidge
 
 const DEFAULT_DAYS = 30;
 
-export function usageHandlers(now: () => number = Date.now): Pick<Handlers, 'getUsage'> {
+export interface UsageHandlersOptions {
+  readonly budgets: Pick<Budgets, 'view'>;
+  readonly now?: () => number;
+}
+
+export function usageHandlers({ budgets: stored, now = Date.now }: UsageHandlersOptions): Pick<Handlers, 'getUsage'> {
   return {
     getUsage: async ({ caller, query }) => {
       const to = query.to ?? toDay(now());
       const from = query.from ?? toDay(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS);
       if (from > to) throw new AppError('invalid_request', undefined, { errors: [{ path: 'from', message: 'must not be after `to`' }] });
       const items = await caller.scope.index.usage({ from, to });
-      return { kind: 'answer', status: 200, json: { from, to, items, total: sumUsage(items) } };
+      const budgets = await stored.view(caller.scope);
+      return { kind: 'answer', status: 200, json: { from, to, items, total: sumUsage(items), ...(budgets !== undefined && { budgets }) } };
     },
   };
 }

@@ -103,7 +103,7 @@ export class Inbound {
   /** Messages of one conversation. */
   async #accept(from: BoundChannel, known: readonly KnownMessage[]): Promise<void> {
     const { scope } = from;
-    await this.#options.streamQuota.refuseWhenFull(scope);
+    this.#options.streamQuota.refuseWhenFull(scope, await scope.settings());
     const inputs = known.map((one) => toTurnInput(from, one));
     const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {

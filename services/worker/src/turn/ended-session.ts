@@ -11,7 +11,7 @@ import {
   AppError,
 } from '@concierge/contract';
 import type { Conversation } from '@concierge/agent';
-import { LeaseLost, TurnCancelled, TurnTimedOut, type TurnRun } from '@concierge/turn';
+import { budgetSpentNotice, LeaseLost, TurnCancelled, TurnTimedOut, type TurnRun } from '@concierge/turn';
 import { ModelError, type ModelErrorKind } from '@concierge/model';
 import { AgentUnusable } from './turn-agent.ts';
 
@@ -199,7 +199,8 @@ export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean
     return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind) };
   }
   if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
-  if (error instanceof AppError && error.code === 'provider_error') return { status: 'failed', code: error.code, message: error.message };
+  if (error instanceof AppError && (error.code === 'provider_error' || error.code === 'budget_exceeded'))
+    return { status: 'failed', code: error.code, message: isOwners || error.code === 'provider_error' ? error.message : budgetSpentNotice };
   throw error;
 }
 

@@ -20,7 +20,8 @@ import {
 import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
 import { ModelError, type Model } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
-import type { TurnRun } from '@concierge/turn';
+import type { Budgets, TurnRun } from '@concierge/turn';
+import { withBudget } from './budgeted-model.ts';
 import { OpenedCapabilities, type CapabilityFactories, type McpTools } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
@@ -69,6 +70,8 @@ export interface TurnPreparationOptions {
   readonly tools?: ToolSources;
   readonly capabilityFactories: CapabilityFactories;
   readonly channels?: ChannelParts;
+  /** What tenants may spend on model calls; without it there are no bounds. */
+  readonly budgets?: Pick<Budgets, 'forTurn'>;
   /** Reports problems that do not end the turn to the owner and the operator. */
   readonly warn?: ReportWarning;
   readonly log: Log;
@@ -108,7 +111,7 @@ export class TurnPreparation {
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
-    const model = this.#options.models.forRef(agent.model);
+    const model = this.#chooseModel(run, { ref: agent.model, settings, conversation });
     const context = await promptContext(run, { agent, facts: model.facts, warn });
     const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
@@ -125,6 +128,19 @@ export class TurnPreparation {
     const loop: LoopRun = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
     const opened = stack.move();
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
+  }
+
+  #chooseModel(
+    run: TurnRun,
+    {
+      ref,
+      settings,
+      conversation,
+    }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
+  ): ChosenModel {
+    const model = this.#options.models.forRef(ref);
+    const budget = this.#options.budgets?.forTurn(run, settings, conversation.tally.models);
+    return budget === undefined ? model : withBudget(model, budget);
   }
 
   /** Adds the user's message: once, and journaled as it was. */

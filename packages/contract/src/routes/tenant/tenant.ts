@@ -4,6 +4,7 @@ import { defineRoute } from '../route.ts';
 import { AgentView } from '../../tenants/agent.ts';
 import { ReindexReport, Skill } from '../../tenants/skill.ts';
 import { CreateKeyBody, CreatedKey, KeyView } from '../../tenants/key.ts';
+import { BudgetsView } from '../../tenants/budget.ts';
 import { UsageDay, UsageRow } from '../../turns/usage.ts';
 
 /** tenant.json, and what is wrong with it when the last good one is in force instead. */
@@ -148,6 +149,7 @@ export const UsageReport = z
     to: UsageDay,
     items: z.array(UsageRow),
     total: UsageRow.pick({ turns: true, calls: true, inputTokens: true, cachedInputTokens: true, outputTokens: true, costUsd: true }),
+    budgets: BudgetsView.optional().meta({ description: 'What is spent of its budgets, now; not of a tenant that has none.' }),
   })
   .meta({ id: 'UsageReport' });
 export type UsageReport = z.infer<typeof UsageReport>;

@@ -1,0 +1,427 @@
+import { appendFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setUpEach } from '@concierge/testing/set-up';
+import { describe, expect, it } from '@jest/globals';
+import type { AcceptedTurn, BudgetsView, ModelUsage, Session, TenantSettings, TurnRecord } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
+import { eventually, silentLog as log } from '@concierge/testing';
+import { TestCore } from '@concierge/testing/core';
+import { budgetReached } from '../src/events/webhook-events.ts';
+import { Budgets, type TurnBudget } from '../src/index.ts';
+
+let fixture: TestCore;
+let scope: TenantScope;
+let nowMs: number;
+
+setUpEach(async (stack) => {
+  fixture = stack.use(await TestCore.start());
+  scope = await fixture.scope();
+  nowMs = Date.parse('2027-03-10T12:00:00Z');
+});
+
+/** The budgets as one process has them. */
+function newBudgets(reservationMs?: number): Budgets {
+  const { redis, events } = fixture.core;
+  return new Budgets({ redis, webhookEvents: events.outgoing, log, now: () => nowMs, reservationMs });
+}
+
+async function limit(limits: TenantSettings['limits'], more: Partial<TenantSettings> = {}): Promise<TenantSettings> {
+  return scope.updateSettings({ ...more, limits });
+}
+
+function usage(tokens: number, costUsd: number | null = null): ModelUsage {
+  return { model: 'test/one', calls: 1, inputTokens: tokens - 1, outputTokens: 1, cachedInputTokens: 0, costUsd };
+}
+
+let made = 0;
+
+function newTurn(origin: AcceptedTurn['origin'] = 'api'): AcceptedTurn {
+  made += 1;
+  const turnId = `t_${made.toString(16).padStart(32, '0')}`;
+  return {
+    version: 1,
+    turnId,
+    tenantId: 'acme',
+    sessionId: made.toString(16).padStart(32, '0'),
+    acceptedAtMs: nowMs,
+    origin,
+    agent: 'admin',
+    authority: 'admin',
+    channel: 'web',
+    sender: null,
+    text: 'hello',
+    attachments: [],
+    requestHash: 'f'.repeat(64),
+    keyId: null,
+  };
+}
+
+/** One attempt at a turn. */
+function begin(budgets: Budgets, settings: TenantSettings, turn = newTurn()): TurnBudget {
+  const budget = budgets.forTurn({ scope, turn }, settings, []);
+  if (budget === undefined) throw new Error('the tenant has no budget');
+  return budget;
+}
+
+/** A call from its reservation to its end. */
+async function callModel(budgets: Budgets, settings: TenantSettings, took: ModelUsage): Promise<void> {
+  const call = await begin(budgets, settings).reserve({ tokens: 10, nanos: 0 });
+  await call.settle(took);
+}
+
+/** What a worker leaves of an ended turn. */
+async function end(turn: AcceptedTurn, models: readonly ModelUsage[]): Promise<void> {
+  const at = new Date(nowMs).toISOString();
+  const record: TurnRecord = {
+    id: turn.turnId,
+    status: 'done',
+    origin: turn.origin,
+    acceptedAt: at,
+    startedAt: at,
+    firstTextAt: null,
+    endedAt: at,
+    attempts: 1,
+    usage: { inputTokens: 0, outputTokens: 0 },
+    models: [...models],
+    finishReason: 'stop',
+    error: null,
+    steps: [],
+    requestHash: turn.requestHash,
+    keyId: null,
+  };
+  const session: Session = {
+    version: 1,
+    id: turn.sessionId,
+    agent: 'admin',
+    channel: 'web',
+    sender: null,
+    revision: 1,
+    createdAt: at,
+    updatedAt: at,
+    title: 't',
+    messageCount: 0,
+    summary: null,
+    messages: [],
+    turns: [record],
+    contextTokens: null,
+  };
+  await scope.sessions.publish(session);
+  await scope.index.putSession(session);
+}
+
+/** What is spent and reserved, by `day tokens` and the like. */
+async function look(budgets = newBudgets()): Promise<Record<string, readonly [number, number]>> {
+  const view = await budgets.view(scope);
+  return Object.fromEntries((view?.items ?? []).map(({ period, unit, spent, reserved }) => [`${period} ${unit}`, [spent, reserved]]));
+}
+
+async function state(): Promise<BudgetsView['items'][number]['state'] | undefined> {
+  return (await newBudgets().view(scope))?.items[0]?.state;
+}
+
+describe('a tenant without a budget', () => {
+  it('has nothing counted, and Redis is not asked', async () => {
+    const budgets = newBudgets();
+    const settings = await limit({ requestsPerHour: 5 });
+    const { redis } = fixture.core;
+    const sent = redis.sendCommand.bind(redis);
+    const scripts: string[] = [];
+    redis.sendCommand = (command, stream) => {
+      if (command.args.some((arg) => String(arg).includes(':budget-'))) scripts.push(command.name);
+      return sent(command, stream);
+    };
+    expect(budgets.forTurn({ scope, turn: newTurn() }, settings, [])).toBeUndefined();
+    expect(await budgets.view(scope)).toBeUndefined();
+    await budgets.refuseWhenSpent(scope, { isOwners: true });
+    expect(await budgets.schedulesBlockedReason(scope)).toBeNull();
+    expect(scripts).toEqual([]);
+    await limit({ tokensPerDay: 5 });
+    await budgets.view(scope);
+    redis.sendCommand = sent;
+    expect(scripts).not.toEqual([]);
+  });
+});
+
+describe('model calls', () => {
+  it('are counted by day and month, in tokens and dollars', async () => {
+    const settings = await limit({ tokensPerDay: 1000, usdPerDay: 1, tokensPerMonth: 9000, usdPerMonth: 5 });
+    const budgets = newBudgets();
+    const call = await begin(budgets, settings).reserve({ tokens: 40, nanos: 2_000_000 });
+    expect(await look()).toEqual({
+      'day tokens': [0, 40],
+      'day usd': [0, 0.002],
+      'month tokens': [0, 40],
+      'month usd': [0, 0.002],
+    });
+    await call.settle(usage(100, 0.25));
+    expect(await look()).toEqual({ 'day tokens': [100, 0], 'day usd': [0.25, 0], 'month tokens': [100, 0], 'month usd': [0.25, 0] });
+  });
+
+  it('of twenty turns at once pass the limit by one call at most', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const processes = [newBudgets(), newBudgets()];
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, async (_, index) =>
+        begin(processes[index % 2] ?? newBudgets(), settings).reserve({ tokens: 300, nanos: 0 }),
+      ),
+    );
+    const admitted = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(admitted).toHaveLength(4);
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'budget_exceeded', status: 429 });
+    for (const { value } of admitted) await value.settle(usage(300));
+    expect(await look()).toEqual({ 'day tokens': [1200, 0] });
+    await expect(begin(newBudgets(), settings).reserve({ tokens: 1, nanos: 0 })).rejects.toMatchObject({ code: 'budget_exceeded' });
+  });
+
+  it('that fail cost nothing', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const call = await begin(newBudgets(), settings).reserve({ tokens: 300, nanos: 0 });
+    await call.settle(undefined);
+    expect(await look()).toEqual({ 'day tokens': [0, 0] });
+  });
+
+  it('are counted once when the command is sent again', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const call = await begin(newBudgets(), settings).reserve({ tokens: 300, nanos: 0 });
+    const { redis } = fixture.core;
+    const sent = redis.sendCommand.bind(redis);
+    let again: readonly string[] = [];
+    redis.sendCommand = (command, stream) => {
+      if (command.name === 'evalsha') again = command.args.map(String);
+      return sent(command, stream);
+    };
+    await call.settle(usage(100));
+    redis.sendCommand = sent;
+    expect(await redis.call('evalsha', ...again)).toEqual([]);
+    expect(await look()).toEqual({ 'day tokens': [100, 0] });
+  });
+
+  it('of a worker that died give their reservation back', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    await begin(newBudgets(1), settings).reserve({ tokens: 2000, nanos: 0 });
+    const call = await eventually(async () => begin(newBudgets(), settings).reserve({ tokens: 5, nanos: 0 }));
+    await call.settle(usage(7));
+    expect(await look()).toEqual({ 'day tokens': [7, 0] });
+  });
+
+  it('that outlast their reservation are counted all the same', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const call = await begin(newBudgets(1), settings).reserve({ tokens: 2000, nanos: 0 });
+    await eventually(async () => (await look())['day tokens']?.[1] === 0);
+    await call.settle(usage(100));
+    expect(await look()).toEqual({ 'day tokens': [100, 0] });
+  });
+});
+
+describe('Redis that was emptied', () => {
+  it('has the sum of the records again', async () => {
+    const settings = await limit({ tokensPerDay: 1000, usdPerMonth: 1 });
+    const turn = newTurn();
+    const budgets = newBudgets();
+    const call = await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 });
+    await call.settle(usage(400, 0.1));
+    await end(turn, [usage(400, 0.1)]);
+    const before = await look();
+    await fixture.server.flush();
+    expect(await look()).toEqual(before);
+    expect(before).toEqual({ 'day tokens': [400, 0], 'month usd': [0.1, 0] });
+  });
+
+  it('counts what a running turn had spent before, as soon as it calls again', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const budgets = newBudgets();
+    const turn = newTurn();
+    const running = begin(budgets, settings, turn);
+    await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(200));
+    await fixture.server.flush();
+    await callModel(budgets, settings, usage(50));
+    expect(await look()).toEqual({ 'day tokens': [50, 0] });
+    const call = await running.reserve({ tokens: 10, nanos: 0 });
+    expect(await look()).toEqual({ 'day tokens': [250, 10] });
+    await call.settle(usage(100));
+    await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(30));
+    expect(await look()).toEqual({ 'day tokens': [380, 0] });
+  });
+
+  it('counts a turn once whose journal is in the sum', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const budgets = newBudgets();
+    const turn = newTurn();
+    const running = begin(budgets, settings, turn);
+    await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(200));
+    await journal(turn, usage(200));
+    await fixture.server.flush();
+    expect(await look()).toEqual({ 'day tokens': [200, 0] });
+    await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(100));
+    expect(await look()).toEqual({ 'day tokens': [300, 0] });
+  });
+
+  it('in the middle of a call loses nothing of it', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const running = begin(newBudgets(), settings);
+    const call = await running.reserve({ tokens: 10, nanos: 0 });
+    await fixture.server.flush();
+    await call.settle(usage(200));
+    expect(await look()).toEqual({ 'day tokens': [200, 0] });
+    await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(100));
+    expect(await look()).toEqual({ 'day tokens': [300, 0] });
+  });
+
+  it('in the middle of a call, and a turn that ends before the sum is made, is counted once', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const turn = newTurn();
+    const call = await begin(newBudgets(), settings, turn).reserve({ tokens: 10, nanos: 0 });
+    await fixture.server.flush();
+    await call.settle(usage(200));
+    await end(turn, [usage(200)]);
+    expect(await look()).toEqual({ 'day tokens': [200, 0] });
+  });
+
+  it('is summed up again where a settlement may be lost', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const budgets = newBudgets();
+    const turn = newTurn();
+    const call = await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 });
+    const { redis } = fixture.core;
+    const sent = redis.sendCommand.bind(redis);
+    redis.sendCommand = (command) => {
+      command.reject(new Error('cut off'));
+      return command.promise;
+    };
+    await call.settle(usage(200));
+    redis.sendCommand = sent;
+    await end(turn, [usage(200)]);
+    expect(await look(budgets)).toEqual({ 'day tokens': [200, 10] });
+  });
+});
+
+describe('a day that ends', () => {
+  it('leaves a whole budget to the next one, and the month goes on', async () => {
+    const settings = await limit({ tokensPerDay: 100, tokensPerMonth: 1000 });
+    const budgets = newBudgets();
+    const turn = newTurn();
+    const call = await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 });
+    await call.settle(usage(150));
+    await end(turn, [usage(150)]);
+    await expect(begin(budgets, settings).reserve({ tokens: 1, nanos: 0 })).rejects.toThrow(
+      /^The day's budget of 100 tokens for model calls is spent; the next day begins at 2027-03-11T00:00:00.000Z/u,
+    );
+    nowMs = Date.parse('2027-03-11T00:00:00Z');
+    await callModel(budgets, settings, usage(20));
+    expect(await look()).toEqual({ 'day tokens': [20, 0], 'month tokens': [170, 0] });
+    nowMs = Date.parse('2027-04-01T00:00:00Z');
+    expect(await look()).toEqual({ 'day tokens': [0, 0], 'month tokens': [0, 0] });
+  });
+
+  it('ends in the time zone of the tenant, or in the one that the operator has set', async () => {
+    nowMs = Date.parse('2027-03-10T23:30:00Z');
+    await end(newTurn(), [usage(70)]);
+    nowMs = Date.parse('2027-03-11T01:00:00Z');
+    await limit({ tokensPerDay: 100 }, { timezone: 'Europe/Berlin' });
+    const berlin = await newBudgets().view(scope);
+    expect(berlin).toMatchObject({ timezone: 'Europe/Berlin', items: [{ from: '2027-03-10T23:00:00.000Z', spent: 70, left: 30 }] });
+    await limit({ budgetTimezone: 'UTC' });
+    expect(await newBudgets().view(scope)).toMatchObject({ timezone: 'UTC', items: [{ from: '2027-03-11T00:00:00.000Z', spent: 0 }] });
+  });
+
+  it('has 23 hours where the clocks go forward', async () => {
+    nowMs = Date.parse('2027-03-28T10:00:00Z');
+    await limit({ tokensPerDay: 100 }, { timezone: 'Europe/Berlin' });
+    expect((await newBudgets().view(scope))?.items[0]).toMatchObject({
+      from: '2027-03-27T23:00:00.000Z',
+      until: '2027-03-28T22:00:00.000Z',
+    });
+  });
+});
+
+describe('a budget that runs out', () => {
+  it('is reported at 80 per cent and at its end, once each', async () => {
+    await scope.events.endpoints.create({ url: 'https://example.com/', types: ['budget.reached'] });
+    const settings = await limit({ tokensPerDay: 1000 });
+    const reports = async (): Promise<unknown[]> =>
+      (await scope.events.list({ limit: 10 })).items.map(({ type, data: { percent, spent } }) => [type, percent, spent]).toSorted();
+    await callModel(newBudgets(), settings, usage(700));
+    expect(await state()).toBe('open');
+    await callModel(newBudgets(), settings, usage(100));
+    await eventually(async () => (await reports()).length === 1);
+    expect(await state()).toBe('low');
+    await callModel(newBudgets(), settings, usage(50));
+    await callModel(newBudgets(), settings, usage(400));
+    await eventually(async () => (await reports()).length === 2);
+    expect(await reports()).toEqual([
+      ['budget.reached', 100, 1250],
+      ['budget.reached', 80, 800],
+    ]);
+    expect(await state()).toBe('spent');
+  });
+
+  it('is one event, whoever finds it again on the same day', () => {
+    const reached = { period: 'day', unit: 'usd', percent: 80, limit: 1, spent: 0.8, until: '2027-03-11T00:00:00.000Z' } as const;
+    const periodFromMs = Date.parse('2027-03-10T00:00:00Z');
+    const first = budgetReached(reached, { periodFromMs, nowMs });
+    const second = budgetReached({ ...reached, spent: 0.9 }, { periodFromMs, nowMs: nowMs + 60_000 });
+    expect([second.key, second.at]).toEqual([first.key, first.at]);
+  });
+
+  it('stops schedules first, and answers people to its end', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    await callModel(newBudgets(), settings, usage(899));
+    expect(await newBudgets().schedulesBlockedReason(scope)).toBeNull();
+    await callModel(newBudgets(), settings, usage(1));
+    expect(await newBudgets().schedulesBlockedReason(scope)).toMatch(/budget of 1000 tokens .* spent to 90 per cent/u);
+    for (const origin of ['schedule', 'heartbeat'] as const)
+      await expect(begin(newBudgets(), settings, newTurn(origin)).reserve({ tokens: 1, nanos: 0 })).rejects.toMatchObject({
+        code: 'budget_exceeded',
+      });
+    await newBudgets().refuseWhenSpent(scope, { isOwners: true });
+    await callModel(newBudgets(), settings, usage(100));
+    await expect(newBudgets().refuseWhenSpent(scope, { isOwners: true })).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      retryAfterSeconds: 12 * 3600,
+    });
+  });
+
+  it('stops schedules at the share that the operator has set', async () => {
+    const settings = await limit({ tokensPerDay: 1000, scheduleBudgetShare: 0.5 });
+    await callModel(newBudgets(), settings, usage(500));
+    expect(await newBudgets().schedulesBlockedReason(scope)).toContain('spent to 50 per cent');
+    expect(await state()).toBe('schedules_stopped');
+  });
+
+  it('has no figures for others than the owner, and asks nobody to wait longer than a day', async () => {
+    const settings = await limit({ tokensPerMonth: 10 });
+    await callModel(newBudgets(), settings, usage(10));
+    const refusal = newBudgets().refuseWhenSpent(scope, { isOwners: false });
+    await expect(refusal).rejects.toMatchObject({ code: 'budget_exceeded', retryAfterSeconds: 24 * 3600 });
+    await expect(refusal).rejects.toThrow(/^[^\d]*$/u);
+  });
+
+  it('has room again when the operator raises it', async () => {
+    const settings = await limit({ tokensPerDay: 10 });
+    const running = begin(newBudgets(), settings);
+    await (await running.reserve({ tokens: 1, nanos: 0 })).settle(usage(10));
+    await expect(running.reserve({ tokens: 1, nanos: 0 })).rejects.toMatchObject({ code: 'budget_exceeded' });
+    await limit({ tokensPerDay: 100 });
+    await (await running.reserve({ tokens: 1, nanos: 0 })).settle(usage(5));
+    expect(await look()).toEqual({ 'day tokens': [15, 0] });
+  });
+});
+
+/** As `appendJournal` leaves it. */
+async function journal({ turnId }: AcceptedTurn, used: ModelUsage): Promise<void> {
+  const at = new Date(nowMs).toISOString();
+  const message = { id: `${turnId}.1`, turnId, at, role: 'assistant', text: 'so far' };
+  const step = {
+    kind: 'assistant',
+    message,
+    finishReason: 'tool_calls',
+    usage: used,
+    startedAtMs: nowMs,
+    firstTextAtMs: null,
+    durationMs: 1,
+  };
+  const folder = join(scope.root, 'inbox');
+  await mkdir(folder, { recursive: true });
+  await appendFile(join(folder, `${turnId}.journal.jsonl`), `${JSON.stringify(step)}\n`);
+}
