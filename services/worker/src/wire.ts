@@ -240,7 +240,7 @@ function openEmbedder({ embeddings }: Providers, metrics: TurnMetrics, { stack, 
 
 function noteFailed(message: string, metrics: TurnMetrics, log: ServiceParts['log']): (failure: FailedAttempt) => void {
   return (failure) => {
-    metrics.modelFailed(failure.model, failure.kind);
+    metrics.modelFailed(failure);
     log.warn({ ...failure }, message);
   };
 }
