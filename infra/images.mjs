@@ -25,7 +25,9 @@ async function main() {
     const packages = await listPackages(image);
     const own = packages.filter(({ kind }) => kind === 'npm').length;
     const version = facts.Config.Labels['org.opencontainers.image.version'];
-    say(`${image.padEnd(36)} ${toMb(facts.Size).padStart(7)}  ${own} packages of npm, ${packages.length - own} of Debian, version ${version}`);
+    say(
+      `${image.padEnd(36)} ${toMb(facts.Size).padStart(7)}  ${own} packages of npm, ${packages.length - own} of Debian, version ${version}`,
+    );
     if (values.sbom === undefined) continue;
     mkdirSync(values.sbom, { recursive: true });
     const file = join(values.sbom, `${image.replaceAll(/[/:]/gu, '-')}.cdx.json`);

@@ -2,10 +2,11 @@
 // machines that can pull nothing. Each has the users, the paths and the entry point of the image that it stands for.
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root as repository } from '../bootstrap.mjs';
 import { run } from '../start/commands.mjs';
+import { must } from './compose.mjs';
 
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 const IMPORT_TIMEOUT_MS = 5 * 60_000;
@@ -15,15 +16,15 @@ const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 
 const unpackScript = fileURLToPath(new URL('debian-root.sh', import.meta.url));
 
-const write = (root, path, text, mode = 0o644) => {
-  mkdirSync(join(root, path, '..'), { recursive: true });
-  writeFileSync(join(root, path), text);
-  chmodSync(join(root, path), mode);
-};
+function write(file, text, mode = 0o644) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+}
 
 function addUser(root, { name, uid, gid = uid }) {
-  write(root, 'etc/passwd', `root:x:0:0:root:/root:/bin/sh\n${name}:x:${uid}:${gid}:${name}:/home/${name}:/bin/sh\n`);
-  write(root, 'etc/group', `root:x:0:\n${name}:x:${gid}:\n`);
+  write(join(root, 'etc/passwd'), `root:x:0:0:root:/root:/bin/sh\n${name}:x:${uid}:${gid}:${name}:/home/${name}:/bin/sh\n`);
+  write(join(root, 'etc/group'), `root:x:0:\n${name}:x:${gid}:\n`);
 }
 
 /** Shell and small commands, where the packages have none. */
@@ -45,8 +46,8 @@ async function finishNode(root) {
   cpSync(join(stdout.trim(), 'npm'), join(modules, 'npm'), { recursive: true, dereference: true });
   for (const name of ['npm', 'npx']) symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(root, 'usr/local/bin', name));
   // The registry is reached as this machine reaches it.
-  if (existsSync(CA_BUNDLE)) write(root, CA_BUNDLE, readFileSync(CA_BUNDLE));
-  write(root, 'usr/local/etc/npmrc', `cafile=${CA_BUNDLE}\n`);
+  if (existsSync(CA_BUNDLE)) write(join(root, CA_BUNDLE), readFileSync(CA_BUNDLE));
+  write(join(root, 'usr/local/etc/npmrc'), `cafile=${CA_BUNDLE}\n`);
 }
 
 const postgresEntry = `#!/bin/bash
@@ -89,7 +90,7 @@ const recipes = {
       mkdirSync(join(root, 'var/lib/postgresql/data'), { recursive: true, mode: 0o700 });
       mkdirSync(join(root, 'var/run/postgresql'), { recursive: true });
       mkdirSync(join(root, 'docker-entrypoint-initdb.d'));
-      write(root, 'usr/local/bin/docker-entrypoint.sh', postgresEntry, 0o755);
+      write(join(root, 'usr/local/bin/docker-entrypoint.sh'), postgresEntry, 0o755);
       // The compiler of queries and its library, half of all that was unpacked.
       rmSync(join(root, 'usr/lib/x86_64-linux-gnu/libLLVM.so.19.1'), { force: true });
     },
@@ -107,7 +108,7 @@ const recipes = {
     packages: ['haproxy', 'busybox'],
     finish: async (root) => {
       addUser(root, { name: 'haproxy', uid: 99 });
-      write(root, 'usr/local/bin/docker-entrypoint.sh', '#!/bin/sh\nshift\nexec haproxy -W -db "$@"\n', 0o755);
+      write(join(root, 'usr/local/bin/docker-entrypoint.sh'), '#!/bin/sh\nshift\nexec haproxy -W -db "$@"\n', 0o755);
     },
     changes: [
       'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/bin',
@@ -118,19 +119,16 @@ const recipes = {
   },
 };
 
+/** Raised when a `finish` changes what it makes. */
+const RECIPES_VERSION = 1;
+
 const recipeHash = createHash('sha256')
-  .update(readFileSync(fileURLToPath(import.meta.url)))
+  .update(JSON.stringify([RECIPES_VERSION, recipes, postgresEntry]))
   .update(readFileSync(unpackScript))
   .digest('hex')
   .slice(0, 12);
 
 const toTag = (variable) => `concierge-stand-in/${variable.replace('_IMAGE', '').toLowerCase()}:${recipeHash}`;
-
-async function must(command, args, options) {
-  const { ok, stdout, stderr } = await run(command, args, options);
-  if (!ok) throw new Error(`${command} ${args.slice(0, 2).join(' ')}: ${stderr.trim().split('\n').slice(-3).join('\n')}`);
-  return stdout;
-}
 
 async function makeImage(variable) {
   const { suite, packages, finish, owned = {}, changes } = recipes[variable];

@@ -24,7 +24,12 @@ const allDone = Array.from({ length: STREAMS }, () => 'done');
 async function ask(url, { token, ...init } = {}) {
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const answer = await fetch(url, { ...init, headers: { ...headers, ...init.headers } });
-  return { status: answer.status, type: answer.headers.get('content-type'), requestId: answer.headers.get('x-request-id'), text: await answer.text() };
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type'),
+    requestId: answer.headers.get('x-request-id'),
+    text: await answer.text(),
+  };
 }
 
 beforeAll(async () => {
@@ -111,72 +116,98 @@ describe('the balancer', () => {
 });
 
 describe('streams', () => {
-  it('lose and double no word when a gateway is killed', async () => {
-    const [victim] = await listContainers('gateway');
-    const { begun, ended } = openStreams(asked(), { name: 'gateway-killed', count: STREAMS, words: 60, delayMs: 250 });
-    await begun;
-    await stack.kill(victim);
-    expect(await ended).toEqual(allDone);
-    // Each turn asked the model once: none was accepted twice.
-    expect(stack.modelCalls('gateway-killed')).toBe(STREAMS);
-    await stack.startAgain(victim);
-    report('a gateway was killed');
-  }, TEST_TIMEOUT_MS);
+  it(
+    'lose and double no word when a gateway is killed',
+    async () => {
+      const [victim] = await listContainers('gateway');
+      const { begun, ended } = openStreams(asked(), { name: 'gateway-killed', count: STREAMS, words: 60, delayMs: 250 });
+      await begun;
+      await stack.kill(victim);
+      expect(await ended).toEqual(allDone);
+      // Each turn asked the model once: none was accepted twice.
+      expect(stack.modelCalls('gateway-killed')).toBe(STREAMS);
+      await stack.startAgain(victim);
+      report('a gateway was killed');
+    },
+    TEST_TIMEOUT_MS,
+  );
 
-  it('lose and double no word when a worker is killed', async () => {
-    const [victim] = await listContainers('worker');
-    const { begun, ended } = openStreams(asked(), { name: 'worker-killed', count: STREAMS, words: 60, delayMs: 250 });
-    await begun;
-    await stack.kill(victim);
-    expect(await ended).toEqual(allDone);
-    await stack.startAgain(victim);
-    report('a worker was killed');
-  }, TEST_TIMEOUT_MS);
+  it(
+    'lose and double no word when a worker is killed',
+    async () => {
+      const [victim] = await listContainers('worker');
+      const { begun, ended } = openStreams(asked(), { name: 'worker-killed', count: STREAMS, words: 60, delayMs: 250 });
+      await begun;
+      await stack.kill(victim);
+      expect(await ended).toEqual(allDone);
+      await stack.startAgain(victim);
+      report('a worker was killed');
+    },
+    TEST_TIMEOUT_MS,
+  );
 });
 
 describe('a redeploy', () => {
-  it('changes nothing where nothing has changed', async () => {
-    const before = (await stack.containers()).map(({ Id }) => Id);
-    await redeploy({ services: rolledServices, all: false, onStep: report });
-    expect((await stack.containers()).map(({ Id }) => Id)).toEqual(before);
-  }, TEST_TIMEOUT_MS);
+  it(
+    'changes nothing where nothing has changed',
+    async () => {
+      const before = (await stack.containers()).map(({ Id }) => Id);
+      await redeploy({ services: rolledServices, all: false, onStep: report });
+      expect((await stack.containers()).map(({ Id }) => Id)).toEqual(before);
+    },
+    TEST_TIMEOUT_MS,
+  );
 
-  it.each(Array.from({ length: ROLLS }, (_, index) => index + 1))('fails no request and cuts no text: roll %i', async (roll) => {
-    const before = new Set((await stack.containers()).map(({ Id }) => Id));
-    const probe = new Probe(asked());
-    const { begun, ended } = openStreams(asked(), { name: `roll-${roll}`, count: STREAMS, words: 240, delayMs: 250 });
-    await begun;
-    await redeploy({ services: rolledServices, all: true, onStep: report });
-    expect(await ended).toEqual(allDone);
-    const count = await probe.stop();
-    expect(probe.failures).toEqual([]);
-    report(`roll ${roll}: ${count} requests, none failed`);
-    const after = await stack.containers();
-    const replaced = after.filter(({ Id, Config }) => rolledServices.includes(Config.Labels['com.docker.compose.service']) && before.has(Id));
-    expect(replaced.map(({ Name }) => Name)).toEqual([]);
-    expect(after.length).toBe(before.size);
-  }, ROLL_TIMEOUT_MS);
+  it.each(Array.from({ length: ROLLS }, (_, index) => index + 1))(
+    'fails no request and cuts no text: roll %i',
+    async (roll) => {
+      const before = new Set((await stack.containers()).map(({ Id }) => Id));
+      const probe = new Probe(asked());
+      const { begun, ended } = openStreams(asked(), { name: `roll-${roll}`, count: STREAMS, words: 240, delayMs: 250 });
+      await begun;
+      await redeploy({ services: rolledServices, all: true, onStep: report });
+      expect(await ended).toEqual(allDone);
+      const count = await probe.stop();
+      expect(probe.failures).toEqual([]);
+      report(`roll ${roll}: ${count} requests, none failed`);
+      const after = await stack.containers();
+      const replaced = after.filter(
+        ({ Id, Config }) => rolledServices.includes(Config.Labels['com.docker.compose.service']) && before.has(Id),
+      );
+      expect(replaced.map(({ Name }) => Name)).toEqual([]);
+      expect(after.length).toBe(before.size);
+    },
+    ROLL_TIMEOUT_MS,
+  );
 
-  it('stops where a new container does not become ready, and what served goes on', async () => {
-    const before = (await listContainers('cron')).map(({ Id }) => Id);
-    process.env.LOG_LEVEL = 'no-such-level';
-    try {
-      await expect(redeploy({ services: ['cron'], all: false, onStep: report })).rejects.toThrow(/LOG_LEVEL/u);
-    } finally {
-      delete process.env.LOG_LEVEL;
-    }
-    const after = await listContainers('cron');
-    expect(after.map(({ Id }) => Id)).toEqual(before);
-    expect(after.every(({ State }) => State.Health.Status === 'healthy')).toBe(true);
-  }, TEST_TIMEOUT_MS);
+  it(
+    'stops where a new container does not become ready, and what served goes on',
+    async () => {
+      const before = (await listContainers('cron')).map(({ Id }) => Id);
+      process.env.LOG_LEVEL = 'no-such-level';
+      try {
+        await expect(redeploy({ services: ['cron'], all: false, onStep: report })).rejects.toThrow(/LOG_LEVEL/u);
+      } finally {
+        delete process.env.LOG_LEVEL;
+      }
+      const after = await listContainers('cron');
+      expect(after.map(({ Id }) => Id)).toEqual(before);
+      expect(after.every(({ State }) => State.Health.Status === 'healthy')).toBe(true);
+    },
+    TEST_TIMEOUT_MS,
+  );
 });
 
 describe('the end', () => {
-  it('is clean: every service stops by itself, in time', async () => {
-    const found = await listContainers('gateway');
-    await compose(['stop', 'gateway', 'worker', 'cron', 'ui']);
-    const all = await Promise.all(['gateway', 'worker', 'cron', 'ui'].map(async (service) => listContainers(service)));
-    expect(all.flat().map(({ Name, State }) => [Name, State.ExitCode])).toEqual(all.flat().map(({ Name }) => [Name, 0]));
-    expect(found.length).toBe(2);
-  }, TEST_TIMEOUT_MS);
+  it(
+    'is clean: every service stops by itself, in time',
+    async () => {
+      const found = await listContainers('gateway');
+      await compose(['stop', 'gateway', 'worker', 'cron', 'ui']);
+      const all = await Promise.all(['gateway', 'worker', 'cron', 'ui'].map(async (service) => listContainers(service)));
+      expect(all.flat().map(({ Name, State }) => [Name, State.ExitCode])).toEqual(all.flat().map(({ Name }) => [Name, 0]));
+      expect(found.length).toBe(2);
+    },
+    TEST_TIMEOUT_MS,
+  );
 });
