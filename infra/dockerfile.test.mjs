@@ -8,11 +8,14 @@ const dockerfile = readFileSync(join(root, 'infra/Dockerfile'), 'utf8');
 const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gmu)].flatMap(([, sources]) => sources.split(' '));
 
 describe('a file with secrets', () => {
-  it.each(['.env', '.env.production', 'infra/.env'])('such as %s is neither committed nor sent to the image builder', (name) => {
-    expect(() => execFileSync('git', ['check-ignore', '--quiet', '--no-index', name], { cwd: root })).not.toThrow();
-    const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
-    expect(ignored.some((pattern) => pattern !== '' && matchesGlob(name, pattern))).toBe(true);
-  });
+  it.each(['.env', '.env.production', 'infra/.env', 'secrets/key_secret'])(
+    'such as %s is neither committed nor sent to the image builder',
+    (name) => {
+      expect(() => execFileSync('git', ['check-ignore', '--quiet', '--no-index', name], { cwd: root })).not.toThrow();
+      const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n');
+      expect(ignored.some((pattern) => pattern !== '' && (matchesGlob(name, pattern) || name.startsWith(`${pattern}/`)))).toBe(true);
+    },
+  );
 });
 
 describe('the Dockerfile of the services', () => {

@@ -117,9 +117,18 @@ describe('.env.example', () => {
     expect(named.filter((name) => !(name in example))).toEqual([]);
   });
 
-  it('names only what docker-compose.yml and its override read beside them', () => {
-    const compose = read('docker-compose.yml') + read('infra/compose.sandbox.yml');
-    expect(composed.filter((name) => !compose.includes(`\${${name}`) && !read('infra/providers.json').includes(name))).toEqual([]);
+  const compose = ['docker-compose.yml', 'infra/compose.sandbox.yml', 'infra/compose.tls.yml'].map(read).join('\n');
+
+  it('names only what docker-compose.yml and the files beside it read beside them', () => {
+    const readByCompose = (name) => name === 'COMPOSE_FILE' || compose.includes(`\${${name}`);
+    expect(composed.filter((name) => !readByCompose(name))).toEqual([]);
+  });
+
+  it('has every variable that docker-compose.yml and the files beside it read, with its default', () => {
+    const defaults = [...compose.matchAll(/\$\{([A-Z_]+)(?::-([^}]*))?/gu)].map(([, name, value]) => [name, value ?? '']);
+    expect(defaults.filter(([name]) => !(name in example))).toEqual([]);
+    const shown = defaults.filter(([name]) => composed.includes(name) && example[name] !== '');
+    expect(shown.filter(([name, value]) => value !== '' && value !== example[name])).toEqual([]);
   });
 
   it.each(readers)('shows the defaults of %s', async (folder) => {

@@ -10,7 +10,10 @@ import { describeMachine, ensureRedis, ensureSandboxImage, hasPostgres, missingP
 import { closingLine, noReport, readOutcome, sumOutcomes } from './outcome.mjs';
 import { findKind, watchAndRun } from './watch.mjs';
 
-/** `serial`: its tests kill processes and watch clocks, and need the machine for themselves. */
+/**
+ * `serial`: its tests kill processes and watch clocks, and need the machine for themselves. `named`: runs only when it
+ * is named.
+ */
 const kinds = {
   unit: {},
   integration: {},
@@ -18,6 +21,8 @@ const kinds = {
   contract: { serial: true, projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   e2e: { serial: true },
   chaos: { serial: true },
+  // The images and docker-compose.yml in a real engine: long, so only where it is named.
+  deploy: { serial: true, named: true },
 };
 
 const print = (text) => process.stdout.write(`${text}\n`);
@@ -69,7 +74,7 @@ function parse(args) {
   const named = Object.keys(kinds).filter((kind) => args.includes(kind));
   return {
     all: named.length === 0,
-    named: named.length === 0 ? Object.keys(kinds) : named,
+    named: named.length === 0 ? Object.keys(kinds).filter((kind) => kinds[kind].named !== true) : named,
     jestArgs: args.filter((arg) => !(arg in kinds)),
   };
 }

@@ -1,5 +1,5 @@
 // The scripted model as a process of its own:
-// node --conditions=@concierge/source packages/testing/src/model/scripted-model-main.ts [--port 0] [--ledger file]
+// node --conditions=@concierge/source packages/testing/src/model/scripted-model-main.ts [--port 0] [--host 127.0.0.1] [--ledger file]
 // [--reply text] [--chunks 20] [--first-ms 200] [--delay-ms 20]
 // Prints {"url","port"} as one line when it listens. The ledger gets one JSON line when a request starts and one when
 // it ends.
@@ -11,6 +11,7 @@ import { say, wait } from './scripted-model-script.ts';
 const { values: flags } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
+    host: { type: 'string', default: '127.0.0.1' },
     ledger: { type: 'string' },
     reply: { type: 'string', default: 'word '.repeat(20).trimEnd() },
     chunks: { type: 'string', default: '20' },
@@ -25,6 +26,7 @@ const reply = say(flags.reply, { chunks: Number(flags.chunks), delayMs: Number(f
 
 const model = await startScriptedModel({
   port: Number(flags.port),
+  host: flags.host,
   record: false,
   fallback: firstMs > 0 ? [wait(firstMs), reply] : [reply],
   ...(ledger === undefined

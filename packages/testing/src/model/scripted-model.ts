@@ -31,6 +31,8 @@ export type RequestMatcher = string | RegExp | ((request: RecordedRequest) => bo
 export interface ScriptedModelOptions {
   /** 0 (the default): any free one. */
   readonly port?: number;
+  /** Default 127.0.0.1: this machine alone. */
+  readonly host?: string;
   /** For requests without a queued reply, matcher or directive; answers "ok" when not given. */
   readonly fallback?: Script | ((request: RecordedRequest) => Script);
   /** Keep requests in `requests`; off for benches. Default true. */
@@ -85,7 +87,7 @@ export class ScriptedModel implements AsyncDisposable {
   async listen(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject);
-    this.#server.listen(this.#options.port ?? 0, '127.0.0.1', resolve);
+    this.#server.listen(this.#options.port ?? 0, this.#options.host ?? '127.0.0.1', resolve);
     await promise;
   }
 

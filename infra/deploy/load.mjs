@@ -1,0 +1,87 @@
+// Work for a stack that is being disturbed: streams whose texts are compared word for word, and a probe whose every
+// answer is counted.
+import { setTimeout as wait } from 'node:timers/promises';
+import { ConciergeClient, ReplyText } from '@concierge/client';
+
+const PROBES_PER_SECOND = 20;
+/** Every so manieth probe is a turn, answered in one piece. */
+const TURN_EVERY = 20;
+const PROBE_TIMEOUT_MS = 120_000;
+
+/** One streamed turn, read over as many connections as it takes. */
+async function readStream(client, { marker, words, delayMs, onText }) {
+  const text = [marker, ...Array.from({ length: words }, (_, index) => `word${index}`)].join(' ');
+  const message = `[[say:${text}|chunks=${words}|delay=${delayMs}]]`;
+  const reply = new ReplyText();
+  let ended = 'no end';
+  for await (const event of client.streamTurn('cs', { message, sender: marker })) {
+    reply.add(event);
+    if (event.type === 'text_delta') onText();
+    if (event.type === 'done' || event.type === 'error') ended = event.type;
+  }
+  return reply.text === text ? ended : `${ended}: ${reply.text}`;
+}
+
+/**
+ * So many streams at once. `begun` resolves when each has shown its first words; `ended` with how each ended, where
+ * `done` means with exactly its words.
+ */
+export function openStreams({ url, apiKey }, { name, count, words, delayMs }) {
+  const begun = Promise.withResolvers();
+  const silent = new Set(Array.from({ length: count }, (_, index) => `${name}-${index}`));
+  const streams = [...silent].map(async (marker) => {
+    const onText = () => {
+      silent.delete(marker);
+      if (silent.size === 0) begun.resolve();
+    };
+    return readStream(new ConciergeClient({ baseUrl: url, apiKey }), { marker, words, delayMs, onText });
+  });
+  const ended = Promise.all(streams);
+  // A stream that fails before its first word is reported by `ended`.
+  ended.catch((error) => begun.reject(error));
+  return { begun: begun.promise, ended };
+}
+
+/** Asks at a steady pace until it is stopped; nothing is tried again, and whatever is no success is kept. */
+export class Probe {
+  #stopped = new AbortController();
+  #running;
+  #open = new Set();
+  #count = 0;
+  failures = [];
+
+  constructor({ url, apiKey }) {
+    this.#running = this.#run(url, apiKey);
+  }
+
+  async #run(url, apiKey) {
+    while (!this.#stopped.signal.aborted) {
+      const asked = this.#ask(url, apiKey).catch((error) => this.failures.push(`${error.cause?.code ?? error.message}`));
+      this.#open.add(asked);
+      void asked.finally(() => this.#open.delete(asked));
+      await wait(1000 / PROBES_PER_SECOND);
+    }
+  }
+
+  async #ask(url, apiKey) {
+    this.#count += 1;
+    const number = this.#count;
+    const headers = { 'X-API-Key': apiKey, Accept: 'application/json' };
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    const body = JSON.stringify({ message: `[[say:probe ${number}]]`, sender: `probe-${number}` });
+    const turn = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body, signal };
+    const isTurn = number % TURN_EVERY === 0;
+    const answer = isTurn ? await fetch(`${url}/api/cs`, turn) : await fetch(`${url}/openapi.json`, { headers, signal });
+    const text = await answer.text();
+    if (answer.status !== 200) this.failures.push(`${number} ${new Date().toISOString()} ${answer.status} ${text.slice(0, 200)}`);
+    else if (isTurn && !text.includes(`probe ${number}`)) this.failures.push(`${number}: ${text.slice(0, 200)}`);
+  }
+
+  /** Resolves with the number of requests, after the last answer. */
+  async stop() {
+    this.#stopped.abort();
+    await this.#running;
+    await Promise.all(this.#open);
+    return this.#count;
+  }
+}
