@@ -97,5 +97,6 @@ async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Pr
 
 /** A number of Redis' INFO. */
 function readNumber(info: string, name: string): number {
-  return Number(new RegExp(String.raw`^${name}:(\d+)`, 'mu').exec(info)?.[1] ?? 0);
+  const line = info.split('\r\n').find((other) => other.startsWith(`${name}:`));
+  return Number(line?.slice(name.length + 1) ?? 0);
 }
