@@ -4,9 +4,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { canRunPostgres, eventually, startPostgres, temporaryDirectory, TestRedis } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
+
+/** Each test starts the service, some of them twice and a database before it. */
+jest.setTimeout(240_000);
 
 const flags = ['--conditions=@concierge/source', '--no-warnings'];
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -29,7 +32,7 @@ class Started {
   }
 
   async shows(part: string): Promise<void> {
-    await eventually(() => this.output.includes(part), { timeoutMs: 60_000 });
+    await eventually(() => this.output.includes(part), { timeoutMs: 100_000 });
   }
 }
 
@@ -99,7 +102,6 @@ describe('a service', () => {
     const second = new Started({ ...env, DATABASE_POOL: '60' });
     await second.shows('2 processes may open 120 connections to PostgreSQL');
     expect(second.output).toContain('"max":100');
-    expect(first.output).not.toContain('may open');
   });
 
   it('ends with one line that names the setting when there is no connection for it', async () => {
