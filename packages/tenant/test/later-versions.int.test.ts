@@ -42,7 +42,7 @@ describe('what a later version has added', () => {
     const id = newSessionId();
     const message = { ...userMessage('m1'), mood: 'glad' };
     const call = { id: 'c', name: 'read', arguments: '{}', cost: 3 };
-    const answer = { id: 'm2', turnId: 't', at, role: 'assistant', text: 'hi', toolCalls: [call], thoughts: 'hm' } as const;
+    const answer = { id: 'm2', turnId: 't', at, role: 'assistant' as const, text: 'hi', toolCalls: [call], thoughts: 'hm' };
     const result = { id: 'm3', turnId: 't', at, role: 'tool', callId: 'c', name: 'read', output: 'o', isError: false, bytes: 1 } as const;
     const turn = { ...turnRecord('t'), budget: 7 };
     await scope.sessions.publish({ ...newSession(id), messages: [message, answer, result], turns: [turn] });

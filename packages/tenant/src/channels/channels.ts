@@ -22,6 +22,7 @@ import {
   StatCache,
   unlessLater,
   type FolderSync,
+  type Parsed,
 } from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { CredentialDropFiles } from './credential-drop-files.ts';
@@ -98,8 +99,7 @@ export class Channels {
     };
     const app = toAppName(channel);
     if (read?.status !== 'ok' || !isWhole(read.value, channel)) {
-      const isLater = read?.status === 'broken' && read.isLater === true;
-      const reason = refused ?? (isLater ? read.reason : 'its file is damaged; connect it again');
+      const reason = refused ?? explainBroken(read);
       return { channel, app, state: 'broken', reason, identifiers: {}, secrets: {}, createdAt: null, updatedAt: null, ...status };
     }
     const { identifiers, createdAt, updatedAt, sealed } = read.value;
@@ -317,6 +317,10 @@ export class Channels {
   #toActivityPath(channel: MessagingChannel, direction: Direction): string {
     return join(this.#options.folder, `${channel}.${direction}`);
   }
+}
+
+function explainBroken(read: Parsed<ChannelBinding> | undefined): string {
+  return read?.status === 'broken' && read.isLater === true ? read.reason : 'its file is damaged; connect it again';
 }
 
 /** Has the binding every field that this channel needs? One that was edited by hand may not. */
