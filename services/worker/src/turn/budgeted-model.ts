@@ -39,7 +39,7 @@ export function withBudget(model: PricedModel, budget: Pick<TurnBudget, 'reserve
 /** What a call takes is reserved roughly: a call that takes more may pass the limit, and is the last one to do so. */
 function expectedAmount(
   { system, messages, tools }: ModelRequest,
-  { price, maxOutputTokens = REPLY_TOKENS }: PricedModel['facts'],
+  { price, maxOutputTokens }: PricedModel['facts'],
 ): { readonly tokens: number; readonly nanos: number } {
   const characters = system.length + countCharacters(messages) + (tools.length > 0 ? JSON.stringify(tools).length : 0);
   const input = Math.ceil(characters / CHARACTERS_PER_TOKEN);
