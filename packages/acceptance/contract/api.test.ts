@@ -358,9 +358,10 @@ describe('budgets', () => {
       await client.ask('admin', { message: '[[say:x]] [[usage:700,150]]' });
       const views = async (): Promise<unknown> => (await tenant.as('read').get('/api/usage')).json();
       const budget = { period: 'month', unit: 'tokens', limit: 1000 };
-      await eventually(async () =>
-        expect(await views()).toMatchObject({ budgets: { items: [{ ...budget, spent: 850, reserved: 0, left: 150, state: 'low' }] } }),
-      );
+      await eventually(async () => {
+        expect(await views()).toMatchObject({ budgets: { items: [{ ...budget, spent: 850, reserved: 0, left: 150, state: 'low' }] } });
+        return true;
+      });
       const ended = await client.ask('admin', { message: '[[tools:list_files {}]] [[usage:150,1]] [[say:never]]' });
       expect(ended.problem()).toMatchObject({ status: 429, code: 'budget_exceeded' });
       const refused = await client.ask('admin', { message: '[[say:never]]' });

@@ -340,7 +340,7 @@ describe('a budget that runs out', () => {
     await scope.events.endpoints.create({ url: 'https://example.com/', types: ['budget.reached'] });
     const settings = await limit({ tokensPerDay: 1000 });
     const reports = async (): Promise<unknown[]> =>
-      (await scope.events.list({ limit: 10 })).items.map(({ type, data: { percent, spent } }) => [type, percent, spent]).toSorted();
+      (await scope.events.list({ limit: 10 })).items.map(({ type, data: { percent, spent } }) => [type, percent, spent]);
     await callModel(newBudgets(), settings, usage(700));
     expect(await state()).toBe('open');
     await callModel(newBudgets(), settings, usage(100));
@@ -349,10 +349,11 @@ describe('a budget that runs out', () => {
     await callModel(newBudgets(), settings, usage(50));
     await callModel(newBudgets(), settings, usage(400));
     await eventually(async () => (await reports()).length === 2);
-    expect(await reports()).toEqual([
-      ['budget.reached', 100, 1250],
+    const [low, spent] = [
       ['budget.reached', 80, 800],
-    ]);
+      ['budget.reached', 100, 1250],
+    ];
+    expect(await reports()).toEqual(expect.arrayContaining([low, spent]));
     expect(await state()).toBe('spent');
   });
 

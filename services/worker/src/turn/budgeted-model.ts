@@ -1,7 +1,12 @@
-import type { ModelUsage } from '@concierge/contract';
-import type { ModelRequest } from '@concierge/model';
+import type { ModelFacts, ModelUsage } from '@concierge/contract';
+import type { Model, ModelRequest } from '@concierge/model';
 import type { TurnBudget } from '@concierge/turn';
-import type { ChosenModel } from './prepare-turn.ts';
+
+/** A model and what its calls cost. */
+interface PricedModel extends Model {
+  readonly ref: string;
+  readonly facts: ModelFacts;
+}
 
 /** Of text and of JSON, roughly: what a call takes is known when it ends. */
 const CHARACTERS_PER_TOKEN = 4;
@@ -10,7 +15,7 @@ const REPLY_TOKENS = 1024;
 const NANOS_PER_PRICE = 1000;
 
 /** The same model, whose calls are reserved before and counted after: those of the loop and those of a compaction. */
-export function withBudget(model: ChosenModel, budget: Pick<TurnBudget, 'reserve'>): ChosenModel {
+export function withBudget(model: PricedModel, budget: Pick<TurnBudget, 'reserve'>): PricedModel {
   return {
     ref: model.ref,
     facts: model.facts,
@@ -34,7 +39,7 @@ export function withBudget(model: ChosenModel, budget: Pick<TurnBudget, 'reserve
 /** What a call takes is reserved roughly: a call that takes more may pass the limit, and is the last one to do so. */
 function expectedAmount(
   { system, messages, tools }: ModelRequest,
-  { price, maxOutputTokens = REPLY_TOKENS }: ChosenModel['facts'],
+  { price, maxOutputTokens }: PricedModel['facts'],
 ): { readonly tokens: number; readonly nanos: number } {
   const characters = system.length + countCharacters(messages) + (tools.length > 0 ? JSON.stringify(tools).length : 0);
   const input = Math.ceil(characters / CHARACTERS_PER_TOKEN);
