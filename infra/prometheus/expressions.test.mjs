@@ -40,6 +40,16 @@ function findFigure(series) {
   return { figure, labels: [...Object.keys(figure.labels ?? {}), ...added, ...(series.endsWith('_bucket') ? ['le'] : [])] };
 }
 
+/** What is wrong with what stands in the braces. */
+function findMatcherFaults(series, matchers, { figure, labels }) {
+  return [...matchers.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/gu)].flatMap(([, label, , values]) => {
+    if (!labels.includes(label)) return [`${series} has no label ${label}`];
+    const declared = figure.labels?.[label] ?? values.split('|');
+    const unknown = values.split('|').filter((value) => !declared.includes(value));
+    return unknown.map((value) => `${series} has no ${label}="${value}"`);
+  });
+}
+
 /** What is wrong with an expression, as sentences. */
 function findFaults(expr) {
   const selectors = [...expr.matchAll(/\b(?<series>concierge_\w+|up|nodejs_\w+|process_\w+)(?:\{(?<matchers>[^}]*)\})?/gu)].map(
@@ -56,12 +66,7 @@ function findFaults(expr) {
       continue;
     }
     for (const label of found.labels) known.add(label);
-    for (const [, label, , values] of matchers.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/gu)) {
-      if (!found.labels.includes(label)) faults.push(`${series} has no label ${label}`);
-      const declared = found.figure.labels?.[label];
-      if (declared == null) continue;
-      for (const value of values.split('|')) if (!declared.includes(value)) faults.push(`${series} has no ${label}="${value}"`);
-    }
+    faults.push(...findMatcherFaults(series, matchers, found));
   }
   for (const [, grouped] of expr.matchAll(/\bby \(([^)]*)\)/gu))
     for (const label of grouped.split(',').map((each) => each.trim()))

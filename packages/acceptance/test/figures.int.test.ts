@@ -88,11 +88,10 @@ interface Sample {
   readonly value: number;
 }
 
+/** None of a service that does not listen now. */
 async function scrape(service: FigureService): Promise<Sample[]> {
-  const text = await eventually(async () => {
-    const response = await fetch(urls[service]);
-    return response.ok ? response.text() : undefined;
-  });
+  const response = await fetch(urls[service]).catch(() => undefined);
+  const text = response?.ok === true ? await response.text() : '';
   return text.split('\n').flatMap((line) => {
     const found = /^(?<name>concierge_\w+)(?:\{(?<labels>[^}]*)\})? (?<value>\S+)$/u.exec(line)?.groups;
     if (found === undefined) return [];
@@ -109,7 +108,7 @@ const moved = new Set<string>();
 /** Notes every figure that is not zero now. */
 async function look(): Promise<void> {
   for (const service of ['gateway', 'worker', 'cron'] as const)
-    for (const { name, value } of await scrape(service).catch(() => [])) if (value > 0) moved.add(toFigureName(name));
+    for (const { name, value } of await scrape(service)) if (value > 0) moved.add(toFigureName(name));
 }
 
 /** Resolves when these have moved. */
@@ -157,7 +156,13 @@ describe('the figures of the services', () => {
 
 async function assertDeclared(): Promise<void> {
   for (const service of ['gateway', 'worker', 'cron'] as const) {
-    const samples = await scrape(service);
+    const samples = await eventually(
+      async () => {
+        const found = await scrape(service);
+        return found.length === 0 ? undefined : found;
+      },
+      { timeoutMs: 90_000 },
+    );
     const own = all.filter(([, { services }]) => services.includes(service));
     const served = new Set(samples.map(({ name }) => toFigureName(name)));
     const atFirstEvent = own.filter(([, { labels = {} }]) => Object.values(labels).includes(null)).map(([name]) => name);

@@ -19,7 +19,7 @@ export {
   type StartOptions,
 } from './lifecycle.ts';
 export { MemoryWatch } from './watchdog/memory-watch.ts';
-export { Figures, listSeries, type KnownValues } from './metrics/open-figure.ts';
+export { Figures, listSeries } from './metrics/open-figure.ts';
 export { newMetrics, openProcessFigures, serveMetrics } from './metrics/metrics.ts';
 export { countIndexError } from './metrics/process-counts.ts';
 export {

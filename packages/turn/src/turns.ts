@@ -66,9 +66,7 @@ export class Turns extends OrderedAcceptance {
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
-    const view = toLiveView(live, await this.#liveFacts(turnId));
-    const waitsFor = view.status === 'waiting' && viewer.explains === true ? await this.#explainWait(live) : undefined;
-    return { ...view, ...(waitsFor !== undefined && { waitsFor }), steps, ...deliveries };
+    return { ...(await this.#viewLive(live, viewer)), steps, ...deliveries };
   }
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
@@ -140,6 +138,12 @@ export class Turns extends OrderedAcceptance {
       }),
     );
     return views.filter((view) => view !== undefined);
+  }
+
+  async #viewLive(live: AcceptedTurn, { explains = false }: TurnViewer): Promise<TurnView> {
+    const view = toLiveView(live, await this.#liveFacts(live.turnId));
+    const waitsFor = explains && view.status === 'waiting' ? await this.#explainWait(live) : undefined;
+    return { ...view, ...(waitsFor !== undefined && { waitsFor }) };
   }
 
   /** Why it waits, as far as Redis can be asked. */

@@ -36,13 +36,13 @@ const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900] as const;
 
 /** Agents of a tenant's own are `other`: their names are as many as tenants like. */
-export const agentKinds = ['admin', 'cs', 'other'] as const;
+const agentKinds = ['admin', 'cs', 'other'] as const;
 /** What becomes of a turn: how the reply ended, or the code of its error. */
 export const turnOutcomes = [...finishReasons, 'provider_error', 'turn_timeout', 'turn_crashed', 'internal_error', 'other'] as const;
 /** Tools of attached servers count as `attached`, names that a model made up as `unknown`. */
-export const toolLabels = [...toolNames, 'attached', 'unknown'] as const;
+const toolLabels = [...toolNames, 'attached', 'unknown'] as const;
 /** What a reconciler puts right. */
-export const repairKinds = ['wakeup', 'orphan', 'restore', 'delivery', 'event'] as const;
+const repairKinds = ['wakeup', 'orphan', 'restore', 'delivery', 'event'] as const;
 export type RepairKind = (typeof repairKinds)[number];
 
 /** Every figure, by its name. docs/metrics.md is made from this; rules and boards may name nothing else. */

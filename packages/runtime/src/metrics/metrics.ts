@@ -22,7 +22,7 @@ export function newMetrics(service: string): Registry {
   return registry;
 }
 
-/** How often the disk is asked at most, whoever scrapes. */
+/** The disk is asked at most this often, however many scrape. */
 const DISK_EVERY_MS = 5000;
 
 /** Opens the figures that every service has: its Redis, index and event loop, and the disk of the data directory. */

@@ -8,12 +8,12 @@ const require = createRequire(import.meta.url);
 type NamesOfKind<Wanted extends Figure['kind']> = {
   [Name in FigureName]: (typeof figures)[Name]['kind'] extends Wanted ? Name : never;
 }[FigureName];
-export type CounterName = NamesOfKind<'counter'>;
-export type GaugeName = NamesOfKind<'gauge'>;
-export type HistogramName = NamesOfKind<'histogram'>;
+type CounterName = NamesOfKind<'counter'>;
+type GaugeName = NamesOfKind<'gauge'>;
+type HistogramName = NamesOfKind<'histogram'>;
 
 /** Values of labels that only the configuration knows, such as the models of providers.json. */
-export type KnownValues = Readonly<Record<string, readonly string[]>>;
+type KnownValues = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Opens declared figures on a service's registry, each once: several parts of a service may count into one. Every

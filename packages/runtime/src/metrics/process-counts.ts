@@ -1,6 +1,6 @@
 /**
- * What a process has counted since it started, like the stalls of its event loop: every connection of a process counts
- * into the same numbers, whoever opened it.
+ * What a process has counted since it started, like the stalls of its event loop: all connections of a process count
+ * into the same numbers.
  */
 export const processCounts = { redisConnection: 0, redisCommand: 0, index: 0 };
 

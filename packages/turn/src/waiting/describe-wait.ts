@@ -16,20 +16,17 @@ export function describeWaitToTenant(turns: Omit<WaitingTurns, 'sinceMs'>, known
   return { reason, ...sentences, behind: turns.behind ?? null };
 }
 
-function toSentences(turns: Omit<WaitingTurns, 'sinceMs'>, { workers, share }: Known): Pick<WaitsFor, 'why' | 'startsWhen'> {
-  const { reason, behind, isBehindRunning, dueInMs, ahead = 0, admitted = 0 } = turns;
+type Undated = Omit<WaitingTurns, 'sinceMs'>;
+type Sentences = Pick<WaitsFor, 'why' | 'startsWhen'>;
+
+function toSentences(turns: Undated, { workers, share }: Known): Sentences {
+  const { reason, dueInMs } = turns;
   switch (reason) {
     case 'own_session': {
-      const state = isBehindRunning ? 'runs' : 'waits, too';
-      return { why: `It waits behind ${behind ?? 'another turn'} of its conversation, which ${state}.`, startsWhen: 'That turn ends.' };
+      return behindAnother(turns);
     }
     case 'tenant_share': {
-      const before =
-        ahead === 0 ? 'it is the next' : `${count(ahead, 'conversation')} of the tenant ${ahead === 1 ? 'stands' : 'stand'} before it`;
-      return {
-        why: `It waits for a place: the tenant has ${String(admitted)} of its ${String(share)} places in use, and ${before}.`,
-        startsWhen: 'A turn of the tenant ends in another conversation; more workers, or a larger TENANT_SHARE, make more places.',
-      };
+      return inLine(turns, share);
     }
     case 'debounce': {
       return { why: 'It waits for more messages of its conversation.', startsWhen: `Its time is over${soon(dueInMs)}.` };
@@ -63,4 +60,18 @@ function count(number: number, noun: string): string {
 
 function soon(dueInMs: number | undefined): string {
   return dueInMs === undefined ? '' : `, in ${(dueInMs / 1000).toFixed(1)} s`;
+}
+
+function behindAnother({ behind, isBehindRunning }: Undated): Sentences {
+  const state = isBehindRunning ? 'runs' : 'waits, too';
+  return { why: `It waits behind ${behind ?? 'another turn'} of its conversation, which ${state}.`, startsWhen: 'That turn ends.' };
+}
+
+function inLine({ ahead = 0, admitted = 0 }: Undated, share: number): Sentences {
+  const others = `${count(ahead, 'conversation')} of the tenant ${ahead === 1 ? 'stands' : 'stand'} before it`;
+  const place = ahead === 0 ? 'it is the next' : others;
+  return {
+    why: `It waits for a place: the tenant has ${String(admitted)} of its ${String(share)} places in use, and ${place}.`,
+    startsWhen: 'A turn of the tenant ends in another conversation; more workers, or a larger TENANT_SHARE, make more places.',
+  };
 }

@@ -82,7 +82,9 @@ export class WaitingRoom {
     return { waiting, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
   }
 
-  /** Why one turn waits; undefined when it does not, as far as can be seen. `atMost`: turns of its lane that are read. */
+  /**
+   * Why one turn waits; undefined when it does not, as far as can be seen. `atMost`: turns of its lane that are read.
+   */
   async explain(
     lane: Lane,
     turnId: string,

@@ -4,7 +4,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { AppError, chooseErrorShape, routes, type ErrorShape } from '@concierge/contract';
 import { isSameSecret, type Log } from '@concierge/runtime';
 import type { GatewayMetrics } from '../metrics.ts';
-import { hasOperatorCookie } from '../operations/sign-in.ts';
+import { hasOperatorCookie } from './operator-cookie.ts';
 
 const sane = /^[\w.:-]{8,128}$/u;
 
