@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `npm run redeploy [-- [--all] [service...]]`: replaces the containers of docker-compose.yml whose image or settings have
-// changed, one at a time, without a failed request. `--all`: also those that have not changed. Needs Node 20, Docker
-// Compose, and nothing that is installed by npm; COMPOSE_FILE in .env names the override files.
+// `npm run redeploy [-- [--all] [service...]]`: replaces the containers of docker-compose.yml whose image or settings
+// have changed, one at a time, without a failed request. `--all`: also those that have not changed. Needs Node 20,
+// Docker Compose, and nothing that is installed by npm; COMPOSE_FILE in .env names the override files.
 import { redeploy, rolledServices } from './deploy/redeploy.mjs';
 import { complain, say } from './start/terminal.mjs';
 

@@ -1,4 +1,5 @@
-// `npm test [-- unit|integration|contract|e2e|chaos|deploy] [what Jest takes]`: checks and tests, or the tests of some kinds.
+// `npm test [-- unit|integration|contract|e2e|chaos|deploy] [what Jest takes]`: checks and tests, or the tests of some
+// kinds.
 import { bootstrap, root } from './bootstrap.mjs';
 
 await bootstrap(import.meta.url, async () => {

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient, ReplyText } from '@concierge/client';
 
 const PROBES_PER_SECOND = 20;
-/** Every so manieth probe is a turn, answered in one piece. */
+/** One probe in so many is a turn, answered in one piece. */
 const TURN_EVERY = 20;
 const PROBE_TIMEOUT_MS = 120_000;
 

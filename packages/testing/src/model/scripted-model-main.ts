@@ -1,6 +1,6 @@
 // The scripted model as a process of its own:
-// node --conditions=@concierge/source packages/testing/src/model/scripted-model-main.ts [--port 0] [--host 127.0.0.1] [--ledger file]
-// [--reply text] [--chunks 20] [--first-ms 200] [--delay-ms 20]
+// node --conditions=@concierge/source packages/testing/src/model/scripted-model-main.ts [--port 0] [--host 127.0.0.1]
+// [--ledger file] [--reply text] [--chunks 20] [--first-ms 200] [--delay-ms 20]
 // Prints {"url","port"} as one line when it listens. The ledger gets one JSON line when a request starts and one when
 // it ends.
 import { createWriteStream, type WriteStream } from 'node:fs';
