@@ -25,7 +25,9 @@ interface BrowserRequest {
 
 /** Whether a browser that has signed in sends this; what changes something must come from a page of ours. */
 export function hasOperatorCookie({ method, headers }: BrowserRequest, opsToken: string, nowMs = Date.now()): boolean {
-  const given = new RegExp(String.raw`(?:^|; )${COOKIE}=(\d{1,12})\.([0-9a-f]{64})(?:;|$)`, 'u').exec(headers.cookie ?? '');
+  const cookies = (headers.cookie ?? '').split('; ');
+  const value = cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
+  const given = /^(\d{1,12})\.([0-9a-f]{64})$/u.exec(value ?? '');
   if (given?.[1] === undefined) return false;
   const untilS = Number(given[1]);
   if (untilS * 1000 < nowMs || !isSameSecret(`${given[1]}.${given[2] ?? ''}`, signCookie(opsToken, untilS))) return false;
