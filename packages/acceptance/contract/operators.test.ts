@@ -72,3 +72,32 @@ describe('operators', () => {
     expect(forged.status).toBe(400);
   });
 });
+
+describe('budgets', () => {
+  promise(
+    ['C/2/5', 'C/5/5', 'C/4/9'],
+    'end a turn at the call after the one that spends them, then refuse messages, and show what is left',
+    async () => {
+      const tenant = await contract.tenant();
+      const client = tenant.as('admin');
+      const scope = await contract.system.scope(tenant.tenantId);
+      await scope.events.endpoints.create({ url: 'https://example.com/', types: ['budget.reached'] });
+      await scope.updateSettings({ limits: { tokensPerMonth: 1000 } });
+      await client.ask('admin', { message: '[[say:x]] [[usage:700,150]]' });
+      const views = async (): Promise<unknown> => (await tenant.as('read').get('/api/usage')).json();
+      const budget = { period: 'month', unit: 'tokens', limit: 1000 };
+      await eventually(async () => {
+        expect(await views()).toMatchObject({ budgets: { items: [{ ...budget, spent: 850, reserved: 0, left: 150, state: 'low' }] } });
+        return true;
+      });
+      const ended = await client.ask('admin', { message: '[[tools:list_files {}]] [[usage:150,1]] [[say:never]]' });
+      expect(ended.problem()).toMatchObject({ status: 429, code: 'budget_exceeded' });
+      const refused = await client.ask('admin', { message: '[[say:never]]' });
+      expect(refused.problem()).toMatchObject({ status: 429, code: 'budget_exceeded' });
+      for (const name of ['retry-after', 'ratelimit', 'ratelimit-policy']) expect([name, refused.headers.has(name)]).toEqual([name, true]);
+      expect(await views()).toMatchObject({ budgets: { items: [{ ...budget, left: 0, state: 'spent' }] } });
+      await eventually(async () => (await scope.events.list({ limit: 10 })).items.length === 2);
+      expect((await client.request('/api/tenant', { method: 'PATCH', body: { limits: { tokensPerMonth: 9000 } } })).status).toBe(400);
+    },
+  );
+});

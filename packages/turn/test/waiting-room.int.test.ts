@@ -8,7 +8,7 @@ import { input, TestTurns } from './test-turns.ts';
 let fixture: TestTurns;
 let room: WaitingRoom;
 
-let held: ReturnType<typeof gate>;
+let held: ReturnType<typeof gate<void>>;
 
 setUpEach(async (stack) => {
   fixture = stack.use(await TestTurns.start());
