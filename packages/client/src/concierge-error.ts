@@ -12,7 +12,7 @@ export interface ConciergeErrorFacts {
 
 /** Statuses after which the same request may succeed; codes whose answer differs from that of their status. */
 const retryableStatuses: ReadonlySet<number> = new Set([0, 408, 429, 500, 502, 503, 504]);
-const exceptions: Readonly<Record<string, boolean>> = { session_busy: true, turn_crashed: false };
+const exceptions: Readonly<Record<string, boolean>> = { session_busy: true, turn_crashed: false, budget_exceeded: false };
 
 /** Answered by the infrastructure, or not at all: asking again a moment later is worth it. */
 const transientStatuses: ReadonlySet<number> = new Set([0, 408, 502, 503, 504]);

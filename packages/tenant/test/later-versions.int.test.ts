@@ -120,7 +120,7 @@ describe('what a later version has added', () => {
   });
 
   it('to the settings is reported, has no effect, and stays when others change', async () => {
-    await add(['tenant.json'], { budget: { daily: 5 } });
+    for (const path of [['tenant.json'], ['settings', 'last-good.json']]) await add(path, { budget: { daily: 5 } });
     const other = await elsewhere();
     expect(await other.settings()).toMatchObject({ plan: 'standard', budget: { daily: 5 } });
     expect(other.settingsProblem()).toContain('budget');

@@ -5,7 +5,8 @@ import { background, openConnection, stopPart, type ServiceParts } from '@concie
 import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, TurnStreams } from '@concierge/turn';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
-import { MessageAcceptance, StreamQuota } from './chat/message-acceptance.ts';
+import { MessageAcceptance } from './chat/message-acceptance.ts';
+import { StreamQuota } from './chat/stream-quota.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
 import { Drain, createHttpServer, httpDrain, listen } from './http/http-server.ts';

@@ -111,7 +111,12 @@ for (const { kind, within } of sandboxes)
       const expected = { plan: 'standard', name: expect.stringMatching(/ 200$/u), timezone: 'UTC', limits: { requestsPerHour: 5000 } };
       expect(JSON.parse(await readFile(join(tenant.scope.root, 'tenant.json'), 'utf8'))).toEqual(expected);
       expect(await tenant.scope.settings()).toEqual(expected);
-      expect((await readdir(join(tenant.scope.root, 'settings'))).toSorted()).toEqual(['incarnation', 'last-good.json', 'lock.db']);
+      expect((await readdir(join(tenant.scope.root, 'settings'))).toSorted()).toEqual([
+        'audit',
+        'incarnation',
+        'last-good.json',
+        'lock.db',
+      ]);
     });
 
     it('take arguments as they are with exec, and standard input', async () => {

@@ -169,7 +169,7 @@ export class SettingsFiles {
     const read = parseFound(found);
     if (read.status === 'ok') {
       const isInOrder = !isChanging && kept === formatSettings(read.value);
-      return { ...found, settings: read.value, problem: findUnknownFields(found.bytes), isChanging, isInOrder };
+      return { ...found, settings: read.value, problem: null, isChanging, isInOrder };
     }
     const settings = parseLastGood(kept ?? (await this.#readOldLastGood()));
     return {
@@ -352,16 +352,14 @@ async function openInPlace(path: string, flags: number): Promise<FileHandle | un
 function parseFound({ kind, bytes }: Found): Parsed<TenantSettings> {
   if (kind === 'missing') return { status: 'broken', reason: 'there is no tenant.json' };
   if (kind === 'special') return { status: 'broken', reason: 'tenant.json is a link or a special file' };
-  return parseStored(TenantSettings, bytes.toString());
+  const text = bytes.toString();
+  const stored = parseStored(TenantSettings, text);
+  // A field that this version does not know is misspelt, or of a later one: that has written it to the last good
+  // settings, too.
+  return stored.status === 'ok' ? parseJson(TenantSettings, text) : stored;
 }
 
-/** A field that this version does not know is kept and has no effect: it may be of a later one, or misspelt. */
-function findUnknownFields(bytes: Buffer): string | null {
-  const parsed = parseJson(TenantSettings, bytes.toString());
-  return parsed.status === 'ok' ? null : parsed.reason;
-}
-
-/** @throws LaterVersionError */
+/** What a later version has added to them is kept. @throws LaterVersionError */
 function parseLastGood(lastGood: string | undefined): TenantSettings {
   const parsed = parseStored(TenantSettings, lastGood ?? '');
   assertNotLater(parsed, settingsName);

@@ -96,7 +96,7 @@ export class Settings {
   #report(problem: string | null): void {
     if (problem !== null && problem !== this.#problem) {
       const facts = { tenantId: this.#tenantId, reason: problem };
-      this.#log.warn(facts, 'what tenant.json says is not in force, or not all of it');
+      this.#log.warn(facts, 'tenant.json cannot be used, the last good settings stay in force');
     }
     this.#problem = problem;
   }

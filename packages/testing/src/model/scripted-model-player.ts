@@ -34,6 +34,8 @@ export async function playScript(response: ServerResponse, script: Script, optio
   await new ScriptPlayer(response, { ...options, pause }).play(script);
 }
 
+const COMMENT_EVERY_MS = 5000;
+
 class ScriptPlayer {
   readonly #response: ServerResponse;
   readonly #options: PlayOptions;
@@ -78,7 +80,7 @@ class ScriptPlayer {
         return false;
       case 'until':
         this.#flush();
-        await this.#pause.until(action.opened);
+        await this.#stayAlive(action.opened);
         return false;
       case 'raw':
         this.#unsent += action.text;
@@ -125,6 +127,13 @@ class ScriptPlayer {
     if (this.#unsent === '') this.#response.flushHeaders();
     else this.#response.write(this.#unsent);
     this.#unsent = '';
+  }
+
+  /** Waits as long as it takes, with a comment now and then: no client takes this for silence. */
+  async #stayAlive(opened: Promise<void>): Promise<void> {
+    const comments = setInterval(() => this.#response.write(': waiting\n\n'), COMMENT_EVERY_MS);
+    await this.#pause.until(opened);
+    clearInterval(comments);
   }
 
   async #cut(): Promise<void> {

@@ -61,7 +61,8 @@ export class TurnReconciler extends Reconciler {
     // The process whose timer should start debounced lanes may have died.
     await wakeupQueue.wake((await lanes.findDue()).wakeups);
     await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => {
-      this.#options.onRepaired?.('orphan', await this.#restoreLanes('orphan'));
+      const enqueued = await this.#restoreLanes('orphan');
+      this.#options.onRepaired?.('orphan', enqueued);
       await this.#logs.recoverDead();
     });
   }

@@ -1,19 +1,11 @@
-import {
-  AppError,
-  builtInAgent,
-  type BusyPolicy,
-  type TurnInput,
-  type InvalidField,
-  type TenantSettings,
-  type UploadRef,
-  limits,
-} from '@concierge/contract';
+import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidField, type UploadRef } from '@concierge/contract';
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { hasBudget, type Budgets, type TurnReceipt, type Turns, type StreamBytes } from '@concierge/turn';
+import { hasBudget, type Budgets, type TurnReceipt, type Turns } from '@concierge/turn';
 import type { Caller } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
+import type { StreamQuota } from './stream-quota.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
 const ACCEPTED_AT_ONCE = 2000;
@@ -126,29 +118,4 @@ async function resolveAttachments(scope: TenantScope, given: readonly GivenAttac
 
 function differs(given: GivenAttachment, stored: UploadRef): boolean {
   return 'name' in given && (given.name !== stored.name || given.type !== stored.type || given.size !== stored.size);
-}
-
-/** The quota is counted by the hour: asking again sooner is of no use. */
-const QUOTA_RETRY_SECONDS = 600;
-
-/**
- * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is accepted.
- */
-export class StreamQuota {
-  readonly #streamBytes: Pick<StreamBytes, 'countBytes'>;
-
-  constructor(streamBytes: Pick<StreamBytes, 'countBytes'>) {
-    this.#streamBytes = streamBytes;
-  }
-
-  /** @throws AppError `rate_limited` */
-  refuseWhenFull(scope: TenantScope, { limits: own }: TenantSettings): void {
-    const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
-    if (this.#streamBytes.countBytes(scope.tenantId) < most) return;
-    throw new AppError(
-      'rate_limited',
-      `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,
-      { retryAfterSeconds: QUOTA_RETRY_SECONDS },
-    );
-  }
 }

@@ -209,13 +209,11 @@ function refuseSignature(cause: unknown): never {
   throw new AppError('invalid_signature', undefined, { cause, headers: { Connection: 'close' } });
 }
 
-const WithId = z.object({ id: z.string() });
-
 /** Its parameters name what a route has changed; the answer, what it has made. */
 function findTarget(params: unknown, { status, json }: UntypedAnswer): string | null {
   const named = typeof params === 'object' && params !== null ? Object.values(params).map(String) : [];
   if (named.length > 0) return named.join(' ');
-  return status === 201 ? (WithId.safeParse(json).data?.id ?? null) : null;
+  return status === 201 ? (z.object({ id: z.string() }).safeParse(json).data?.id ?? null) : null;
 }
 
 /** The rest of a path comes as its segments. */

@@ -9,7 +9,7 @@ import {
 import { AppError, toAppName } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
-import type { StreamQuota } from '../chat/message-acceptance.ts';
+import type { StreamQuota } from '../chat/stream-quota.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { chooseBusyRule, toChannelMessage, toTurnInput, type KnownMessage, takeBack, type BoundChannel } from './inbound-turns.ts';
