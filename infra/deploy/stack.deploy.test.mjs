@@ -62,7 +62,7 @@ describe('every container', () => {
     }
   });
 
-  it('shows no secret to whoever may inspect it', async () => {
+  it('shows no secret to those who may inspect it', async () => {
     const shown = JSON.stringify(await stack.containers());
     const names = ['key_secret', 'secrets_key', 'ops_token', 'redis_password', 'database_password', 'postgres_superuser_password'];
     expect(names.filter((name) => shown.includes(stack.readSecret(name)))).toEqual([]);
@@ -110,7 +110,7 @@ describe('the balancer', () => {
       headers: { 'X-API-Key': keys.admin, 'Content-Type': 'application/octet-stream' },
       body: new Uint8Array(102 * 1024 * 1024),
     }).catch((error) => ({ text: String(error.cause?.code) }));
-    // It answers before the body is there: a client that is still writing may see only that nobody reads.
+    // It answers before the body is there: a client that is still writing may see only that its body is not read.
     expect(answer.text).toMatch(/too_large|EPIPE|ECONNRESET|UND_ERR_SOCKET/u);
   });
 });

@@ -90,7 +90,7 @@ const events = {
   DiskIsFull: [[gauge('concierge_disk_free_bytes', '50x20 1x100'), gauge('concierge_disk_size_bytes', '100x120')], {}],
 };
 
-/** Small signs of life that must wake nobody: a failure among many on each of the figures that are shares. */
+/** Small signs of life that must raise no alert: a failure among many on each of the figures that are shares. */
 const quiet = [
   ...present,
   gauge('up{job="gateway",instance="g:8000"}', '1x120'),

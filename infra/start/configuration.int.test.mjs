@@ -78,10 +78,10 @@ describe('the configuration of all services', () => {
     const [broken, ...none] = await problems({});
     expect(none).toEqual([]);
     expect(broken).toMatch(/^PROVIDERS_FILE: (?!.*secret).*providers\.json: is not valid JSON$/u);
-    writeProviders({ default: 'openai/three', fallbacks: ['openai/two', 'nobody/four'], providers: { openai } });
+    writeProviders({ default: 'openai/three', fallbacks: ['openai/two', 'missing/four'], providers: { openai } });
     expect(await problems({})).toEqual([
       expect.stringMatching(/^PROVIDERS_FILE: .*: default: openai\/three is not among the models of openai \(models: one, two\)$/u),
-      expect.stringMatching(/^PROVIDERS_FILE: .*: fallbacks\.1: nobody\/four is a model of no provider here \(providers: openai\)$/u),
+      expect.stringMatching(/^PROVIDERS_FILE: .*: fallbacks\.1: missing\/four is a model of no provider here \(providers: openai\)$/u),
     ]);
     expect(await problems({ PROVIDERS_FILE: join(folder, 'none.json') })).toEqual([
       expect.stringMatching(/^PROVIDERS_FILE: must name a file that exists \(given: ".*none\.json"\)$/u),

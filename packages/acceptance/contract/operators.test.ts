@@ -54,7 +54,7 @@ describe('operators', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  promise(['C/4/17'], 'and owners read who changed what, and nobody writes it', async () => {
+  promise(['C/4/17'], 'and owners read who changed what, which no key can write', async () => {
     const tenant = await contract.tenant();
     const owner = tenant.as('admin');
     const text = { 'Content-Type': 'text/plain' };

@@ -64,11 +64,11 @@ describe('a providers file', () => {
   it('is refused when the models that answer everybody are not in it, each of them named', async () => {
     const providers = { openai, local: { baseUrl: 'http://localhost:11434/v1' } };
     expect(await load({ default: 'local/any', fallbacks: ['openai/gpt-5-mini'], providers })).toBeDefined();
-    const file = { default: 'openai/gpt-5-mimi', fallbacks: ['nobody/x'], providers };
+    const file = { default: 'openai/gpt-5-mimi', fallbacks: ['missing/x'], providers };
     await expect(load(file)).rejects.toMatchObject({
       problems: [
         'default: openai/gpt-5-mimi is not among the models of openai (models: gpt-5-mini)',
-        'fallbacks.0: nobody/x is a model of no provider here (providers: openai, local)',
+        'fallbacks.0: missing/x is a model of no provider here (providers: openai, local)',
       ],
     });
   });

@@ -161,7 +161,7 @@ function parseProviders(path: string, text: string): ProvidersFile {
 
 /**
  * A model that a tenant's file names may be one that the providers file does not list; those that answer everybody who
- * names none are in the same file as the lists, where a slip of the pen is found before it answers nobody.
+ * names none are in the same file as the lists, where a misspelt name is found before a turn fails.
  */
 function findUnknownModels({ default: first, fallbacks, providers }: ProvidersFile): string[] {
   const asked: readonly (readonly [path: string, ref: string])[] = [

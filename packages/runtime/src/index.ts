@@ -29,6 +29,7 @@ export {
   isRedisFull,
   openConnection,
   openRedis,
+  readRedisMemory,
   reconnectDelayMs,
   redisReady,
   type RedisConnectOptions,

@@ -270,3 +270,10 @@ function readWithIncludes(file: URL, included: Set<string>): string {
     return readWithIncludes(other, included);
   });
 }
+
+/** `maxBytes`: 0 for no limit. */
+export async function readRedisMemory(redis: Pick<Redis, 'info'>): Promise<{ readonly usedBytes: number; readonly maxBytes: number }> {
+  const lines = (await redis.info('memory')).split('\r\n');
+  const read = (name: string): number => Number(lines.find((line) => line.startsWith(`${name}:`))?.slice(name.length + 1) ?? 0);
+  return { usedBytes: read('used_memory'), maxBytes: read('maxmemory') };
+}

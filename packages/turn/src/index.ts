@@ -38,20 +38,13 @@ export { HandoffRequests, type HandoffRequestsOptions, type StaffMessage } from 
 export { HistoryCursors, type HistoryCursor } from './streams/history-cursors.ts';
 export { Lanes, type Lease } from './lanes/lanes.ts';
 export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
-export {
-  ProcessAnnouncement,
-  readClocks,
-  readRunningProcesses,
-  readWorkerReports,
-  type ProcessFacts,
-  type WorkerReport,
-} from './running-processes.ts';
+export { ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFacts } from './running-processes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
 export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
-export { readWorkers, type ReportedWorker } from './waiting/workers.ts';
+export { readWorkers, type ReportedWorker, type WorkerReport } from './waiting/workers.ts';
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
 export { StreamBytes } from './streams/stream-bytes.ts';

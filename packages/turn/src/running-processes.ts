@@ -81,25 +81,3 @@ export async function readRunningProcesses(redis: Redis): Promise<ProcessFacts[]
   const announced = ids.length === 0 ? [] : await redis.hmget(keyOf.processFacts, ...ids);
   return announced.flatMap((text) => ProcessFacts.safeParse(JSON.parse(text ?? 'null')).data ?? []);
 }
-
-const WORKER_SILENCE_MS = 10_000;
-
-/** The part of a worker's heartbeat that operators are shown; the rest of it is for other workers and gateways. */
-const WorkerReport = z.object({
-  draining: z.boolean(),
-  isDemo: z.boolean(),
-  /** The default model. */
-  model: z.string().optional(),
-  /** One line for each provider that it cannot use. */
-  unusableProviders: z.array(z.string()).optional(),
-  sandbox: z.object({ kind: z.string(), isUsable: z.boolean(), reason: z.string() }).optional(),
-});
-export type WorkerReport = Readonly<z.infer<typeof WorkerReport>>;
-
-/** The workers that live, as they describe themselves. */
-export async function readWorkerReports(redis: Redis): Promise<WorkerReport[]> {
-  const { nowMs } = await readClocks(redis);
-  const ids = await redis.zrangebyscore(keyOf.workers, nowMs - WORKER_SILENCE_MS, '+inf');
-  const reports = ids.length === 0 ? [] : await redis.hmget(keyOf.workerFacts, ...ids);
-  return reports.flatMap((text) => WorkerReport.safeParse(JSON.parse(text ?? 'null')).data ?? []);
-}

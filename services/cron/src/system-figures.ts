@@ -1,5 +1,5 @@
 import { waitReasons, type WaitReason } from '@concierge/contract';
-import { Figures, type connectRedis, type Log } from '@concierge/runtime';
+import { Figures, readRedisMemory, type connectRedis, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
 import type { Gauge, Registry } from 'prom-client';
@@ -57,9 +57,9 @@ export class SystemFigures extends Reconciler {
     this.#showWaiting(look);
     for (const state of ['running', 'draining', 'stalled'] as const)
       this.#workers.set({ state }, look.workers.filter((worker) => worker.state === state).length);
-    const memory = await this.#options.redis.info('memory');
-    this.#memory.set({ kind: 'used' }, readNumber(memory, 'used_memory'));
-    this.#memory.set({ kind: 'max' }, readNumber(memory, 'maxmemory'));
+    const { usedBytes, maxBytes } = await readRedisMemory(this.#options.redis);
+    this.#memory.set({ kind: 'used' }, usedBytes);
+    this.#memory.set({ kind: 'max' }, maxBytes);
     this.#lookedMs = performance.now();
   }
 
@@ -89,10 +89,4 @@ function addTo(sum: Sum | undefined, count: number, sinceMs: number): void {
   if (sum === undefined) return;
   sum.count += count;
   sum.oldestMs = Math.min(sum.oldestMs ?? Infinity, sinceMs);
-}
-
-/** A number of Redis' INFO. */
-function readNumber(info: string, name: string): number {
-  const line = info.split('\r\n').find((text) => text.startsWith(`${name}:`));
-  return Number(line?.slice(name.length + 1) ?? 0);
 }

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describeShortage, readConnectionBudget } from '@concierge/core';
 import { hasUsableKey, loadProviders } from '@concierge/model';
 import { assertNoEviction, readVersion, type SandboxSettings, type Version } from '@concierge/runtime';
-import { readClocks, readRunningProcesses, readWorkerReports, type ProcessFacts, type WorkerReport } from '@concierge/turn';
+import { readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
 import { Command } from 'commander';
 import { table, type CommandContext, failureLine } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
@@ -55,9 +55,9 @@ async function checkIndex(deployment: Deployment): Promise<Finding> {
 }
 
 /** What the workers that run say of themselves; none when Redis cannot be asked, which has its own line. */
-async function readReports(deployment: Deployment): Promise<WorkerReport[]> {
+async function readReports(deployment: Deployment): Promise<ReportedWorker[]> {
   const redis = await deployment.redis().catch(() => undefined);
-  return redis === undefined ? [] : await readWorkerReports(redis);
+  return redis === undefined ? [] : await readWorkers(redis);
 }
 
 /** Each thing that was said, once, with how many workers say it where they differ. */
@@ -100,7 +100,7 @@ async function checkSandbox(deployment: Deployment): Promise<Finding> {
 }
 
 async function checkWorkers(deployment: Deployment): Promise<Finding> {
-  const reports = await readWorkerReports(await deployment.redis());
+  const reports = await readWorkers(await deployment.redis());
   if (reports.length === 0) return failed('none is alive: accepted turns wait');
   const draining = reports.filter((report) => report.draining).length;
   const alive = `${String(reports.length)} alive`;

@@ -38,8 +38,9 @@ export class Cooldowns {
     this.#options = options;
     this.#times = { ...defaultTimes, ...options.times };
     options.subscriber.on('message', (_channel: string, text: string) => {
-      const { name, ms } = Announced.parse(JSON.parse(text));
-      this.#note(name, ms);
+      // What another version announces in another way is looked up at the next failure.
+      const { data } = Announced.safeParse(JSON.parse(text));
+      if (data !== undefined) this.#note(data.name, data.ms);
     });
     // What was announced while the connection was away is looked up.
     options.subscriber.on('ready', () => background(this.#look(), options.log));

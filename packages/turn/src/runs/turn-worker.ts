@@ -7,7 +7,7 @@ import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } 
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
-import type { WorkerReport } from '../running-processes.ts';
+import type { WorkerReport } from '../waiting/workers.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { WaitReason } from '@concierge/contract';
-import { keyOf, type Lane } from '../keys.ts';
+import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { readClock, readLanes, toLane, toPool, type LaneFacts } from './lane-facts.ts';
 import { readWorkers, type ReportedWorker } from './workers.ts';
 
@@ -73,8 +73,8 @@ export class WaitingRoom {
     const pools = new Set([...admitted.map(toPool), ...unopened]);
     const lines = await this.#readLines([...pools], lanesMax);
     const groups = [
-      ...admitted.flatMap((lane) => findWaiting(lane, { ...seen, dueAtMs: dueAt.get(toMember(lane)) })),
-      ...held.flatMap((lane) => all(lane, { reason: 'debounce', dueInMs: toDelay(debouncedAt.get(toMember(lane)), seen.nowMs) })),
+      ...admitted.flatMap((lane) => findWaiting(lane, { ...seen, dueAtMs: dueAt.get(laneMember(lane)) })),
+      ...held.flatMap((lane) => all(lane, { reason: 'debounce', dueInMs: toDelay(debouncedAt.get(laneMember(lane)), seen.nowMs) })),
       ...lines.waiting,
     ];
     const waiting = await this.#date(groups);
@@ -91,7 +91,7 @@ export class WaitingRoom {
     atMost = 200,
   ): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
     const redis = this.#redis;
-    const member = toMember(lane);
+    const member = laneMember(lane);
     const [clock, workers, share, dueAt, debouncedAt, [facts]] = await Promise.all([
       readClock(redis),
       readWorkers(redis),
@@ -182,10 +182,6 @@ export class WaitingRoom {
 }
 
 type Undated = Omit<WaitingTurns, 'sinceMs'>;
-
-function toMember({ tenantId, sessionId }: Lane): string {
-  return `${tenantId}/${sessionId}`;
-}
 
 function toDelay(atMs: number | undefined, nowMs: number): number | undefined {
   return atMs === undefined ? undefined : Math.max(0, atMs - nowMs);

@@ -15,10 +15,18 @@ const WorkerReport = z.object({
   draining: z.boolean(),
   stallMs: z.number().nonnegative(),
   turns: z.array(z.string()).default([]),
+  /** Whether the built-in demo model answers. */
+  isDemo: z.boolean().default(false),
+  /** The default model. */
+  model: z.string().optional(),
+  /** One line for each provider that it cannot use. */
+  unusableProviders: z.array(z.string()).optional(),
+  sandbox: z.object({ kind: z.string(), isUsable: z.boolean(), reason: z.string() }).optional(),
 });
+export type WorkerReport = Readonly<z.infer<typeof WorkerReport>>;
 
 /** A worker as it last reported. */
-export interface ReportedWorker extends z.infer<typeof WorkerReport> {
+export interface ReportedWorker extends WorkerReport {
   readonly id: string;
   readonly state: 'running' | 'draining' | 'stalled';
   /** Since its last report. */
@@ -40,7 +48,7 @@ export async function readWorkers(redis: Redis, atMost = 1000): Promise<Reported
   });
 }
 
-function findState({ draining, stallMs }: z.infer<typeof WorkerReport>): ReportedWorker['state'] {
+function findState({ draining, stallMs }: WorkerReport): ReportedWorker['state'] {
   if (draining) return 'draining';
   return stallMs < STALL_LIMIT_MS ? 'running' : 'stalled';
 }

@@ -101,7 +101,7 @@ export function readinessChecks({ redis, index, dataDir }: ReadinessOptions): Re
   };
 }
 
-/** A gateway whose event loop stood still for longer in the last ten seconds answers nobody in time. */
+/** A gateway whose event loop stood still for longer in the last ten seconds answers no client in time. */
 const STALL_LIMIT_MS = 5000;
 
 /** @throws Error when no worker can take a turn: each is silent, draining, or has an event loop that stalls */

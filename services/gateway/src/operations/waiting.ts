@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { AppError, routes, type Health } from '@concierge/contract';
 import { sumWaiting, viewOverview, viewWaiting, viewWorker, WaitingRoom, type WaitingLook, type WaitingTurns } from '@concierge/turn';
-import type { connectRedis } from '@concierge/runtime';
+import { readRedisMemory, type connectRedis } from '@concierge/runtime';
 import { pageLink, type Handlers } from '../http/call.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
@@ -84,19 +84,13 @@ function readCursor(cursor: string): Place {
 async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Promise<Health> {
   const [found, memory, disk] = await Promise.all([
     readiness(checks),
-    redis.info('memory').catch(() => undefined),
+    readRedisMemory(redis).catch(() => null),
     statfs(dataDir).catch(() => undefined),
   ]);
   return {
     status: drain.leaving ? 'shutting_down' : found.status,
     checks: found.checks,
-    redis: memory === undefined ? null : { usedBytes: readNumber(memory, 'used_memory'), maxBytes: readNumber(memory, 'maxmemory') },
+    redis: memory,
     disk: disk === undefined ? null : { freeBytes: disk.bavail * disk.bsize, sizeBytes: disk.blocks * disk.bsize },
   };
-}
-
-/** A number of Redis' INFO. */
-function readNumber(info: string, name: string): number {
-  const line = info.split('\r\n').find((other) => other.startsWith(`${name}:`));
-  return Number(line?.slice(name.length + 1) ?? 0);
 }
