@@ -172,8 +172,20 @@ describe('concierge tenant plan and limits', () => {
     expect((await concierge.run('tenant', 'show', 'acme')).out).toMatch(/^limits +requestsPerHour=500$/mu);
   });
 
+  it('set budgets, in a zone that the owner does not choose', async () => {
+    await createTenant();
+    const budget = ['tokensPerDay=90000', 'usdPerMonth=12.5', 'scheduleBudgetShare=0.8', 'budgetTimezone=Europe/Berlin'];
+    expect(await concierge.json('tenant', 'limits', 'acme', ...budget)).toMatchObject({
+      settings: { limits: { tokensPerDay: 90_000, usdPerMonth: 12.5, scheduleBudgetShare: 0.8, budgetTimezone: 'Europe/Berlin' } },
+    });
+    const without = await concierge.json('tenant', 'limits', 'acme', 'usdPerMonth=none', 'tokensPerDay=none');
+    expect(without).toMatchObject({ settings: { limits: { scheduleBudgetShare: 0.8, budgetTimezone: 'Europe/Berlin' } } });
+  });
+
   it.each([
     ['plan', 'golden'],
+    ['limits', 'budgetTimezone=Mars/Olympus'],
+    ['limits', 'usdPerDay=much'],
     ['limits', 'requestsPerHour=-1'],
     ['limits', 'requestsPerHour'],
     ['limits', 'wishes=3'],

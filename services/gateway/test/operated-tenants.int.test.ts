@@ -63,9 +63,9 @@ describe('the operators’ API', () => {
     });
     const changed = await operate('/tenants/first', {
       method: 'PATCH',
-      body: { plan: 'standard', limits: { requestsPerHour: null, memoryBytes: 5000 } },
+      body: { plan: 'standard', limits: { requestsPerHour: null, memoryBytes: 5000, usdPerDay: 2.5 } },
     });
-    expect(await changed.json()).toMatchObject({ plan: 'standard', settings: { limits: { memoryBytes: 5000 } } });
+    expect(await changed.json()).toMatchObject({ plan: 'standard', settings: { limits: { memoryBytes: 5000, usdPerDay: 2.5 } } });
     expect(await readCode(await operate('/tenants/first', { method: 'PATCH', body: { limits: { memoryBytes: -1 } } }))).toBe(
       'invalid_request',
     );

@@ -78,10 +78,11 @@ async function setLimits({ deployment, answer }: CommandContext, id: string, pai
   answer({ json: tenant, text: facts({ tenant: id, limits: limitsText(tenant) }) });
 }
 
-function parseLimit(pair: string): readonly [string, number | null] {
-  const [, name, value] = /^(\w+)=(\d{1,16}|none)$/u.exec(pair) ?? [];
-  if (name === undefined) throw new AppError('invalid_request', `${pair} does not read <limit>=<number>, or <limit>=none.`);
-  return [name, value === 'none' ? null : Number(value)];
+function parseLimit(pair: string): readonly [string, number | string | null] {
+  const [, name, value = ''] = /^(\w+)=(\S{1,64})$/u.exec(pair) ?? [];
+  if (name === undefined) throw new AppError('invalid_request', `${pair} does not read <limit>=<value>, or <limit>=none.`);
+  if (value === 'none') return [name, null];
+  return [name, /^\d{1,16}(?:\.\d{1,9})?$/u.test(value) ? Number(value) : value];
 }
 
 /** Only a user at a terminal is asked; a program passes the option. */

@@ -26,6 +26,20 @@ export type OperatedTenantDetails = z.infer<typeof OperatedTenantDetails>;
 const ownLimits = TenantSettings.shape.limits.unwrap();
 const tenantName = TenantSettings.shape.name.unwrap();
 
+const own = ownLimits.shape;
+const limitsPatch = {
+  requestsPerHour: own.requestsPerHour.nullable(),
+  memoryBytes: own.memoryBytes.nullable(),
+  workspaceBytes: own.workspaceBytes.nullable(),
+  streamCharactersPerHour: own.streamCharactersPerHour.nullable(),
+  tokensPerDay: own.tokensPerDay.nullable(),
+  tokensPerMonth: own.tokensPerMonth.nullable(),
+  usdPerDay: own.usdPerDay.nullable(),
+  usdPerMonth: own.usdPerMonth.nullable(),
+  budgetTimezone: own.budgetTimezone.nullable(),
+  scheduleBudgetShare: own.scheduleBudgetShare.nullable(),
+} as const satisfies Record<keyof typeof own, z.ZodType>;
+
 export const NewTenantBody = z
   .strictObject({ id: TenantId, plan: TenantPlan.default('standard'), name: tenantName.optional(), limits: ownLimits.optional() })
   .meta({ id: 'NewTenantBody' });
@@ -36,15 +50,7 @@ export const OperatedTenantPatch = z
   .strictObject({
     plan: TenantPlan.optional(),
     name: tenantName.nullable().optional(),
-    limits: z
-      .strictObject({
-        requestsPerHour: z.int().positive().nullable().optional(),
-        memoryBytes: z.int().positive().nullable().optional(),
-        workspaceBytes: z.int().positive().nullable().optional(),
-        streamCharactersPerHour: z.int().positive().nullable().optional(),
-      })
-      .nullable()
-      .optional(),
+    limits: z.strictObject(limitsPatch).nullable().optional(),
   })
   .meta({ id: 'OperatedTenantPatch' });
 export type OperatedTenantPatch = z.infer<typeof OperatedTenantPatch>;
