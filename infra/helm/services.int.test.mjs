@@ -48,7 +48,6 @@ const secretVariables = [
   'DATABASE_URL',
   'WEB_SEARCH_KEY',
 ];
-const limitsOnConnections = ['DATABASE_POOL'];
 /** A value for each secret that any service takes. */
 const standIns = { REDIS_URL: 'redis://redis', DATABASE_URL: 'postgres://postgres/concierge' };
 
@@ -107,7 +106,7 @@ withHelm.each(valueFiles)('the services of the values %s', (name) => {
     for (const { pod } of own) {
       const given = pod.containers[0].env.map((variable) => variable.name);
       expect(new Set(given).size).toBe(given.length);
-      const allowed = [...known, ...files, ...readElsewhere, ...limitsOnConnections];
+      const allowed = [...known, ...files, ...readElsewhere];
       expect(given.filter((variable) => !allowed.includes(variable))).toEqual([]);
     }
   });
