@@ -117,4 +117,17 @@ describe('concierge backup and restore', () => {
       expect(await readdir(join(third.dataDir, 'tenants'))).toEqual([]);
     }
   });
+
+  it('leave nothing of an archive that is cut off, wherever it is', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.json('backup', file);
+    const whole = await readFile(file);
+    await using third = await CommandLine.over();
+    for (let cut = 1; cut < 40; cut += 1) {
+      const input = whole.subarray(0, Math.floor((whole.length * cut) / 40));
+      expect([cut, (await third.runPiped({ input }, 'restore', '-')).code]).toEqual([cut, 1]);
+    }
+    expect((await readdir(third.dataDir)).filter((name) => name.startsWith('.restore-'))).toEqual([]);
+    expect(await readdir(join(third.dataDir, 'tenants'))).toEqual([]);
+  });
 });

@@ -15,26 +15,38 @@ const PERMISSIONS = 0o777;
 const LOOK_EVERY_BYTES = 16 * 1024 * 1024;
 const KEPT_FREE_BYTES = 256 * 1024 * 1024;
 
-/** The bytes of a `.tar.gz`, one entry at a time: its content is read when its bytes are asked for. */
+/**
+ * The bytes of a `.tar.gz`, one entry at a time: its content is read when its bytes are asked for. A reader that goes
+ * ends it, and closes what is open.
+ */
 export async function* packEntries(entries: AsyncIterable<TreeEntry>): AsyncGenerator<Buffer> {
   const pack = new tar.Pack({ gzip: true });
+  // A failure is the reader's as long as there is one.
+  pack.on('error', () => undefined);
+  const reading = new AbortController();
   const fill = async (): Promise<void> => {
-    for await (const entry of entries) await add(pack, entry);
+    for await (const entry of entries) await add(pack, entry, reading.signal);
     pack.end();
   };
   const filled = fill().catch((error: unknown) => void pack.emit('error', error));
-  yield* pack;
-  await filled;
+  try {
+    yield* pack;
+  } finally {
+    reading.abort();
+    await filled;
+  }
 }
 
 /** Resolves when the entry is in the archive. */
-async function add(pack: tar.Pack, { path, mode, mtime, content }: TreeEntry): Promise<void> {
+async function add(pack: tar.Pack, { path, mode, mtime, content }: TreeEntry, signal: AbortSignal): Promise<void> {
   const [type, name] = content === undefined ? (['Directory', `${path}/`] as const) : (['File', path] as const);
   const entry = new tar.ReadEntry(new tar.Header({ path: name, type, mode: mode & PERMISSIONS, mtime, size: content?.size ?? 0 }));
-  const written = once(entry, 'end');
+  const written = once(entry, 'end', { signal });
+  // Looked at below, unless the reader goes before.
+  written.catch(() => undefined);
   pack.add(entry);
   for await (const chunk of content?.chunks ?? []) {
-    if (!entry.write(chunk)) await once(entry, 'drain');
+    if (!entry.write(chunk)) await once(entry, 'drain', { signal });
   }
   entry.end();
   await written;
@@ -102,9 +114,12 @@ export async function unpackArchive({ source, folder, strip, rules }: UnpackOpti
     dmode: FOLDER_MODE,
     filter: (path, entry) => entries.take(path, entry),
   });
+  // What it has begun when it is given up fails later, when its folder is gone.
+  extract.on('error', () => undefined);
   try {
     await pump(limitSource(source, { folder, entries, maxBytes: rules.archiveMaxBytes }), extract);
   } catch (error) {
+    extract.abort(error instanceof Error ? error : new Error('given up', { cause: error }));
     if (error instanceof AppError) throw error;
     if (isSystemError(error, 'ENOSPC', 'EDQUOT')) throw noRoom(error);
     if (isSystemError(error, 'EACCES', 'EPERM', 'EROFS', 'EIO', 'EMFILE', 'ENOENT')) throw error;

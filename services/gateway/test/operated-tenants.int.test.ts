@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { AuditEntry, CreatedKey, CreatedTenant, ImportedTenant, Problem, routes, type Route } from '@concierge/contract';
 import { eventually, gate } from '@concierge/testing';
@@ -126,6 +129,25 @@ describe('the operators’ API', () => {
     const views = z.array(z.looseObject({ label: z.string() })).parse(await (await operate('/tenants/keyed/keys')).json());
     expect(views.map(({ label }) => label)).toEqual(['admin', 'cs', 'board', 'board']);
     expect(await readCode(await operate('/tenants/keyed/keys/k_0000000000000000', { method: 'DELETE' }))).toBe('not_found');
+  });
+
+  it('closes what it has opened when the client of an export goes', async () => {
+    const { id, scope } = await gateway.tenant();
+    const folder = join(scope.root, 'workspace', 'large');
+    await mkdir(folder, { recursive: true });
+    // More than a connection takes while nothing is read.
+    await writeFile(join(folder, 'bytes'), randomBytes(48 * 1024 * 1024));
+    const opened = async (): Promise<string[]> => {
+      const names = await readdir('/proc/self/fd');
+      const paths = await Promise.all(names.map(async (name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+      return paths.filter((path) => path.startsWith(folder));
+    };
+    const headers = { Authorization: `Bearer ${opsToken}` };
+    const exported = await fetch(`${gateway.url}/ops/api/tenants/${id}/export`, { headers });
+    await eventually(async () => (await opened()).length > 0);
+    await exported.body?.cancel();
+    await eventually(async () => (await opened()).length === 0);
+    expect((await gateway.ask(undefined, '/livez')).status).toBe(200);
   });
 
   it('exports a tenant, deletes it, and imports it again, with its keys and its log', async () => {
