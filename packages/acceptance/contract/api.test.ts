@@ -354,8 +354,11 @@ describe('the tenant', () => {
     expect(changed.json()).toMatchObject({ timezone: 'Europe/Berlin' });
     expect((await client.request('/api/tenant', { method: 'PATCH', body: { timezone: 'Mars/Base' } })).status).toBe(400);
     expect((await client.request('/api/tenant', { method: 'PATCH', body: { plan: 'preview' } })).status).toBe(400);
-    const file = join(contract.system.dataDir, 'tenants', tenant.tenantId, 'tenant.json');
-    await writeFile(file, JSON.stringify({ plan: 'standard', timezone: 'Europe/Berlin', ofLater: { deep: true } }));
+    const folder = join(contract.system.dataDir, 'tenants', tenant.tenantId);
+    const file = join(folder, 'tenant.json');
+    // As a later version leaves them.
+    const ofLater = JSON.stringify({ plan: 'standard', timezone: 'Europe/Berlin', ofLater: { deep: true } });
+    for (const path of [join(folder, 'settings', 'last-good.json'), file]) await writeFile(path, ofLater);
     await eventually(async () => {
       const view = z.object({ timezone: z.string(), problem: z.string().nullable() }).parse((await client.get('/api/tenant')).json());
       expect(view.timezone).toBe('Europe/Berlin');
