@@ -4,6 +4,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -41,7 +42,7 @@ inBrowser('the chat page', () => {
   it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {
     await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
     await visit.signIn('ck_live_wrong');
-    expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid');
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid'));
     keys = await system.createTenant('tenant-keys');
     await visit.signIn(keys.admin);
     await visit.page.getByText('No conversations yet').waitFor();
@@ -56,9 +57,9 @@ inBrowser('the chat page', () => {
     await visit.say('Who am I? [[say:Let me look.]]+[[tools:read {"path":"USER.md"}]] [[say:You are **known**.]]');
     await visit.turnReaches(0, 'done');
     const card = visit.turn(0).locator('[data-tool=read]');
-    expect(await card.getAttribute('data-status')).toBe('ok');
+    await eventuallyHolds(async () => expect(await card.getAttribute('data-status')).toBe('ok'));
     await card.locator('summary').click();
-    expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"');
+    await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
     await visit.page
@@ -77,7 +78,7 @@ inBrowser('the chat page', () => {
     await visit.turn(0).getByText('n3').first().waitFor();
     goOn.open();
     await visit.turnReaches(0, 'done');
-    expect(await visit.turn(0).innerText()).toContain(numbers);
+    await eventuallyHolds(async () => expect(await visit.turn(0).innerText()).toContain(numbers));
   });
 
   it('is there after a reload in the moment after sending, with its turn', async () => {
@@ -90,7 +91,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     await visit.turn(0).getByText('one two', { exact: true }).waitFor();
     const { index } = await system.scope(keys.tenantId);
-    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]);
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]));
   });
 
   it('reads replies as text when the renderer cannot be loaded, and works where the browser keeps nothing', async () => {
@@ -126,7 +127,7 @@ inBrowser('the chat page', () => {
     await system.ready();
     goOn.open();
     await visit.turnReaches(0, 'done');
-    expect(await visit.turn(0).innerText()).toContain(numbers);
+    await eventuallyHolds(async () => expect(await visit.turn(0).innerText()).toContain(numbers));
   });
 
   it('queues what is sent while the agent is busy, and stops the running turn alone', async () => {
@@ -138,8 +139,8 @@ inBrowser('the chat page', () => {
     await visit.page.getByRole('button', { name: 'Stop' }).click();
     await visit.turn(0).getByText('Stopped.').waitFor();
     await visit.turnReaches(1, 'done');
-    expect(await visit.turn(0).innerText()).toContain('one two three');
-    expect(await visit.turn(1).innerText()).toContain('Second reply');
+    await eventuallyHolds(async () => expect(await visit.turn(0).innerText()).toContain('one two three'));
+    await eventuallyHolds(async () => expect(await visit.turn(1).innerText()).toContain('Second reply'));
   });
 
   it('says why a turn failed, and asks again', async () => {
@@ -147,7 +148,7 @@ inBrowser('the chat page', () => {
     model.when(/Try this/u, [status(400)], [say('It worked')]);
     await visit.say('Try this');
     await visit.turnReaches(0, 'failed');
-    expect(await visit.turn(0).getByRole('alert').textContent()).toContain('provider');
+    await eventuallyHolds(async () => expect(await visit.turn(0).getByRole('alert').textContent()).toContain('provider'));
     await visit.page.getByRole('button', { name: 'Try again' }).click();
     await visit.turnReaches(1, 'done');
   });
@@ -159,7 +160,7 @@ inBrowser('the chat page', () => {
     );
     await visit.turnReaches(0, 'done');
     const link = visit.turn(0).getByRole('link', { name: /our page/u });
-    expect(await link.textContent()).toContain('evil.example');
+    await eventuallyHolds(async () => expect(await link.textContent()).toContain('evil.example'));
     expect(await visit.turn(0).getByRole('img').count()).toBe(0);
     expect(visit.foreignRequests).toEqual([]);
   });
@@ -181,10 +182,13 @@ inBrowser('the chat page', () => {
       '[[say:[https://bank.example/login?from=evil.example](https://evil.example/x) and [evil.example](https://evil.example/y)]]',
     );
     await visit.turnReaches(0, 'done');
-    expect(await visit.turn(0).getByRole('link').allTextContents()).toEqual([
-      'https://bank.example/login?from=evil.example(evil.example)',
-      'evil.example',
-    ]);
+    // Before its renderer is there, a reply is text without links.
+    await eventuallyHolds(async () =>
+      expect(await visit.turn(0).getByRole('link').allTextContents()).toEqual([
+        'https://bank.example/login?from=evil.example(evil.example)',
+        'evil.example',
+      ]),
+    );
   });
 
   it('writes nothing in a customer’s place', async () => {
@@ -199,7 +203,9 @@ inBrowser('the chat page', () => {
     await visit.page.getByRole('link', { name: /^My parcel/u }).click();
     await visit.turnReaches(0, 'done');
     const field = visit.page.getByLabel('Message', { exact: true });
-    expect([await field.isDisabled(), await field.getAttribute('placeholder')]).toEqual([true, expect.stringContaining('take it over')]);
+    await eventuallyHolds(async () =>
+      expect([await field.isDisabled(), await field.getAttribute('placeholder')]).toEqual([true, expect.stringContaining('take it over')]),
+    );
     // Another page that acts as the same sender has a separate conversation.
     await visit.page.getByRole('button', { name: 'New conversation' }).click();
     await visit.page.getByText('Customer', { exact: true }).click();
@@ -207,8 +213,10 @@ inBrowser('the chat page', () => {
     await visit.page.getByLabel('Channel').selectOption({ label: 'WhatsApp' });
     await visit.say('It is me [[say:Who?]]');
     await visit.turnReaches(0, 'done');
-    const { items } = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 10 });
-    expect(items.map(({ messageCount }) => messageCount)).toEqual([2, 2]);
+    const { index } = await system.scope(keys.tenantId);
+    await eventuallyHolds(async () =>
+      expect((await index.listSessions({ limit: 10 })).items.map(({ messageCount }) => messageCount)).toEqual([2, 2]),
+    );
   });
 
   it('talks as a customer, who finds the same conversation again', async () => {
@@ -223,8 +231,9 @@ inBrowser('the chat page', () => {
       await visit.turnReaches(index, 'done');
       await visit.page.getByRole('button', { name: 'New conversation' }).click();
     }
-    const sessions = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 10 });
-    expect(sessions.items).toEqual([expect.objectContaining({ agent: 'cs', channel: 'channel_c', messageCount: 4 })]);
+    const { index } = await system.scope(keys.tenantId);
+    const four = expect.objectContaining({ agent: 'cs', channel: 'channel_c', messageCount: 4 });
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toEqual([four]));
   });
 
   it('talks to an agent of the tenant’s own', async () => {
@@ -236,10 +245,10 @@ inBrowser('the chat page', () => {
     const choice = visit.page.getByRole('combobox', { name: 'Agent' });
     await choice.selectOption('books');
     await visit.page.getByRole('heading', { name: 'Talk to books' }).waitFor();
-    expect(await choice.getByRole('option').allTextContents()).toEqual(['Admin', 'Customer', 'books']);
+    await eventuallyHolds(async () => expect(await choice.getByRole('option').allTextContents()).toEqual(['Admin', 'Customer', 'books']));
     await visit.say('[[say:kept]]');
     await visit.turnReaches(0, 'done');
-    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ agent: 'books' }]);
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ agent: 'books' }]));
   });
 
   it('lists conversations with people, and those of sub-agents when asked', async () => {
@@ -249,10 +258,10 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     const links = visit.page.getByRole('navigation').getByRole('link');
     await visit.shows(links.filter({ hasText: 'Tidy up' }));
-    expect(await links.count()).toBe(1);
+    await eventuallyHolds(async () => expect(await links.count()).toBe(1));
     await visit.page.getByLabel('Show schedules, heartbeats and sub-agents').check();
     await visit.shows(links.filter({ hasText: 'Sub-agent' }));
-    expect(await links.count()).toBe(2);
+    await eventuallyHolds(async () => expect(await links.count()).toBe(2));
   });
 
   it('deletes a conversation after asking', async () => {
@@ -263,14 +272,14 @@ inBrowser('the chat page', () => {
     await visit.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await visit.page.getByText('No conversations yet').waitFor();
     const { index } = await system.scope(keys.tenantId);
-    expect((await index.listSessions({ limit: 10 })).items).toEqual([]);
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toEqual([]));
   });
 
   it('fits a phone', async () => {
     await using visit = await visitWith({ viewport: { width: 360, height: 640 }, isMobile: true, hasTouch: true });
     await visit.say(`[[say:${'averyveryverylongword'.repeat(20)}]]`);
     await visit.turnReaches(0, 'done');
-    expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    await eventuallyHolds(async () => expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360));
     await visit.page.getByRole('button', { name: 'Conversations' }).click();
     await visit.page.getByRole('navigation').getByRole('link').first().click();
     await visit.page.getByRole('navigation').waitFor({ state: 'hidden' });

@@ -4,6 +4,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
 
 let system: System;
 let browser: Browser;
@@ -50,7 +51,7 @@ inBrowser('a handover in the console', () => {
     await visit.page.getByRole('button', { name: 'Take over' }).click();
     await visit.shows(banner(visit));
     await visit.shows(answer(visit));
-    expect(await visit.page.getByLabel('Message', { exact: true }).count()).toBe(0);
+    await eventuallyHolds(async () => expect(await visit.page.getByLabel('Message', { exact: true }).count()).toBe(0));
     await visit.shows(waiting(visit).getByText('Where is my parcel?'));
 
     // Without a reload: what the contact writes in the meantime, which no agent answers.
@@ -61,7 +62,7 @@ inBrowser('a handover in the console', () => {
     await visit.page.keyboard.press('Enter');
     await visit.shows(visit.turn(2).getByText('Anna here: it comes on Monday.'));
     await visit.shows(visit.turn(2).getByText('A person, in the agent’s place'));
-    expect(await answer(visit).inputValue()).toBe('');
+    await eventuallyHolds(async () => expect(await answer(visit).inputValue()).toBe(''));
 
     await visit.page.reload();
     await visit.shows(visit.turn(2).getByText('A person, in the agent’s place'));
@@ -76,7 +77,7 @@ inBrowser('a handover in the console', () => {
 
   it('shows by itself that an agent has asked for staff, and why', async () => {
     await using visit = await visitWith();
-    expect(await waiting(visit).count()).toBe(0);
+    await eventuallyHolds(async () => expect(await waiting(visit).count()).toBe(0));
     await write('Refund! [[tools:handoff {"action":"request","reason":"Wants a refund of 40 euros."}]] [[say:A colleague will answer.]]');
     await visit.shows(waiting(visit).getByText('Where is my parcel?'));
     await visit.shows(visit.page.getByRole('img', { name: 'Waits for a person' }));

@@ -4,6 +4,7 @@ import { eventually, gate, say, startScriptedSystem, status, until, type System,
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
 import { ShopPage, Shop } from './shop-page.ts';
 
 let model: ScriptedModel;
@@ -75,8 +76,8 @@ inBrowser('the web widget', () => {
     await tab.hears('How can we help?');
     await tab.say('Are you open? [[say:Let me look.]]+[[tools:memory_search {"query":"hours"}]] [[say:**Yes**, until six.]]');
     const reply = await tab.hears('Yes, until six.');
-    expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']);
-    expect(await reply.locator('strong').textContent()).toBe('Yes');
+    await eventuallyHolds(async () => expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']));
+    await eventuallyHolds(async () => expect(await reply.locator('strong').textContent()).toBe('Yes'));
     const shown = `document.querySelector('concierge-widget').shadowRoot.querySelector('[data-from=agent]')`;
     const fontSize: unknown = await tab.page.evaluate(`getComputedStyle(${shown}).fontSize`);
     expect(fontSize).toBe('15px');
@@ -99,8 +100,8 @@ inBrowser('the web widget', () => {
     await tab.hears('an early answer');
     goOn.open();
     await tab.hears(numbers);
-    expect(await tab.messages('visitor').count()).toBe(2);
-    expect(await tab.messages('agent').count()).toBe(3);
+    await eventuallyHolds(async () => expect(await tab.messages('visitor').count()).toBe(2));
+    await eventuallyHolds(async () => expect(await tab.messages('agent').count()).toBe(3));
     expect(model.requests.filter(({ raw }) => JSON.stringify(raw).includes('Count over a reload'))).toHaveLength(1);
   });
 
@@ -116,7 +117,7 @@ inBrowser('the web widget', () => {
     await system.ready();
     goOn.open();
     const reply = await tab.hears(numbers);
-    expect(await reply.innerText()).toContain(numbers);
+    await eventuallyHolds(async () => expect(await reply.innerText()).toContain(numbers));
   });
 
   it('shows a reply that is under way in a second tab, too', async () => {
@@ -170,14 +171,14 @@ inBrowser('the web widget', () => {
     model.when(/hostile/u, [say(hostile)]);
     await tab.say('hostile');
     const reply = await tab.hears('our page');
-    expect(await reply.innerText()).toContain('<img src=x onerror=document.title="owned">');
+    await eventuallyHolds(async () => expect(await reply.innerText()).toContain('<img src=x onerror=document.title="owned">'));
     expect(await reply.locator('img, script').count()).toBe(0);
     const links = await reply
       .getByRole('link')
       .evaluateAll((all) => all.map((link) => [link.getAttribute('href'), link.getAttribute('rel')]));
     expect(links.map(([href]) => href)).toEqual(['https://evil.example/p.png', 'https://evil.example/x']);
     for (const [, rel] of links) expect(rel).toContain('noopener');
-    expect(await reply.innerText()).toContain('our page (evil.example)');
+    await eventuallyHolds(async () => expect(await reply.innerText()).toContain('our page (evil.example)'));
     expect(await tab.page.title()).toBe('Shop');
     expect(shopping.foreignRequests).toEqual([]);
     expect(shopping.complaints).toEqual([]);
@@ -192,7 +193,7 @@ inBrowser('the web widget', () => {
     await tab.panel.getByRole('alert').getByText('Something went wrong').waitFor();
     await tab.panel.getByRole('button', { name: 'Try again' }).click();
     await tab.hears('It worked');
-    expect(await tab.panel.getByRole('alert').innerText()).toBe('');
+    await eventuallyHolds(async () => expect(await tab.panel.getByRole('alert').innerText()).toBe(''));
   });
 
   it('stops a reply', async () => {
@@ -224,7 +225,7 @@ inBrowser('the web widget', () => {
     await tab.panel.getByText('Someone of our team answers here.').waitFor();
     await sayAsStaff(scope, id, 'Jo here.');
     await tab.messages('person').getByText('Jo here.').waitFor();
-    expect(await tab.messages('person').innerText()).toContain('Team');
+    await eventuallyHolds(async () => expect(await tab.messages('person').innerText()).toContain('Team'));
   });
 
   it('counts staff messages on the button of a closed panel, also after a change of page', async () => {
@@ -249,7 +250,7 @@ inBrowser('the web widget', () => {
     await tab.messages('person').getByText('Jo here.').waitFor();
     // Seen, so it counts no more.
     await counted.waitFor({ state: 'detached' });
-    expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1);
+    await eventuallyHolds(async () => expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1));
   });
 
   it('is not shown to a visitor without a token where one is asked for', async () => {
@@ -279,9 +280,9 @@ inBrowser('the web widget', () => {
     await tab.page.keyboard.type(`${'averyveryverylongword'.repeat(20)} [[say:ok]]`);
     await tab.panel.getByRole('button', { name: 'Send' }).click();
     await tab.hears('ok');
-    expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+    await eventuallyHolds(async () => expect(await tab.page.evaluate('document.documentElement.scrollWidth')).toBe(360));
     await tab.page.keyboard.press('Escape');
     await tab.panel.waitFor({ state: 'hidden' });
-    expect(await tab.launcher.evaluate((button) => button.matches(':focus'))).toBe(true);
+    await eventuallyHolds(async () => expect(await tab.launcher.evaluate((button) => button.matches(':focus'))).toBe(true));
   });
 });

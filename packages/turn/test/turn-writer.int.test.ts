@@ -6,6 +6,7 @@ import { keyOf } from '../src/keys.ts';
 import { firstEntryId, readEntries } from '../src/streams/stream-entry.ts';
 import { TurnWriter } from '../src/streams/turn-writer.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
+import { holdClock } from './test-turns.ts';
 
 /** Not a timer: everything else of this round of the event loop has run. */
 const nextRound = promisify(setImmediate);
@@ -46,16 +47,21 @@ it('a turn’s end never overtakes text that is being written', async () => {
 
 it('writes the first text of a turn without a timer, and gathers what follows', async () => {
   const { writer, turnId } = await leasedWriter('s2');
+  // The time since the first write would pass on a slow machine, and then no timer is needed.
+  const clock = holdClock();
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'performance', 'queueMicrotask', 'Date', 'hrtime'] });
   try {
     writer.emit({ type: 'text_delta', data: { delta: 'one ' } });
     writer.emit({ type: 'text_delta', data: { delta: 'two ' } });
     for (let round = 0; round < 10_000 && (await fixture.redis.xlen(keyOf.events(turnId))) < 2; round += 1) await nextRound();
+    // Redis has the text before the writer has its answer: only then is a write over.
+    await writer.flush();
     for (const delta of ['three ', 'four ']) writer.emit({ type: 'text_delta', data: { delta } });
     await nextRound();
     expect(jest.getTimerCount()).toBe(1);
   } finally {
     jest.useRealTimers();
+    clock.release();
   }
   await writer.flush();
   const entries = await readEntries(fixture.redis, turnId, null);
