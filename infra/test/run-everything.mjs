@@ -17,8 +17,8 @@ import { findKind, watchAndRun } from './watch.mjs';
 const kinds = {
   unit: {},
   integration: {},
-  // Every case of the contract against both indexes.
-  contract: { serial: true, projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
+  // Every case of the contract against both indexes, side by side.
+  contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   e2e: { serial: true },
   chaos: { serial: true },
   // The images and docker-compose.yml in a real engine: long, so only where it is named.
