@@ -38,9 +38,7 @@ export class Replies implements Disposable, StreamOwner {
   constructor(options: RepliesOptions) {
     this.#options = options;
     // Their clients resume on another gateway.
-    options.drain.ended.addEventListener('abort', () => {
-      this.#endAll();
-    });
+    options.drain.ended.addEventListener('abort', () => void this.#endAll());
   }
 
   /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
@@ -69,6 +67,8 @@ export class Replies implements Disposable, StreamOwner {
     // Before the server's listener, which cuts the client off.
     response.prependListener('timeout', this.#countDropped);
     stream.endWith(turns.follow(scope, turnId, stream));
+    // Accepted before, by a slow Redis, and opened after all others were ended: nobody else would end this one.
+    if (drain.ended.aborted) stream.end();
   }
 
   /** Called by a stream that has ended. */
