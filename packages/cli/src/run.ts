@@ -59,6 +59,7 @@ const commands: Readonly<Record<string, Loadable>> = {
     description: 'what waits and what runs, redrawn on a terminal',
     load: async () => (await import('./commands/waiting.ts')).topCommand,
   },
+  usage: { description: 'tokens, model calls and cost', load: async () => (await import('./commands/usage.ts')).usageCommand },
   doctor: { description: 'what works here and what does not', load: async () => (await import('./commands/doctor.ts')).doctorCommand },
 };
 

@@ -49,7 +49,9 @@ const session: Session = {
     { id: 'm2', turnId: failedTurn, at, role: 'user', text: 'Where is my parcel?', sent: '[now] Where is my parcel?' },
   ],
   turns: [
-    record(doneTurn, {}),
+    record(doneTurn, {
+      models: [{ model: 'test/large', calls: 2, inputTokens: 1000, cachedInputTokens: 400, outputTokens: 50, costUsd: 0.25 }],
+    }),
     record(failedTurn, { status: 'failed', finishReason: null, error: { code: 'provider_error', message: 'The model provider failed' } }),
   ],
   contextTokens: null,
@@ -163,5 +165,35 @@ describe('concierge handoff', () => {
     const { code, err } = await concierge.run('handoff', ...args);
     expect(code).toBe(1);
     expect(err).toContain(reason);
+  });
+});
+
+describe('concierge usage', () => {
+  const period = ['--from', '2026-11-20', '--to', '2026-11-20'];
+  const used = { turns: 1, calls: 2, inputTokens: 1000, cachedInputTokens: 400, outputTokens: 50, costUsd: 0.25 };
+
+  it('is the sum of each tenant, also of those that used nothing', async () => {
+    await concierge.json('tenant', 'create', 'quiet');
+    const { items } = z.object({ items: z.array(z.unknown()) }).parse(await concierge.json('usage', ...period));
+    const nothing = { turns: 0, calls: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costUsd: null };
+    expect(items).toEqual([
+      { tenantId: 'acme', ...used },
+      { tenantId: 'quiet', ...nothing },
+    ]);
+    expect((await concierge.run('usage', ...period)).out).toMatch(/^acme +1 +2 +1000 +400 +50 +\$0\.2500$/mu);
+  });
+
+  it('is shown in rows of one tenant, by day or what else is asked for', async () => {
+    const report = await concierge.json('usage', 'acme', ...period);
+    expect(report).toMatchObject({ items: [{ day: '2026-11-20', model: 'test/large', ...used }], total: used });
+    const { out } = await concierge.run('usage', 'acme', '--by', 'model', ...period);
+    expect(out).toMatch(/^MODEL +TURNS [^]*^test\/large +1 [^]*^all +1 /mu);
+    expect((await concierge.run('usage', 'acme', '--from', '2026-11-21', '--to', '2026-11-21')).out).toContain('No usage');
+  });
+
+  it('refuses days that are none, and a period that ends before it begins', async () => {
+    expect(await concierge.run('usage', '--from', 'yesterday')).toMatchObject({ code: 1, err: expect.stringContaining('must be a day') });
+    const backwards = await concierge.run('usage', 'acme', '--from', '2026-11-21', '--to', '2026-11-20');
+    expect(backwards).toMatchObject({ code: 1, err: expect.stringContaining('must not be after') });
   });
 });

@@ -250,7 +250,7 @@ export {
   TurnStepView,
   TurnView,
 } from './turns/turn.ts';
-export { RemovedSession, UsageDay, UsageRow } from './turns/usage.ts';
+export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,
   WidgetAppearance,

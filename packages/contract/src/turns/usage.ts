@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { CanonicalChannel } from '../channels/channel.ts';
+import { AppError } from '../errors/app-error.ts';
 import { AgentName } from '../tenants/tenant.ts';
+import { DAY_MS } from '../values/values.ts';
 
 const count = z.int().nonnegative();
 
@@ -43,3 +45,40 @@ export const RemovedSession = z.object({
   turns: z.array(z.string()).optional(),
 });
 export type RemovedSession = z.infer<typeof RemovedSession>;
+
+/** What rows of usage come to; `costUsd` sums those with a known price, and is null when none has one. */
+export type UsageTotal = Pick<UsageRow, 'turns' | 'calls' | 'inputTokens' | 'cachedInputTokens' | 'outputTokens' | 'costUsd'>;
+
+export function totalUsage(rows: readonly UsageRow[]): UsageTotal {
+  const total = { turns: 0, calls: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
+  let costUsd: number | null = null;
+  for (const row of rows) {
+    total.turns += row.turns;
+    total.calls += row.calls;
+    total.inputTokens += row.inputTokens;
+    total.cachedInputTokens += row.cachedInputTokens;
+    total.outputTokens += row.outputTokens;
+    if (row.costUsd !== null) costUsd = (costUsd ?? 0) + row.costUsd;
+  }
+  return { ...total, costUsd };
+}
+
+const DEFAULT_DAYS = 30;
+
+/**
+ * Days from `from` to `to`, both included: up to today and 30 of them where nothing else is asked for.
+ * @throws AppError invalid_request, when `from` is after `to`
+ */
+export function usageDays(
+  asked: { readonly from?: string | undefined; readonly to?: string | undefined },
+  nowMs: number,
+): { from: string; to: string } {
+  const to = asked.to ?? toDay(nowMs);
+  const from = asked.from ?? toDay(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS);
+  if (from > to) throw new AppError('invalid_request', undefined, { errors: [{ path: 'from', message: 'must not be after `to`' }] });
+  return { from, to };
+}
+
+function toDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}

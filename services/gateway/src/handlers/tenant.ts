@@ -10,10 +10,8 @@ import {
   type AgentDefinition,
   type AgentView,
   type McpServerTest,
-  AppError,
-  DAY_MS,
-  type UsageReport,
-  type UsageRow,
+  totalUsage,
+  usageDays,
 } from '@concierge/contract';
 import type { SettingsPatch, TenantScope, InvalidAgent } from '@concierge/tenant';
 import { hasBudget, type Budgets } from '@concierge/turn';
@@ -194,8 +192,6 @@ export function widgetSettingsHandlers(): Pick<Handlers, 'getWidget' | 'putWidge
   };
 }
 
-const DEFAULT_DAYS = 30;
-
 export interface UsageHandlersOptions {
   readonly budgets: Pick<Budgets, 'view'>;
   readonly now?: () => number;
@@ -204,30 +200,10 @@ export interface UsageHandlersOptions {
 export function usageHandlers({ budgets: stored, now = Date.now }: UsageHandlersOptions): Pick<Handlers, 'getUsage'> {
   return {
     getUsage: async ({ caller, query }) => {
-      const to = query.to ?? toDay(now());
-      const from = query.from ?? toDay(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS);
-      if (from > to) throw new AppError('invalid_request', undefined, { errors: [{ path: 'from', message: 'must not be after `to`' }] });
-      const items = await caller.scope.index.usage({ from, to });
+      const days = usageDays(query, now());
+      const items = await caller.scope.index.usage(days);
       const budgets = await stored.view(caller.scope);
-      return { kind: 'answer', status: 200, json: { from, to, items, total: sumUsage(items), ...(budgets !== undefined && { budgets }) } };
+      return { kind: 'answer', status: 200, json: { ...days, items, total: totalUsage(items), ...(budgets !== undefined && { budgets }) } };
     },
   };
-}
-
-function toDay(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);
-}
-
-function sumUsage(items: readonly UsageRow[]): UsageReport['total'] {
-  const total = { turns: 0, calls: 0, inputTokens: 0, cachedInputTokens: 0, outputTokens: 0 };
-  let costUsd: number | null = null;
-  for (const item of items) {
-    total.turns += item.turns;
-    total.calls += item.calls;
-    total.inputTokens += item.inputTokens;
-    total.cachedInputTokens += item.cachedInputTokens;
-    total.outputTokens += item.outputTokens;
-    if (item.costUsd !== null) costUsd = (costUsd ?? 0) + item.costUsd;
-  }
-  return { ...total, costUsd };
 }

@@ -35,10 +35,14 @@ export class Replies implements Disposable, StreamOwner {
     if (writableLength > 0) this.#options.metrics.droppedClients.inc();
   };
 
+  readonly #endAll = (): void => {
+    for (const stream of this.#open) stream.end();
+  };
+
   constructor(options: RepliesOptions) {
     this.#options = options;
     // Their clients resume on another gateway.
-    options.drain.ended.addEventListener('abort', () => void this.#endAll());
+    options.drain.ended.addEventListener('abort', this.#endAll);
   }
 
   /** Asked before a turn is accepted: what cannot be answered is not taken. @throws AppError `overloaded` */
@@ -94,10 +98,6 @@ export class Replies implements Disposable, StreamOwner {
   [Symbol.dispose](): void {
     this.#heartbeats[Symbol.dispose]();
     this.#endAll();
-  }
-
-  #endAll(): void {
-    for (const stream of this.#open) stream.end();
   }
 }
 
