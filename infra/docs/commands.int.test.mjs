@@ -1,0 +1,87 @@
+// Types the blocks of shell of every page into one running system, page by page.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { TestRedis, freePort } from '@concierge/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pathWithTools, root } from '../bootstrap.mjs';
+import { sourceFlag } from '../run-typescript.mjs';
+import { Started } from '../start/started.mjs';
+import { readBlocks, readPage, userPages } from './shell-blocks.mjs';
+
+const OPS_TOKEN = 'the-token-of-operators';
+/** Nothing listens there: what would ask a channel's provider learns that it cannot be reached. */
+const nowhere = 'http://127.0.0.1:1';
+const providers = { META_GRAPH_URL: `${nowhere}/v23.0`, TELEGRAM_API_URL: nowhere, SLACK_API_URL: nowhere, TWILIO_API_URL: nowhere };
+
+const typed = userPages
+  .map((page) => ({ page, blocks: readBlocks(readPage(page)).filter(({ language, reason }) => language === 'sh' && reason === undefined) }))
+  .filter(({ blocks }) => blocks.length > 0);
+
+/** `npx concierge` and `concierge` without npm and a second Node; `curl` that fails where it was refused. */
+function writePrograms(folder) {
+  const concierge = `exec ${process.execPath} ${sourceFlag} ${join(root, 'infra', 'concierge.mjs')}`;
+  const programs = {
+    concierge: `${concierge} "$@"`,
+    npx: `[ "$1" = concierge ] || exit 1\nshift\n${concierge} "$@"`,
+    curl: `PATH=\${PATH#*:}\nexec curl --silent --show-error --fail-with-body "$@"`,
+  };
+  mkdirSync(folder);
+  for (const [name, lines] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${lines}\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
+}
+
+describe('the commands of', () => {
+  let folder;
+  let env;
+  let started;
+  let otherRedis;
+
+  /** What a page prints, from its first command to its last; each runs where the ones before have left it. */
+  async function type(script) {
+    const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    for (const stream of [shell.stdout, shell.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
+    const [code] = await once(shell, 'close');
+    return { code, printed };
+  }
+
+  /** As it stands in the page but for what differs from installation to installation. */
+  const adapt = (text) =>
+    text
+      .replaceAll('ck_live_…', started.shown('admin key'))
+      .replaceAll('localhost:8000', `localhost:${env.GATEWAY_PORT}`)
+      .replaceAll('redis://localhost:6380', otherRedis.url);
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'concierge-typed-'));
+    const programs = join(folder, 'bin');
+    writePrograms(programs);
+    const settings = { DATA_DIR: join(folder, 'data'), GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()), OPS_TOKEN };
+    started = new Started({ ...settings, ...providers }, ['infra/start.mjs']);
+    env = { ...settings, ...providers, HOME: folder, PATH: [programs, pathWithTools()].join(delimiter), ENV_FILE: '/dev/null' };
+    [otherRedis] = await Promise.all([TestRedis.start(), started.ready()]);
+    // The tenant of the operators' pages.
+    expect(await type('concierge tenant create acme')).toMatchObject({ code: 0 });
+  });
+  afterAll(async () => {
+    await started?.interrupt();
+    await otherRedis?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it.each(typed)('$page do what they say', async ({ page, blocks }) => {
+    const { code, printed } = await type(blocks.map(({ body }) => adapt(body)).join('\n'));
+    expect({ page, code, printed }).toEqual({ page, code: 0, printed });
+    expect(printed).not.toContain('event: error');
+    if (page !== 'README.md') return;
+    expect(printed.match(/^event: done$/gmu)).toHaveLength(2);
+    expect(printed).toContain('"output":"We are open from 9 to 18, Monday to Saturday.');
+    expect(printed).toContain('"object":"chat.completion"');
+    expect(printed).toMatch(/^workers +ok +1 alive$/mu);
+  });
+});
