@@ -1,5 +1,5 @@
 // Types the blocks of shell of every page into one running system, page by page.
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,12 +20,16 @@ const typed = userPages
   .map((page) => ({ page, blocks: readBlocks(readPage(page)).filter(({ language, reason }) => language === 'sh' && reason === undefined) }))
   .filter(({ blocks }) => blocks.length > 0);
 
-/** `npx concierge` and `concierge` without npm and a second Node; `curl` that fails where it was refused. */
-function writePrograms(folder) {
-  const concierge = `exec ${process.execPath} ${sourceFlag} ${join(root, 'infra', 'concierge.mjs')}`;
+/**
+ * `concierge` without a Node for each command, in the server's folder; `npx concierge`; `curl` that fails where it was
+ * refused.
+ */
+function writePrograms(folder, socket) {
+  const ask = `curl --silent --show-error --unix-socket ${socket} --data-binary @- http://concierge/`;
   const programs = {
-    concierge: `${concierge} "$@"`,
-    npx: `[ "$1" = concierge ] || exit 1\nshift\n${concierge} "$@"`,
+    concierge: `PATH=\${PATH#*:}\nanswer=$( { env -0; printf '\\0'; printf '%s\\0' "$@"; } | ${ask}) || exit 1
+printf '%s\\n' "$answer" | sed '$d'\nexit "\${answer##*[!0-9]}"`,
+    npx: `[ "$1" = concierge ] || exit 1\nexec "$@"`,
     curl: `PATH=\${PATH#*:}\nexec curl --silent --show-error --fail-with-body "$@"`,
   };
   mkdirSync(folder);
@@ -40,6 +44,7 @@ describe('the commands of', () => {
   let env;
   let started;
   let otherRedis;
+  let commandLine;
 
   /** What a page prints, from its first command to its last; each runs where the ones before have left it. */
   async function type(script) {
@@ -60,18 +65,27 @@ describe('the commands of', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'concierge-typed-'));
     const programs = join(folder, 'bin');
-    writePrograms(programs);
+    const socket = join(folder, 'concierge.sock');
+    writePrograms(programs, socket);
+    commandLine = fork(join(import.meta.dirname, 'concierge-server.mjs'), [socket], { cwd: folder, execArgv: [sourceFlag] });
     const settings = { DATA_DIR: join(folder, 'data'), GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()), OPS_TOKEN };
     started = new Started({ ...settings, ...providers }, ['infra/start.mjs']);
     env = { ...settings, ...providers, HOME: folder, PATH: [programs, pathWithTools()].join(delimiter), ENV_FILE: '/dev/null' };
-    [otherRedis] = await Promise.all([TestRedis.start(), started.ready()]);
+    [otherRedis] = await Promise.all([TestRedis.start(), started.ready(), once(commandLine, 'message')]);
+    env.KEY = started.shown('admin key');
     // The tenant of the operators' pages.
     expect(await type('concierge tenant create acme')).toMatchObject({ code: 0 });
   });
   afterAll(async () => {
+    commandLine?.kill();
     await started?.interrupt();
     await otherRedis?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('pages are found out when they fail', async () => {
+    expect(await type('concierge tenant show nobody; true')).toMatchObject({ code: 1, printed: expect.stringContaining('nobody') });
+    expect(await type(adapt('curl http://localhost:8000/api/tenant -H "X-API-Key: wrong"; true'))).toMatchObject({ code: 22 });
   });
 
   it.each(typed)('$page do what they say', async ({ page, blocks }) => {

@@ -54,7 +54,7 @@ function splitWords(command) {
 export function readConciergeCommands(text) {
   const spans = readSpans(text).filter((span) => /^(?:npx )?concierge /u.test(span));
   return [...spans, ...readShellLines(text)].flatMap((line) => {
-    const [, command] = /(?:^|\s)(?:concierge|run --rm (?:-T )?cli) (.+)$/u.exec(line) ?? [];
-    return command === undefined || /^git clone/u.test(line) ? [] : [splitWords(command)];
+    const [, command] = /(?:^(?:[A-Z_]+=\S+ )*(?:npx )?concierge|\brun --rm (?:-T )?cli) (.+)$/u.exec(line) ?? [];
+    return command === undefined ? [] : [splitWords(command)];
   });
 }
