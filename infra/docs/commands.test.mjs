@@ -114,14 +114,16 @@ describe('commands in the documents', () => {
 
   it('are scripts of package.json after npm run', () => {
     const { scripts } = JSON.parse(read('package.json'));
-    const problems = findIn(allPages, (text) => [...text.matchAll(/\bnpm run ([a-z][\w-]*)/gu)].map(([, name]) => name).filter((name) => !(name in scripts)));
+    const problems = findIn(allPages, (text) =>
+      [...text.matchAll(/\bnpm run ([a-z][\w-]*)/gu)].map(([, name]) => name).filter((name) => !(name in scripts)),
+    );
     expect(problems).toEqual([]);
   });
 
   it('start files of the repository after node', () => {
     const problems = findIn(allPages, (text) =>
       [...readSpans(text), ...readShellLines(text)]
-        .flatMap((line) => [.../^(?:npx )?node (?:--\S+ )*([\w/.-]+\.(?:mjs|ts))/u.exec(line) ?? []].slice(1))
+        .flatMap((line) => [...(/^(?:npx )?node (?:--\S+ )*([\w/.-]+\.(?:mjs|ts))/u.exec(line) ?? [])].slice(1))
         .filter((file) => !existsSync(join(root, file))),
     );
     expect(problems).toEqual([]);

@@ -30,7 +30,9 @@ export function buildLlms() {
     `> ${read('README.md').split('\n\n')[1].replaceAll('\n', ' ')}`,
     ...lists,
     `## Optional\n\n${[...runbooks, ...decisions].join('\n')}`,
-  ].join('\n\n').concat('\n');
+  ]
+    .join('\n\n')
+    .concat('\n');
 }
 
 export function writeLlms() {

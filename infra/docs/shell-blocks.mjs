@@ -10,7 +10,13 @@ const listPages = (folder) =>
     .toSorted();
 
 /** The pages for people who use or operate it. */
-export const userPages = ['README.md', ...listPages('docs'), ...listPages('docs/runbooks'), 'examples/README.md', 'infra/helm/concierge/README.md'];
+export const userPages = [
+  'README.md',
+  ...listPages('docs'),
+  ...listPages('docs/runbooks'),
+  'examples/README.md',
+  'infra/helm/concierge/README.md',
+];
 
 /** Those, and the pages for people who change it. */
 export const allPages = [...userPages, 'AGENTS.md', 'CONTRIBUTING.md', 'infra/README.md', 'packages/cli/README.md'];
