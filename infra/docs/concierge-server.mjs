@@ -1,6 +1,6 @@
-// `node --conditions=@concierge/source infra/docs/concierge-server.mjs SOCKET`: the operators' command line, loaded once
-// for all commands that pages have. A request is the environment and then the arguments, each ended by NUL with an empty
-// one between the two; the answer is what the command prints, and its last line the exit code.
+// `node --conditions=@concierge/source infra/docs/concierge-server.mjs SOCKET`: the operators' command line, loaded
+// once for all commands that pages have. A request is the environment and then the arguments, each ended by NUL with an
+// empty one between the two; the answer is what the command prints, and its last line the exit code.
 import { createServer } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
