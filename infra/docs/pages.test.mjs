@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { root } from '../bootstrap.mjs';
 import { spineProblems } from '../reading/spine.mjs';
+import { buildLlms } from './llms.mjs';
 
 const skipped = new Set(['node_modules', 'dist', 'data', '.git', '.cache', 'coverage']);
 const decisions = join(root, 'docs', 'decisions');
@@ -58,6 +59,40 @@ describe('the documents', () => {
         .map(([path]) => `${relative(root, file)}: ${path}`),
     );
     expect(missing).toEqual([]);
+  });
+});
+
+describe('docs/README.md', () => {
+  it('has every page of docs, and the index of every folder below', () => {
+    const linked = [...read(join(root, 'docs', 'README.md')).matchAll(/\]\(([^)]+)\)/gu)].map(([, target]) => target);
+    const own = filesBelow(join(root, 'docs'), /\.md$/u).map((path) => relative(join(root, 'docs'), path));
+    const indexed = own.filter((path) => !/^(?:README\.md$|(?:decisions|runbooks)\/(?!README))/u.test(path));
+    expect(indexed.filter((path) => !linked.includes(path))).toEqual([]);
+  });
+});
+
+describe('llms.txt', () => {
+  const text = read(join(root, 'llms.txt'));
+  const linked = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gmu)].map(([, target]) => target);
+
+  it('is what npm run docs makes', () => {
+    expect(text).toBe(buildLlms());
+  });
+
+  it('has the form of llmstxt.org: a title, a summary, lists of links with notes', () => {
+    const [title, summary, ...rest] = text.trimEnd().split('\n\n');
+    expect(title).toMatch(/^# \S/u);
+    expect(summary).toMatch(/^> .+$/u);
+    const items = rest.filter((_, at) => at % 2 === 1).flatMap((list) => list.split('\n'));
+    expect(rest.filter((_, at) => at % 2 === 0).every((heading) => heading.startsWith('## '))).toBe(true);
+    expect(items).toHaveLength(linked.length);
+  });
+
+  it('has every page of docs, once, and no link that leads nowhere', () => {
+    const own = filesBelow(join(root, 'docs'), /\.md$/u).map((path) => relative(root, path));
+    expect(own.filter((path) => path !== 'docs/README.md' && !linked.includes(path))).toEqual([]);
+    expect(linked.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+    expect(new Set(linked).size).toBe(linked.length);
   });
 });
 

@@ -7,49 +7,7 @@ import { join } from 'node:path';
 import { eventually, freePort } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { root } from '../bootstrap.mjs';
-
-const START_TIMEOUT_MS = 200_000;
-
-/** `npm start` without npm, over a data folder of its own. */
-class Started {
-  output = '';
-  child;
-
-  constructor(env, args) {
-    const inherited = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(?:NODE_OPTIONS|REDIS_URL|DATABASE_URL|OPENAI_API_KEY|npm_)/u.test(name)),
-    );
-    this.child = spawn(process.execPath, args, {
-      cwd: root,
-      // No .env of the checkout.
-      env: { ...inherited, NODE_ENV: '', ENV_FILE: '/dev/null', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
-    this.ended = once(this.child, 'exit');
-  }
-
-  async ready() {
-    await eventually(
-      () => {
-        if (this.child.exitCode !== null) throw new Error(this.output);
-        return this.output.includes('Ctrl-C stops everything');
-      },
-      { timeoutMs: START_TIMEOUT_MS },
-    );
-  }
-
-  /** What stands behind a name in the banner. */
-  shown(name) {
-    return new RegExp(String.raw`^ {2}${name} +(\S+)`, 'mu').exec(this.output)?.[1];
-  }
-
-  async interrupt() {
-    this.child.kill('SIGINT');
-    const [code] = await this.ended;
-    return code;
-  }
-}
+import { START_TIMEOUT_MS, Started } from './started.mjs';
 
 /** Runs the printed line, as a user would paste it. */
 async function paste(line) {

@@ -80,7 +80,7 @@ function versionLine(): string {
  * The whole command line, of which those commands are loaded that `args` name; nothing runs and nothing is opened
  * before it is parsed.
  */
-async function createProgram(context: CommandContext, args: readonly string[]): Promise<Command> {
+export async function createProgram(context: CommandContext, args: readonly string[]): Promise<Command> {
   const program = new Command('concierge')
     .description("Concierge, the operators' command line")
     .version(versionLine(), VERSION_FLAGS.join(', '), 'print the version')
