@@ -1,4 +1,4 @@
-import { AppError, channelNames, isMessagingChannel, type ErasureBody, type ErasureTraces } from '@concierge/contract';
+import { AppError, channelNames, isMessagingChannel, type AcceptedTurn, type ErasureBody, type ErasureTraces } from '@concierge/contract';
 import { unlessLater } from '@concierge/files';
 import { deriveSessionId, toContactFolder, toNotesOwner } from '../sessions/session-ids.ts';
 import type { TenantScope } from '../tenant-scope.ts';
@@ -6,34 +6,56 @@ import { Literals } from './literals.ts';
 
 const uploadIds = /\bu_[0-9a-f]{32}\b/gu;
 
-/** The id of the contact's erasure and the first traces of the contact. @throws AppError not_found */
-export async function identifyContact(
-  scope: TenantScope,
-  { sender, contact_id: sessionId }: ErasureBody,
-): Promise<{ readonly id: string; readonly traces: ErasureTraces }> {
-  const none = { names: [], turnIds: [], uploadIds: [] };
-  if (sender !== undefined) {
-    const senders = await findSenders(scope, [sender]);
-    return { id: toContactFolder(senders[0] ?? sender), traces: { ...none, senders, sessionIds: [] } };
-  }
+export interface IdentifiedContact {
+  /** Of its erasure. */
+  readonly id: string;
+  /** The first ones. */
+  readonly traces: ErasureTraces;
+}
+
+/** @throws AppError not_found, for a conversation that there is not */
+export async function identifyContact(scope: TenantScope, { sender, contact_id: sessionId }: ErasureBody): Promise<IdentifiedContact> {
+  if (sender !== undefined) return identifySender(scope, sender);
+  if (sessionId === undefined) throw noConversation();
   for (const id of await scope.erasures.running()) {
     const running = await scope.erasures.find(id);
-    if (sessionId !== undefined && running?.traces.sessionIds.includes(sessionId) === true) return { id, traces: running.traces };
+    if (running?.traces.sessionIds.includes(sessionId) === true) return { id, traces: running.traces };
   }
-  const session = sessionId === undefined ? undefined : await scope.sessions.load(sessionId);
-  if (session === undefined) throw new AppError('not_found', 'There is no such conversation.');
-  if (session.sender === null && session.agent === 'admin')
-    throw new AppError('not_found', 'That is a conversation of the owner, and of no contact.');
-  if (session.sender !== null) return identifyContact(scope, { sender: session.sender });
-  const id = toContactFolder(toNotesOwner({ sender: null, sessionId: session.id }));
-  return { id, traces: { ...none, senders: [], sessionIds: [session.id] } };
+  const begun = (await scope.sessions.load(sessionId)) ?? (await findLiveTurn(scope, sessionId));
+  if (begun === undefined) throw noConversation();
+  if (begun.sender !== null) return identifySender(scope, begun.sender);
+  if (begun.agent === 'admin') throw new AppError('not_found', 'That is a conversation of the owner, and of no contact.');
+  const id = toContactFolder(toNotesOwner({ sender: null, sessionId }));
+  return { id, traces: { ...nothing, senders: [], sessionIds: [sessionId] } };
+}
+
+const nothing = { names: [], turnIds: [], uploadIds: [] };
+
+function noConversation(): AppError {
+  return new AppError('not_found', 'There is no such conversation.');
+}
+
+async function identifySender(scope: TenantScope, sender: string): Promise<IdentifiedContact> {
+  const senders = await findSenders(scope, [sender]);
+  return { id: toContactFolder(senders[0] ?? sender), traces: { ...nothing, senders, sessionIds: [] } };
+}
+
+/** Of a conversation whose first turn has not ended. */
+async function findLiveTurn(scope: TenantScope, sessionId: string): Promise<AcceptedTurn | undefined> {
+  for (const turnId of await scope.inbox.turnIds()) {
+    const turn = await unlessLater(scope.inbox.read(turnId));
+    if (turn?.sessionId === sessionId) return turn;
+  }
+  return undefined;
 }
 
 /** The main address first, then its aliases. */
 async function findSenders(scope: TenantScope, known: readonly string[]): Promise<string[]> {
   const senders = new Set<string>();
   for (const sender of known) {
-    for (const channel of channelNames.filter(isMessagingChannel)) senders.add(await scope.contacts.findCanonicalSender(channel, sender));
+    const channels = channelNames.filter(isMessagingChannel);
+    const mains = await Promise.all(channels.map(async (channel) => scope.contacts.findCanonicalSender(channel, sender)));
+    for (const main of mains) if (main !== sender) senders.add(main);
     senders.add(sender);
   }
   for (const sender of Array.from(senders)) for (const { alias } of (await scope.contacts.find(sender))?.aliases ?? []) senders.add(alias);
@@ -52,7 +74,8 @@ export async function findTraces(scope: TenantScope, known: ErasureTraces): Prom
     const { displayName } = (await scope.contacts.recordIn(toContactFolder(sender))) ?? {};
     if (displayName != null) names.add(displayName);
   }
-  for (const agent of await scope.agents.names()) for (const channel of channelNames) for (const sender of senders) sessionIds.add(deriveSessionId(agent, channel, sender));
+  for (const agent of await scope.agents.names())
+    for (const channel of channelNames) for (const sender of senders) sessionIds.add(deriveSessionId(agent, channel, sender));
   // Again while it finds more: a turn of the contact may have started one whose conversation was looked at before.
   for (let before = -1; before < turnIds.size + sessionIds.size;) {
     before = turnIds.size + sessionIds.size;
@@ -83,7 +106,9 @@ async function addSession(scope: TenantScope, id: string, found: Found): Promise
   const isStarted = turns.some(({ parentTurnId }) => parentTurnId !== undefined && found.turnIds.has(parentTurnId));
   const isOwn = found.sessionIds.has(id) || (session.sender !== null && found.senders.includes(session.sender));
   const text = JSON.stringify(conversation);
-  const isNotice = session.origin === 'notice' && new Literals({ senders: [...found.senders], names: [], sessionIds: [...found.sessionIds] }).isNamedIn(text);
+  const isNotice =
+    session.origin === 'notice' &&
+    new Literals({ senders: [...found.senders], names: [], sessionIds: [...found.sessionIds] }).isNamedIn(text);
   if (!isOwn && !isStarted && !isNotice) return;
   found.sessionIds.add(id);
   for (const turn of turns) found.turnIds.add(turn.id);

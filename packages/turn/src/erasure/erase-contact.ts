@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import type { ErasedCounts, Erasure, ErasureBody, ErasurePlace, ErasureReport, ErasureTraces } from '@concierge/contract';
 import { isSystemError, lstatIfThere, namesIn } from '@concierge/files';
-import { failpoint } from '@concierge/runtime';
-import { eraseTraces, findPlaces, findTraces, identifyContact, type TenantScope } from '@concierge/tenant';
+import { failpoint, type Log } from '@concierge/runtime';
+import { eraseTraces, findPlaces, findTraces, identifyContact, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
-import { takeTask } from '../due/reconciler.ts';
+import { Reconciler, takeTask } from '../due/reconciler.ts';
 import { keyOf } from '../keys.ts';
 import type { Turns } from '../turns.ts';
 import { listLogs } from '../wal/log-records.ts';
@@ -73,7 +73,11 @@ async function eraseAll(options: ErasureOptions, scope: TenantScope, erasure: Er
 }
 
 /** In rounds, until one finds nothing. */
-async function removeAll({ turns, redis, stopTimeoutMs = STOP_TIMEOUT_MS }: ErasureOptions, scope: TenantScope, begun: Erasure): Promise<Erasure> {
+async function removeAll(
+  { turns, redis, stopTimeoutMs = STOP_TIMEOUT_MS }: ErasureOptions,
+  scope: TenantScope,
+  begun: Erasure,
+): Promise<Erasure> {
   let erasure = begun;
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {
     erasure = { ...erasure, traces: await findTraces(scope, erasure.traces) };
@@ -152,4 +156,39 @@ function add(one: ErasedCounts, other: ErasedCounts): ErasedCounts {
 
 function mergePlaces(one: readonly ErasurePlace[], other: readonly ErasurePlace[]): ErasurePlace[] {
   return [...new Map([...one, ...other].map((place) => [`${place.kind} ${place.ref}`, place])).values()];
+}
+
+const LOOK_EVERY_MS = 5000;
+
+export interface ErasureReconcilerOptions extends ErasureOptions {
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'runningErasures'>;
+  readonly log: Log;
+}
+
+/** Goes on with erasures of contacts that wait for turns or logs, or were cut off. */
+export class ErasureReconciler extends Reconciler {
+  readonly name = 'erasures';
+  readonly #options: ErasureReconcilerOptions;
+
+  constructor(options: ErasureReconcilerOptions) {
+    super({ everyMs: LOOK_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    const { redis } = this.#options;
+    await this.share(redis, { task: keyOf.erasureScanLock, everyMs: LOOK_EVERY_MS }, async () => this.continueAll());
+  }
+
+  /** One look through all tenants. */
+  async continueAll(): Promise<void> {
+    const { tenants, log } = this.#options;
+    await this.forEachTenant(tenants, async (tenantId) => {
+      for (const id of await tenants.runningErasures(tenantId)) {
+        await continueErasure(this.#options, await tenants.open(tenantId), id).catch((error: unknown) => {
+          log.error({ err: error, tenantId, erasure: id }, 'an erasure is not finished; tried again');
+        });
+      }
+    });
+  }
 }
