@@ -21,7 +21,8 @@ afterAll(async () => await cluster?.stop());
 interface Started {
   readonly fixture: TestTurns;
   readonly options: ErasureOptions;
-  readonly reconciler: ErasureReconciler;
+  /** Ends the log of this process, and waits for the end of all erasures. */
+  finish(): Promise<void>;
   /** Which of the words are in the data folder, the index or Redis. */
   find(words: readonly string[]): Promise<string[]>;
 }
@@ -32,13 +33,23 @@ async function start(stack: AsyncDisposableStack, database: string): Promise<Sta
   const fixture = stack.use(await TestTurns.start({ databaseUrl }));
   const redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
   stack.defer(() => redis.disconnect());
-  const options = { turns: fixture.turns, redis, logsFolder: fixture.tenants.logsFolder };
+  const options = { turns: fixture.turns, redis, logsFolder: fixture.tenants.logsFolder, answerMs: 300_000 };
+  const reconciler = new ErasureReconciler({ ...options, tenants: fixture.tenants, log: silentLog });
+  const finish = async (): Promise<void> => {
+    await fixture.closeLog();
+    const scope = await fixture.scope();
+    const isFinished = async (): Promise<boolean> => {
+      await reconciler.continueAll();
+      return (await scope.erasures.running()).length === 0;
+    };
+    await eventually(isFinished, { timeoutMs: 120_000 });
+  };
   const find = async (words: readonly string[]): Promise<string[]> => {
     const rows = databaseUrl === undefined ? '' : ((await cluster?.readAll(databaseUrl)) ?? '');
     const places = [...(await readFiles(fixture.dataDir)), Buffer.from(rows), Buffer.from(await readRedis(redis))];
     return words.filter((word) => places.some((bytes) => bytes.includes(word)));
   };
-  return { fixture, options, find, reconciler: new ErasureReconciler({ ...options, tenants: fixture.tenants, log: silentLog }) };
+  return { fixture, options, find, finish };
 }
 
 async function readFiles(folder: string): Promise<Buffer[]> {
@@ -145,15 +156,14 @@ for (const { name: database, available } of indexBackends) {
   (available ? describe : describe.skip)(`erasing a contact, with ${database}`, () => {
     it('leaves no word of it anywhere', async () => {
       await using stack = new AsyncDisposableStack();
-      const { fixture, options, reconciler, find } = await start(stack, database);
+      const { fixture, options, finish, find } = await start(stack, database);
       const scope = await fixture.scope();
       await fixture.turns.accept(scope, input('zqother', { sender: 'bob@example.com' }));
       await plant(fixture, scope);
       expect(await find(Object.values(words))).toEqual(Object.values(words));
       const begun = await eraseContact(options, scope, { sender: alias });
       expect(begun).toMatchObject({ id: toContactFolder(ann), erased: { notes: 1, uploads: 1, deliveries: 2, events: 1 } });
-      await fixture.closeLog();
-      await reconciler.continueAll();
+      await finish();
       const report = await scope.erasures.report(begun.id);
       expect(report).toMatchObject({ state: 'done', waitsFor: null, lookAt: [{ ref: 'MEMORY.md', why: 'cut' }] });
       expect(await find([...Object.values(words), 'zqother', 'Somebody likes tea.'])).toEqual(['zqother', 'Somebody likes tea.']);
@@ -165,7 +175,7 @@ for (const { name: database, available } of indexBackends) {
 describe('an erasure', () => {
   it('ends the turns of the contact first, those that run and those that wait', async () => {
     await using stack = new AsyncDisposableStack();
-    const { fixture, options, reconciler, find } = await start(stack, 'SQLite');
+    const { fixture, options, finish, find } = await start(stack, 'SQLite');
     const scope = await fixture.scope();
     const begun = gate();
     fixture.play = async (run) => {
@@ -180,23 +190,21 @@ describe('an erasure', () => {
     await begun.opened;
     await fixture.turns.accept(scope, input('zqwaits', { sender: ann }));
     const { id } = await eraseContact(options, scope, { contact_id: sessionId });
-    await fixture.closeLog();
-    await reconciler.continueAll();
+    await finish();
     expect(await scope.erasures.report(id)).toMatchObject({ state: 'done', erased: { turns: 2 } });
     expect(await find(['zqruns', 'zqwaits', 'zqstreamed', 'zqcut', ann])).toEqual([]);
   });
 
   it('waits for turns that do not end, and says so', async () => {
     await using stack = new AsyncDisposableStack();
-    const { fixture, options, reconciler } = await start(stack, 'SQLite');
+    const { fixture, options, finish } = await start(stack, 'SQLite');
     const scope = await fixture.scope();
     await fixture.turns.accept(scope, input('waits for a worker', { sender: ann }));
     const report = await eraseContact({ ...options, stopTimeoutMs: 0 }, scope, { sender: ann });
     expect(report).toMatchObject({ state: 'running', waitsFor: 'turns' });
     await fixture.worker();
     await eventually(async () => (await scope.inbox.turnIds()).length === 0);
-    await fixture.closeLog();
-    await reconciler.continueAll();
+    await finish();
     expect(await scope.erasures.report(report.id)).toMatchObject({ state: 'done' });
   });
 
@@ -217,7 +225,7 @@ describe('an erasure', () => {
 
   it('is about the contact that was there: what it writes afterwards is new, and stays', async () => {
     await using stack = new AsyncDisposableStack();
-    const { fixture, options, reconciler } = await start(stack, 'SQLite');
+    const { fixture, options, finish } = await start(stack, 'SQLite');
     const scope = await fixture.scope();
     await fixture.worker();
     const first = await fixture.turns.accept(scope, input('before', { sender: ann }));
@@ -225,8 +233,7 @@ describe('an erasure', () => {
     const { id } = await eraseContact(options, scope, { sender: ann });
     const second = await fixture.turns.accept(scope, input('after', { sender: ann }));
     await fixture.read(scope, second.turnId);
-    await fixture.closeLog();
-    await reconciler.continueAll();
+    await finish();
     expect(await scope.erasures.report(id)).toMatchObject({ state: 'done', erased: { sessions: 1 } });
     expect((await scope.sessions.load(second.sessionId))?.turns.map((turn) => turn.id)).toEqual([second.turnId]);
   });
@@ -235,7 +242,7 @@ describe('an erasure', () => {
     'is finished by another process after kill -9 %s',
     async (place) => {
       await using stack = new AsyncDisposableStack();
-      const { fixture, reconciler, find } = await start(stack, 'SQLite');
+      const { fixture, finish, find } = await start(stack, 'SQLite');
       const scope = await fixture.scope();
       await plant(fixture, scope);
       const eraser = fileURLToPath(new URL('./contact-eraser.ts', import.meta.url));
@@ -250,13 +257,8 @@ describe('an erasure', () => {
       ];
       const [, killed] = await once(spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] }), 'exit');
       expect(killed).toBe('SIGKILL');
-      await fixture.closeLog();
       // The claim of the process that died has to end.
-      const isFinished = async (): Promise<boolean> => {
-        await reconciler.continueAll();
-        return (await scope.erasures.running()).length === 0;
-      };
-      await eventually(isFinished, { timeoutMs: 60_000 });
+      await finish();
       expect(await find(Object.values(words))).toEqual([]);
       expect((await scope.index.listSessions({ limit: 10 })).items).toEqual([]);
     },

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import type { ErasedCounts, Erasure, ErasureBody, ErasurePlace, ErasureReport, ErasureTraces } from '@concierge/contract';
 import { isSystemError, lstatIfThere, namesIn } from '@concierge/files';
-import { failpoint, type Log } from '@concierge/runtime';
+import { failpoint, waitForAnswer, type Log } from '@concierge/runtime';
 import { eraseTraces, findPlaces, findTraces, identifyContact, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { Reconciler, takeTask } from '../due/reconciler.ts';
@@ -22,7 +22,12 @@ export interface ErasureOptions {
   /** tenants/.wal */
   readonly logsFolder: string;
   readonly stopTimeoutMs?: number;
+  /** How long a caller waits at most. */
+  readonly answerMs?: number;
 }
+
+/** A large tenant takes longer: the erasure goes on meanwhile. */
+const ANSWER_MS = 20_000;
 
 /** One process at a time is at an erasure; the claim of one that died ends. */
 const CLAIM_MS = 10_000;
@@ -38,7 +43,10 @@ export async function eraseContact(options: ErasureOptions, scope: TenantScope, 
   const { id, traces } = await identifyContact(scope, whom);
   await scope.erasures.begin(id, traces);
   await failpoint('erasure.after-begin');
-  await continueErasure(options, scope, id);
+  const work = continueErasure(options, scope, id);
+  // What fails later is tried again by the cron service, which reports it.
+  work.catch(() => undefined);
+  await Promise.race([work, waitForAnswer(options.answerMs ?? ANSWER_MS)]);
   return scope.erasures.report(id);
 }
 
@@ -180,12 +188,12 @@ export class ErasureReconciler extends Reconciler {
     await this.share(redis, { task: keyOf.erasureScanLock, everyMs: LOOK_EVERY_MS }, async () => this.continueAll());
   }
 
-  /** One look through all tenants. */
+  /** One look through all tenants. Turns that do not end at once are looked for again by the next one. */
   async continueAll(): Promise<void> {
     const { tenants, log } = this.#options;
     await this.forEachTenant(tenants, async (tenantId) => {
       for (const id of await tenants.runningErasures(tenantId)) {
-        await continueErasure(this.#options, await tenants.open(tenantId), id).catch((error: unknown) => {
+        await continueErasure({ ...this.#options, stopTimeoutMs: 0 }, await tenants.open(tenantId), id).catch((error: unknown) => {
           log.error({ err: error, tenantId, erasure: id }, 'an erasure is not finished; tried again');
         });
       }
