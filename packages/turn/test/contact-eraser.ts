@@ -13,4 +13,5 @@ const [folder, lanes] = [toLogsFolder(dataDir), new Lanes(redis)];
 const turns = new Turns({ redis, lanes, wakeupQueue: new WakeupQueue(redis, log), accepted: new ProcessLog({ redis, folder, log }), log });
 const index = await openIndex({ databaseUrl: undefined, dataDir, log });
 const tenants = new Tenants({ dataDir, index, ...testSecrets, logged: new SharedLogs({ redis, lanes, folder }), log });
-await eraseContact({ redis, turns, logsFolder: folder }, await tenants.open('acme'), { sender });
+const patient = { answerMs: 300_000, stopTimeoutMs: 120_000 };
+await eraseContact({ redis, turns, logsFolder: folder, ...patient }, await tenants.open('acme'), { sender });

@@ -33,8 +33,9 @@ async function start(stack: AsyncDisposableStack, database: string): Promise<Sta
   const fixture = stack.use(await TestTurns.start({ databaseUrl }));
   const redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
   stack.defer(() => redis.disconnect());
-  const options = { turns: fixture.turns, redis, logsFolder: fixture.tenants.logsFolder, answerMs: 300_000 };
-  const reconciler = new ErasureReconciler({ ...options, tenants: fixture.tenants, log: silentLog });
+  const { turns, tenants } = fixture;
+  const options = { turns, redis, logsFolder: tenants.logsFolder, answerMs: 300_000, stopTimeoutMs: 120_000 };
+  const reconciler = new ErasureReconciler({ ...options, tenants, log: silentLog });
   const finish = async (): Promise<void> => {
     await fixture.closeLog();
     const scope = await fixture.scope();
