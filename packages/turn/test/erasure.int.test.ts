@@ -22,9 +22,9 @@ interface Started {
   readonly fixture: TestTurns;
   readonly options: ErasureOptions;
   /** Ends the log of this process, and waits for the end of all erasures. */
-  finish(): Promise<void>;
+  readonly finish: () => Promise<void>;
   /** Which of the words are in the data folder, the index or Redis. */
-  find(words: readonly string[]): Promise<string[]>;
+  readonly find: (words: readonly string[]) => Promise<string[]>;
 }
 
 async function start(stack: AsyncDisposableStack, database: string): Promise<Started> {
@@ -72,7 +72,7 @@ async function readRedis(redis: ErasureOptions['redis']): Promise<string> {
     if (type === 'hash') found.push(await redis.hgetall(key));
     if (type === 'list') found.push(await redis.lrange(key, 0, -1));
     if (type === 'set') found.push(await redis.smembers(key));
-    if (type === 'zset') found.push(await redis.zrange(key, 0, -1));
+    if (type === 'zset') found.push(await redis.zrange(key, 0, '-1'));
     if (type === 'stream') found.push(await redis.xrange(key, '-', '+'));
   }
   return JSON.stringify(found);
