@@ -131,7 +131,10 @@ export class TenantOperations {
     return created;
   }
 
-  /** Begins, or goes on. On record before it ends: cut off, it is finished by itself. @throws AppError not_found, overloaded */
+  /**
+   * Begins, or goes on. On record before it ends: cut off, it is finished by itself.
+   * @throws AppError not_found, overloaded
+   */
   async eraseContact(id: string, whom: ErasureBody, asked = byHand): Promise<ErasureReport> {
     const scope = await this.open(id);
     const report = await (await import('@concierge/turn')).eraseContact(await this.#erasing(), scope, whom);

@@ -34,7 +34,7 @@ export const ErasedCounts = z.object({
 export type ErasedCounts = z.infer<typeof ErasedCounts>;
 
 /**
- * A place that names the contact, or may, and was left: somebody has to look at it. `cut`: entries were taken out, and
+ * A place that names the contact, or may, and was left for the owner to look at. `cut`: entries were taken out, and
  * what is left may be about the contact without its name. `shared`: an upload that another conversation has, too.
  */
 export const ErasurePlace = z.object({
@@ -77,8 +77,8 @@ export const ErasureTraces = z.strictObject({
 export type ErasureTraces = z.infer<typeof ErasureTraces>;
 
 /**
- * tenants/<id>/settings/erasures/<id>.json while it runs; its report is in `done/` afterwards. `logs`: the segments that
- * still have records of the contact, once all else is gone.
+ * tenants/<id>/settings/erasures/<id>.json while it runs; its report is in `done/` afterwards. `logs`: the segments
+ * that still have records of the contact, once all else is gone.
  */
 export const Erasure = z.strictObject({
   version: z.literal(1),

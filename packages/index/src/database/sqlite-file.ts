@@ -65,7 +65,7 @@ export class SqliteFile {
     this.#connection.database.exec('pragma wal_checkpoint(truncate)');
   }
 
-  /** Writes the file anew, without its free pages, and empties its log. @throws as a busy database, while others read */
+  /** Writes the file anew, without its free pages, and empties its log. @throws SQLITE_BUSY, while others read */
   rewrite(): void {
     const { database } = this.#connection;
     database.exec('vacuum');

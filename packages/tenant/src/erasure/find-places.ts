@@ -9,7 +9,7 @@ const readMaxBytes = 16 * 1024 * 1024;
 /** Keys, sealed credentials, and what contains ids and no words. */
 const leftOut = new Set(['keys', 'settings', 'channels', 'mcp', 'widget', 'inbox/.order', 'sessions/.deleted.jsonl']);
 
-/** Where the tenant's files name the contact still, or somebody of that name: nothing of it is changed. */
+/** Where the tenant's files name the contact still, or a person of that name: nothing of it is changed. */
 export async function findPlaces(scope: TenantScope, traces: ErasureTraces): Promise<{ places: ErasurePlace[]; hasMore: boolean }> {
   const literals = new Literals(traces);
   const places = new Map<string, ErasurePlace>();

@@ -31,7 +31,7 @@ export class Literals {
     return this.#digits.some((number) => digits.includes(number));
   }
 
-  /** As `isNamedIn`, or somebody of that name. */
+  /** As `isNamedIn`, or a person of that name. */
   mayBeNamedIn(text: string): boolean {
     if (this.isNamedIn(text)) return true;
     const folded = fold(text);

@@ -110,8 +110,8 @@ export class MemoryFiles {
   }
 
   /**
-   * Makes a note what `change` leaves of it; one of which nothing is left goes. undefined when nothing is taken out, and
-   * for what is no text.
+   * Makes a note what `change` leaves of it; one of which nothing is left goes. undefined when nothing is taken out,
+   * and for what is no text.
    */
   async takeOut<Cut extends { readonly text: string; readonly entries: number }>(
     ref: string,

@@ -34,8 +34,8 @@ const CLAIM_MS = 10_000;
 const RENEW_EVERY_MS = 3000;
 
 /**
- * Erases everything of one contact: on disk before anything is removed, so that it goes on after a crash, whoever comes
- * to it (`ErasureReconciler`, or a caller who asks again).
+ * Erases everything of one contact: on disk before anything is removed, so that it goes on after a crash, by
+ * `ErasureReconciler` or a caller who asks again.
  * @returns how far it came
  * @throws AppError not_found, for a conversation that there is not
  */
