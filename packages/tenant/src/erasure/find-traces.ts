@@ -64,7 +64,8 @@ async function findSenders(scope: TenantScope, known: readonly string[]): Promis
 
 /**
  * What is known of the contact, and what there is beyond that: conversations, also those that turns of the contact
- * began with other agents, and those in which the service told the owner's agent of it. Nothing that was known is left out.
+ * began with other agents, and those in which the service told the owner's agent of it. Nothing that was known is left
+ * out.
  */
 export async function findTraces(scope: TenantScope, known: ErasureTraces): Promise<ErasureTraces> {
   const senders = await findSenders(scope, known.senders);
