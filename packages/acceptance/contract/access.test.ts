@@ -104,6 +104,8 @@ describe('a key', () => {
       ['GET', '/api/memory/contacts/00000000000000000000000000000000/notes/MEMORY.md', undefined, 'admin read'],
       ['DELETE', '/api/memory/contacts/00000000000000000000000000000000', undefined, 'admin'],
       ['DELETE', '/api/memory/contacts/00000000000000000000000000000000/notes/MEMORY.md', undefined, 'admin'],
+      ['POST', '/api/erasures', { contact_id: '00000000000000000000000000000000' }, 'admin'],
+      ['GET', '/api/erasures/00000000000000000000000000000000', undefined, 'admin read'],
       ['GET', '/api/tenant', undefined, 'admin read'],
       ['POST', '/api/skills/reindex', undefined, 'admin'],
       ['POST', '/api/keys', { scopes: ['read'] }, 'admin'],

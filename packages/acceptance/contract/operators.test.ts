@@ -1,5 +1,5 @@
 import { describe, expect } from '@jest/globals';
-import { AuditEntry, CreatedTenant, ImportedTenant } from '@concierge/contract';
+import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
@@ -70,6 +70,32 @@ describe('operators', () => {
     expect(operators).toMatchObject([{ by: { kind: 'operator', via: 'api' }, act: 'tenant.update', tenantId: tenant.tenantId }]);
     const forged = await owner.request('/api/files/settings/audit/000001.jsonl', { method: 'PUT', rawBody: 'x', headers: text });
     expect(forged.status).toBe(400);
+  });
+
+  promise(['C/4/18'], 'and owners erase everything of one contact, and read what was erased', async () => {
+    const tenant = await contract.tenant();
+    const [owner, operator] = [tenant.as('admin'), contract.client()];
+    const sender = 'erased.contact@example.com';
+    for (const message of ['hello', 'hello again']) expect((await tenant.as('cs').ask('cs', { message, sender })).status).toBe(200);
+    const begun = await owner.request('/api/erasures', { body: { sender } });
+    expect(begun.status).toBe(202);
+    const { id } = ErasureReport.parse(begun.json());
+    const report = await eventually(async () => {
+      const found = ErasureReport.parse((await owner.get(`/api/erasures/${id}`)).json());
+      return found.erased.sessions > 0 ? found : undefined;
+    });
+    expect(report).toMatchObject({ erased: { turns: 2 }, lookAt: [] });
+    expect((await owner.get('/api/sessions')).json()).toEqual([]);
+    const path = `/ops/api/tenants/${tenant.tenantId}/erasures`;
+    expect((await operator.get(`${path}/${id}`)).json()).toMatchObject({ id, erased: { sessions: 1 } });
+    expect((await operator.request(path, { body: { sender: 'another@example.com' } })).json()).toMatchObject({ erased: { sessions: 0 } });
+    const entries = await owner.get('/api/audit?limit=2');
+    expect(Entries.parse(entries.json()).map(({ by, act }) => [by.kind, act])).toEqual([
+      ['operator', 'contact.erase'],
+      ['key', 'contact.erase'],
+    ]);
+    expect(entries.text).not.toContain(sender);
+    expect((await owner.request('/api/erasures', { body: {} })).status).toBe(400);
   });
 });
 

@@ -122,6 +122,16 @@ export {
   deliveryStates,
   receiptStates,
 } from './channels/delivery.ts';
+export {
+  ErasedCounts,
+  Erasure,
+  ErasureBody,
+  ErasureId,
+  ErasurePlace,
+  ErasureReport,
+  ErasureTraces,
+  StoredErasureReport,
+} from './channels/erasure.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
   EventEndpoint,

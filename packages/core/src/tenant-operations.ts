@@ -4,6 +4,8 @@ import {
   KeyScope,
   type AuditAct,
   type CreatedTenant,
+  type ErasureBody,
+  type ErasureReport,
   type ImportedTenant,
   type KeyView,
   type NewTenantBody,
@@ -13,11 +15,11 @@ import {
   type RemovedTenant,
 } from '@concierge/contract';
 import type { KeyRequest, NewKey, Tenants, TenantScope } from '@concierge/tenant';
-import type { TenantRemovalOptions } from '@concierge/turn';
+import type { ErasureOptions, TenantRemovalOptions, Turns } from '@concierge/turn';
 import type { TenantExport } from './tenant-archive.ts';
 
 /** Redis and what runs on it. */
-export type RunningParts = Pick<TenantRemovalOptions, 'turns' | 'redis'>;
+export type RunningParts = Pick<TenantRemovalOptions, 'redis'> & { readonly turns: Pick<Turns, 'stopAll' | 'endTurns'> };
 
 export interface TenantOperationsOptions {
   readonly dataDir: string;
@@ -129,6 +131,22 @@ export class TenantOperations {
     return created;
   }
 
+  /**
+   * Begins, or goes on. On record before it ends: cut off, it is finished by itself.
+   * @throws AppError not_found, overloaded
+   */
+  async eraseContact(id: string, whom: ErasureBody, asked = byHand): Promise<ErasureReport> {
+    const scope = await this.open(id);
+    const report = await (await import('@concierge/turn')).eraseContact(await this.#erasing(), scope, whom);
+    await this.record('contact.erase', { scope, target: report.id, asked });
+    return report;
+  }
+
+  /** Does now what the cron service would do in some seconds. @throws AppError not_found, overloaded */
+  async continueErasure(id: string, erasureId: string): Promise<void> {
+    await (await import('@concierge/turn')).continueErasure(await this.#erasing(), await this.open(id), erasureId);
+  }
+
   /** What is accepted and only in a write-ahead log gets its file first. @throws AppError not_found */
   async export(id: string, asked = byHand): Promise<TenantExport> {
     const scope = await this.open(id);
@@ -180,6 +198,12 @@ export class TenantOperations {
 
   #by(): { readonly kind: 'operator'; readonly via: 'api' | 'cli' } {
     return { kind: 'operator', via: this.#options.via };
+  }
+
+  async #erasing(): Promise<ErasureOptions> {
+    const running = await this.#options.running();
+    if (running === undefined) throw new AppError('overloaded', 'Redis does not answer, and has words of the contact, too.');
+    return { ...running, logsFolder: this.#options.tenants.logsFolder };
   }
 
   /** What was not done as it should be. */

@@ -68,6 +68,14 @@ export class TenantIndex {
     await this.#backend.writeAlone(this.tenantId, async (db) => removeSession(db, this.tenantId, removed));
   }
 
+  /** What was removed is not in the database's files any more; call it rarely: they are written anew. */
+  async scrub(): Promise<void> {
+    await this.#pending.fold(this.tenantId);
+    await this.passages.dropGoneSessions();
+    await this.passages.dropUnusedVectors();
+    await this.#backend.scrub(this.tenantId);
+  }
+
   /**
    * Newest first.
    * @throws AppError invalid_request for a cursor that is none of this list

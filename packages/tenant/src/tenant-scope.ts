@@ -19,6 +19,7 @@ import { ContactNotes } from './contacts/contact-notes.ts';
 import { Contacts } from './contacts/contacts.ts';
 import { ContextFiles } from './agents/context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
+import { Erasures } from './erasure/erasures.ts';
 import { Handoffs } from './contacts/handoffs.ts';
 import { Incarnation } from './starter.ts';
 import { Inbox, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
@@ -103,6 +104,8 @@ export class TenantScope {
   readonly contacts: Contacts;
   /** What is kept about contacts, for the owner. */
   readonly contactNotes: ContactNotes;
+  /** Of contacts. */
+  readonly erasures: Erasures;
   readonly handoffs: Handoffs;
   readonly outbox: Outbox;
   readonly events: TenantEvents;
@@ -165,6 +168,7 @@ export class TenantScope {
       onOpened: async () => this.outbox.wakeAll(),
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
+    this.erasures = new Erasures({ ...place, folder: settingsFolder });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
@@ -265,6 +269,7 @@ export class TenantScope {
     await this.uploads.sweep();
     await this.channels.sweep();
     await this.schedules.sweep();
+    await this.erasures.sweep();
     await this.handoffs.sweep();
     await this.outbox.sweep();
     await this.events.sweep();

@@ -11,6 +11,7 @@ import { AuditLog } from './audit/audit-log.ts';
 import { EventFiles, waitingFolder } from './events/event-files.ts';
 import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } from './keys/keys.ts';
 import { callsFolder } from './contacts/handoffs.ts';
+import { erasuresFolder } from './erasure/erasures.ts';
 import { Inbox, type LoggedTurns } from './inbox/inbox.ts';
 import { OpenScopes } from './open-scopes.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
@@ -178,6 +179,13 @@ export class Tenants {
     const folder = callsFolder(join(this.#toTenantRoot(tenantId), 'handoffs'));
     const read = async (): Promise<string[]> => (await namesIn(folder)).filter((file) => file.startsWith('h_'));
     return (await this.#listed.get(folder, read)) ?? [];
+  }
+
+  /** Erasures of contacts that are under way: without opening the tenant. */
+  async runningErasures(tenantId: string): Promise<readonly string[]> {
+    const folder = erasuresFolder(join(this.#toTenantRoot(tenantId), 'settings'));
+    const read = async (): Promise<string[]> => (await namesIn(folder)).filter((file) => /^[0-9a-f]{32}\.json$/u.test(file));
+    return ((await this.#listed.get(folder, read)) ?? []).map((file) => file.slice(0, -'.json'.length));
   }
 
   /** Conversations that were ever handed to staff, for the process that counts those that are: without opening it. */

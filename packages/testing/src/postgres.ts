@@ -89,6 +89,25 @@ export class TestPostgres implements AsyncDisposable {
     }
   }
 
+  /** All rows of a database, as text, whichever policies hide them. */
+  async readAll(url: string): Promise<string> {
+    const client = new Client({ connectionString: this.#buildUrl('admin', new URL(url).pathname.slice(1)) });
+    await client.connect();
+    try {
+      const texts: string[] = [];
+      const { rows: tables } = await client.query<{ name: string }>(
+        "select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
+      );
+      for (const { name } of tables) {
+        const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} as t`);
+        texts.push(...rows.map(({ row }) => row));
+      }
+      return texts.join('\n');
+    } finally {
+      await client.end();
+    }
+  }
+
   /** Starts it (again) over the same data. */
   async start(): Promise<void> {
     const settings = {

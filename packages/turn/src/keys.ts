@@ -72,6 +72,9 @@ export const keyOf = {
   earlyReceipts: (name: string): string => `${queuePrefix}:early-receipts:${name}`,
   /** The messages of a tenant that have early receipts, the oldest first. */
   earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
+  erasureScanLock: `${queuePrefix}:erasure-scan-lock`,
+  /** Set while a process is at the erasure of a contact. */
+  erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,
   eventClearLock: `${queuePrefix}:event-clear-lock`,
   /** Bytes that a tenant's turns have written to their streams, in one period. */

@@ -129,6 +129,20 @@ export class Turns extends OrderedAcceptance {
     }
   }
 
+  /**
+   * Cancels those live turns and waits until they have ended and are saved, whether they ran or waited.
+   * @returns how many have not when the time is over
+   */
+  async endTurns(scope: TenantScope, turnIds: ReadonlySet<string>, timeoutMs: number): Promise<number> {
+    const until = Date.now() + timeoutMs;
+    for (const turnId of turnIds) await this.requestCancel(scope, turnId);
+    for (;;) {
+      const left = (await scope.inbox.turnIds()).filter((turnId) => turnIds.has(turnId)).length;
+      if (left === 0 || Date.now() > until) return left;
+      await wait(STOPPED_LOOK_EVERY_MS);
+    }
+  }
+
   async #live(scope: TenantScope): Promise<TurnView[]> {
     const files = (await scope.inbox.list()).toSorted((left, right) => right.mtimeMs - left.mtimeMs).slice(0, LIVE_AT_MOST);
     const views = await Promise.all(

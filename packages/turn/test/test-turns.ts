@@ -5,7 +5,7 @@ import { background, connectRedis } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import { silentLog as log, type TestRedis } from '@concierge/testing';
-import { newReconciler, TestCore, type Core } from '@concierge/testing/core';
+import { newReconciler, TestCore, type Core, type TestCoreOptions } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
 import type { EnqueueOutcome } from '../src/lanes/lane-replies.ts';
 import type { Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
@@ -50,9 +50,9 @@ export class TestTurns implements AsyncDisposable {
     this.streams = this.reader(core.queue.lanes);
   }
 
-  static async start(): Promise<TestTurns> {
+  static async start(options: Pick<TestCoreOptions, 'databaseUrl'> = {}): Promise<TestTurns> {
     await using opened = new AsyncDisposableStack();
-    const core = opened.use(await TestCore.start());
+    const core = opened.use(await TestCore.start(options));
     return new TestTurns(core, opened.move());
   }
 
@@ -98,6 +98,11 @@ export class TestTurns implements AsyncDisposable {
     const turns = new Turns({ redis, ...queue, lanes, accepted, log, now });
     this.#stack.defer(async () => turns.stop());
     return turns;
+  }
+
+  /** As at the end of a process: its write-ahead log goes. */
+  async closeLog(): Promise<void> {
+    await this.#opened.core.accepted.stop();
   }
 
   /** The objects of another process over the same Redis and files. */

@@ -1,4 +1,5 @@
-import { AppError } from '@concierge/contract';
+import { setTimeout as wait } from 'node:timers/promises';
+import { AppError, type ErasureReport } from '@concierge/contract';
 import { toContactFolder, type NotesAboutContact } from '@concierge/tenant';
 import { Command } from 'commander';
 import { table, type CommandContext } from '../answer.ts';
@@ -54,6 +55,38 @@ async function forget({ deployment, answer }: CommandContext, { tenantId, given,
   answer({ json: { id, forgotten: note ?? 'all' }, text: `${note ?? 'Everything'} that was noted about ${given} is gone.` });
 }
 
+/** Logs are written anew within two minutes; what takes longer is finished by the cron service. */
+const ERASE_TIMEOUT_MS = 180_000;
+const ASK_EVERY_MS = 1000;
+
+function describeErasure({ state, waitsFor, erased, lookAt, hasMore }: ErasureReport): string {
+  const counts = Object.entries(erased).map(([name, count]) => `${name}: ${String(count)}`);
+  const waits = { turns: 'its turns have not ended', logs: 'records in write-ahead logs go within two minutes' };
+  const places = lookAt.map(({ kind, ref, why }) => [kind, ref, why]);
+  return [
+    state === 'done' ? 'Everything of the contact is gone.' : 'It is not finished, and goes on by itself.',
+    ...(waitsFor === null ? [] : [`Waits: ${waits[waitsFor]}.`]),
+    counts.join(', '),
+    ...(places.length === 0 ? [] : ['Left, and to be looked at:', table(['WHAT', 'WHERE', 'WHY'], places)]),
+    ...(hasMore ? ['There are more places than these.'] : []),
+  ].join('\n');
+}
+
+/** Waits for its end, and says how far it is where that takes too long. */
+async function erase({ deployment, answer }: CommandContext, tenantId: string, given: string): Promise<void> {
+  const operations = await deployment.tenantOperations();
+  const { erasures, sessions } = await operations.open(tenantId);
+  const isSession = /^[0-9a-f]{32}$/u.test(given) && (await sessions.load(given)) !== undefined;
+  const whom = isSession ? { contact_id: given } : { sender: given };
+  let report = await operations.eraseContact(tenantId, whom);
+  for (const until = Date.now() + ERASE_TIMEOUT_MS; report.state === 'running' && Date.now() < until;) {
+    await wait(ASK_EVERY_MS);
+    await operations.continueErasure(tenantId, report.id);
+    report = await erasures.report(report.id);
+  }
+  answer({ json: report, text: describeErasure(report), failed: report.state === 'running' });
+}
+
 /** `concierge contact …` */
 export function contactCommand(context: CommandContext): Command {
   const command = new Command('contact');
@@ -70,5 +103,9 @@ export function contactCommand(context: CommandContext): Command {
     .description('remove the notes about one of them; conversations stay')
     .option('--note <ref>', 'only this one, as show names it')
     .action(async (tenantId: string, given: string, { note }: { note?: string }) => await forget(context, { tenantId, given, note }));
+  command
+    .command('erase <tenant> <contact>')
+    .description('erase everything of one of them, by an address or by a conversation; see docs/data.md')
+    .action(async (tenantId: string, given: string) => await erase(context, tenantId, given));
   return command;
 }

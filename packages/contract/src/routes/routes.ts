@@ -60,6 +60,7 @@ import {
   suspendTenant,
   updateOperatedTenant,
 } from './ops/operators.ts';
+import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
@@ -118,6 +119,8 @@ export const routes = {
   forgetContact,
   getContactNote,
   forgetContactNote,
+  eraseContact,
+  getErasure,
   getUsage,
   listSchedules,
   createSchedule,
@@ -182,6 +185,8 @@ export const routes = {
   rotateTenantKey,
   exportTenant,
   importTenant,
+  eraseTenantContact,
+  getTenantErasure,
   listOperatorAudit,
   getOverview,
   listWaiting,

@@ -34,6 +34,7 @@ export const auditActs = [
   'widget.rotate-secret',
   'session.delete',
   'contact.forget',
+  'contact.erase',
   'note.forget',
 ] as const;
 export type AuditAct = (typeof auditActs)[number];

@@ -52,6 +52,8 @@ export interface IndexBackend {
   withOwnConnection<Result>(tenantId: string, work: (own: OwnConnection) => Promise<Result>): Promise<Result>;
   /** False: nothing was ever written of the tenant, or it was dropped. */
   isThere(tenantId: string): boolean;
+  /** What was deleted is in no free page, log or segment of the database's own files, where it can be asked to. */
+  scrub(tenantId: string): Promise<void>;
   drop(tenantId: string): Promise<void>;
   check(): Promise<void>;
   /** How many connections the database's server allows; undefined where there is no server. */

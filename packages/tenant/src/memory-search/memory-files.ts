@@ -109,6 +109,25 @@ export class MemoryFiles {
     await this.#files.remove(ref);
   }
 
+  /**
+   * Makes a note what `change` leaves of it; one of which nothing is left goes. undefined when nothing is taken out,
+   * and for what is no text.
+   */
+  async takeOut<Cut extends { readonly text: string; readonly entries: number }>(
+    ref: string,
+    change: (text: string) => Cut,
+  ): Promise<Cut | undefined> {
+    const read = await this.get(ref).catch((error: unknown) => {
+      if (error instanceof AppError && error.code !== 'overloaded') return undefined;
+      throw error;
+    });
+    const cut = read === undefined ? undefined : change(read.text);
+    if (read === undefined || cut === undefined || cut.entries === 0) return undefined;
+    if (cut.text === '') await this.#files.remove(ref, { ifMatch: read.etag });
+    else await this.#files.writeText(ref, cut.text, { ifMatch: read.etag });
+    return cut;
+  }
+
   /** All of it, what is no note included; false when there was nothing. */
   async forgetAll(): Promise<boolean> {
     const removals = [async () => this.#files.removeFolder(notesFolder), async () => this.#files.remove(memoryFile)];

@@ -1,5 +1,5 @@
 import { rename, rmdir, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DeliveryStep, OutboundMessage } from '@concierge/contract';
 import {
   appendLines,
@@ -207,6 +207,16 @@ export class OutboxFiles {
       await this.#rewrite(message);
       return true;
     });
+  }
+
+  /** Removes it from wherever it is; nothing leaves under a claim any more. */
+  async erase(id: string): Promise<void> {
+    await ignoreMissing(unlink(this.#messagePath(id)));
+    await this.#clearLane(id);
+    for (let path = await this.ended.findPath(id); path !== undefined; path = await this.ended.findPath(id)) {
+      await ignoreMissing(unlink(path));
+      await ignoreMissing(this.#options.folders.sync(dirname(path)));
+    }
   }
 
   /**

@@ -280,6 +280,14 @@ export class Outbox {
     await this.#turns.removeBefore(untilMs - DAY_MS);
   }
 
+  /** Removes messages, wherever they are, with what became of them; how many. */
+  async erase(isMeant: (message: OutboundMessage) => boolean): Promise<number> {
+    const settled = await Promise.all((await this.settledDays()).map(async (day) => this.listSettled(day)));
+    const meant = [...(await this.onTheirWay()), ...(await this.dead()), ...settled.flat()].filter(({ message }) => isMeant(message));
+    for (const { message } of meant) await this.#files.erase(message.id);
+    return meant.length;
+  }
+
   async #isFull(): Promise<boolean> {
     const ids = await Promise.all((await this.lanes()).map(async (lane) => this.#files.listLaneIds(lane)));
     if (ids.flat().length < limits.outboxMaxWaiting) return false;

@@ -224,6 +224,17 @@ export class SessionStore {
     return removed;
   }
 
+  /** What is left of a conversation that was removed, or cannot be read; false when there is nothing. */
+  async removeRemains(id: string): Promise<boolean> {
+    if (!isHashedName(id)) return false;
+    const hadRevisions = await this.#revisions.remove(id);
+    const view = this.#revisions.viewPath(id);
+    const names = (await readdir(this.#folder).catch(noNames)).filter((name) => name.startsWith(`${id}.`));
+    await this.#removeRest(id);
+    await ignoreMissing(unlink(`${view}.broken`));
+    return hadRevisions || names.length > 0;
+  }
+
   /** Whether the turn was among the newest of a conversation that was removed since; reads all that stayed of such. */
   async wasRemoved(turnId: string): Promise<boolean> {
     for await (const { turns = [] } of this.#removed.read()) if (turns.includes(turnId)) return true;

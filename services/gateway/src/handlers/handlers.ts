@@ -26,7 +26,7 @@ import { channelHandlers, deliveryHandlers, handoffHandlers } from './channels.t
 import { chatHandlers } from './chat.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
-import { memoryHandlers } from './memory.ts';
+import { erasureHandlers, memoryHandlers } from './memory.ts';
 import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
@@ -92,6 +92,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...fileHandlers(models),
     ...keyHandlers(),
     ...memoryHandlers(),
+    ...erasureHandlers({ turns, redis, logsFolder: tenants.logsFolder }),
     ...usageHandlers(core),
     ...cronHandlers(),
     ...channelHandlers({ connections }),

@@ -1,5 +1,6 @@
 import { AppError, routes, type MemoryNote, type NotedContact } from '@concierge/contract';
 import { toContactFolder, toNotesOwner, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
+import { eraseContact, type ErasureOptions } from '@concierge/turn';
 import { pageLink, type Handlers } from '../http/call.ts';
 
 /** A page waits this long; the next search reads what was not read by then. */
@@ -27,6 +28,20 @@ export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHa
         throw new AppError('overloaded', 'The memory could not be searched in time.', { cause: error, retryAfterSeconds: 2 });
       }
     },
+  };
+}
+
+/** What is kept of a contact, whole; the same as operators ask for, in the caller's own tenant. */
+export function erasureHandlers(options: ErasureOptions): Pick<Handlers, 'eraseContact' | 'getErasure'> {
+  return {
+    eraseContact: async ({ caller, body, requestId }) => {
+      const { scope, key } = caller;
+      const report = await eraseContact(options, scope, body);
+      const by = { kind: 'key', keyId: key.id } as const;
+      await scope.audit.record({ by, act: 'contact.erase', tenantId: scope.tenantId, target: report.id, requestId });
+      return { kind: 'answer', status: 202, json: report };
+    },
+    getErasure: async ({ caller, params }) => ({ kind: 'answer', status: 200, json: await caller.scope.erasures.report(params.id) }),
   };
 }
 

@@ -24,6 +24,8 @@ type TenantHandlers = Pick<
   | 'rotateTenantKey'
   | 'exportTenant'
   | 'importTenant'
+  | 'eraseTenantContact'
+  | 'getTenantErasure'
 >;
 
 const asked = ({ requestId }: { readonly requestId: string }): Asked => ({ requestId });
@@ -80,6 +82,16 @@ export function operatedTenantHandlers({ operations }: Pick<OperatedTenantsOptio
       await pipeline(bytes, call.response);
       return streamed;
     },
+    eraseTenantContact: async (call) => ({
+      kind: 'answer',
+      status: 202,
+      json: await operations.eraseContact(call.params.tenant, call.body, asked(call)),
+    }),
+    getTenantErasure: async ({ params }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await (await operations.open(params.tenant)).erasures.report(params.id),
+    }),
     importTenant: async (call) => ({
       kind: 'answer',
       status: 201,
