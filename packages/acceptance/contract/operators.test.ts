@@ -1,5 +1,5 @@
 import { describe, expect } from '@jest/globals';
-import { AuditEntry, CreatedTenant, ImportedTenant } from '@concierge/contract';
+import { AuditEntry, CreatedTenant, ImportedTenant, routes, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
@@ -12,6 +12,8 @@ setUpOnce(async (stack) => {
 });
 
 const Entries = z.array(AuditEntry);
+const Turns = z.array(TurnView);
+const Groups = routes.listFailures.answers[200].json;
 
 describe('operators', () => {
   promise(['C/4/16'], 'manage tenants over HTTP, from making one to taking it along', async () => {
@@ -70,6 +72,33 @@ describe('operators', () => {
     expect(operators).toMatchObject([{ by: { kind: 'operator', via: 'api' }, act: 'tenant.update', tenantId: tenant.tenantId }]);
     const forged = await owner.request('/api/files/settings/audit/000001.jsonl', { method: 'PUT', rawBody: 'x', headers: text });
     expect(forged.status).toBe(400);
+  });
+});
+
+describe('failed turns', () => {
+  promise(['C/4/18'], 'are listed by cause, tried again once and on request, and live ones are cancelled', async () => {
+    const tenant = await contract.tenant();
+    const [client, operator] = [tenant.as('admin'), contract.client()];
+    await client.ask('admin', { message: '[[fail:400 x9]] [[say:no]]' });
+    const [failed] = Turns.parse((await client.get('/api/turns')).json());
+    const groups = await eventually(async () => {
+      const found = Groups.parse((await operator.get(`/ops/api/failures?tenant=${tenant.tenantId}&code=provider_error`)).json());
+      return found.length > 0 ? found : undefined;
+    });
+    expect(groups).toMatchObject([{ turns: 1, tenants: [{ tenantId: tenant.tenantId, turns: 1 }], example: { turnId: failed?.id } }]);
+    expect(groups[0]?.provider).toEqual(expect.any(String));
+    const path = '/ops/api/turns/retry';
+    const filter = { tenant: tenant.tenantId, until: new Date().toISOString() };
+    expect((await operator.request(path, { body: filter })).json()).toMatchObject({ dryRun: true, turns: 1, retried: [] });
+    expect(Turns.parse((await client.get('/api/turns')).json())).toHaveLength(1);
+    const retried = (await operator.request(path, { body: { ...filter, dryRun: false } })).json();
+    expect(retried).toMatchObject({ turns: 1, retried: [{ retryOf: failed?.id }] });
+    const again = (await operator.request(path, { body: { ...filter, dryRun: false } })).json();
+    expect(again).toMatchObject({ turns: 0, skipped: [{ reason: 'retried', turns: 1 }] });
+    expect(Turns.parse((await client.get('/api/turns')).json())).toHaveLength(2);
+    const cancelled = await operator.request(`/ops/api/turns/${failed?.id ?? ''}/cancel?tenant=${tenant.tenantId}`, { method: 'POST' });
+    expect(cancelled.status).toBe(202);
+    expect(cancelled.json()).toMatchObject({ status: 'failed' });
   });
 });
 

@@ -1,6 +1,7 @@
 import type { ChannelConnections } from '@concierge/channel';
 import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
+import type { FailedTurns } from '@concierge/core/failed-turns';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { IndexStore } from '@concierge/index';
 import { ConfigError, createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
@@ -105,6 +106,13 @@ export class Deployment {
       running: async () => this.#findRunning(),
       via: 'cli',
     }));
+  }
+
+  /** What operators do with turns of all tenants. */
+  async failedTurns(): Promise<FailedTurns> {
+    const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
+    const core = await import('@concierge/core/failed-turns');
+    return new core.FailedTurns({ tenants, turns: async () => this.turns(), operations });
   }
 
   /** Puts on record what was done in a tenant. */

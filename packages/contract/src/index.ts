@@ -98,6 +98,13 @@ export {
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
 export {
+  FAILURE_MESSAGE_MAX,
+  type FailureGroup,
+  type RetrySkip,
+  type TurnRetryBody,
+  type TurnsRetried,
+} from './turns/failure.ts';
+export {
   waitReasons,
   type Health,
   type Overview,

@@ -60,6 +60,7 @@ import {
   suspendTenant,
   updateOperatedTenant,
 } from './ops/operators.ts';
+import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
@@ -187,6 +188,9 @@ export const routes = {
   listWaiting,
   listWorkers,
   getHealth,
+  listFailures,
+  retryTurns,
+  cancelOperatedTurn,
   signInPage,
   signIn,
 } as const satisfies Record<string, Route>;

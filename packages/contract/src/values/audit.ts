@@ -35,6 +35,8 @@ export const auditActs = [
   'session.delete',
   'contact.forget',
   'note.forget',
+  'turn.cancel',
+  'turn.retry',
 ] as const;
 export type AuditAct = (typeof auditActs)[number];
 
