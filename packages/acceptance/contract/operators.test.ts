@@ -100,6 +100,27 @@ describe('failed turns', () => {
     expect(cancelled.status).toBe(202);
     expect(cancelled.json()).toMatchObject({ status: 'failed' });
   });
+
+  promise(['C/4/18'], 'and so is what has not arrived, with a dry run of sending it again', async () => {
+    const [tenant, operator] = [await contract.tenant(), contract.client()];
+    const { outbox } = await contract.system.scope(tenant.tenantId);
+    const outbound = { kind: 'message', channel: 'channel_c', sessionId: '0'.repeat(32), text: 'x', agent: 'cs', turnId: 't_1' } as const;
+    const { id } = (await outbox.accept({ ...outbound, to: '1', callId: '1' })).message;
+    await outbox.record(id, [
+      { kind: 'end', at: new Date().toISOString(), state: 'expired', problem: { code: 'expired', message: 'Too late.' } },
+    ]);
+    await eventually(async () => {
+      const delivery = await outbox.delivery(id);
+      if (delivery !== undefined) await outbox.end(delivery);
+      return (await outbox.deadIds()).includes(id);
+    });
+    const found = await operator.get(`/ops/api/deliveries?tenant=${tenant.tenantId}`);
+    expect(found.json()).toMatchObject([{ tenantId: tenant.tenantId, channel: 'channel_c', dead: 1, lastDead: { id } }]);
+    const body = { tenant: tenant.tenantId };
+    expect((await operator.request('/ops/api/deliveries/redrive', { body })).json()).toMatchObject({ dryRun: true, deliveries: 1 });
+    const one = await operator.request(`/ops/api/deliveries/${id}/redrive?tenant=${tenant.tenantId}`, { method: 'POST' });
+    expect(one.status).toBe(202);
+  });
 });
 
 describe('budgets', () => {

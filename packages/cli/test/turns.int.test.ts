@@ -50,7 +50,12 @@ const session: Session = {
   ],
   turns: [
     record(doneTurn, {}),
-    record(failedTurn, { status: 'failed', finishReason: null, error: { code: 'provider_error', message: 'The model provider failed' }, failedModel: 'openai/gpt-x' }),
+    record(failedTurn, {
+      status: 'failed',
+      finishReason: null,
+      error: { code: 'provider_error', message: 'The model provider failed' },
+      failedModel: 'openai/gpt-x',
+    }),
   ],
   contextTokens: null,
 };
@@ -144,7 +149,9 @@ describe('concierge failures', () => {
       },
     ]);
     const { out } = await concierge.run('failures', 'list', ...since, '--code', 'provider_error');
-    expect(out).toMatch(new RegExp(String.raw`^1 +1 +provider_error +openai/gpt-x .* acme ${failedTurn} +The model provider failed$`, 'mu'));
+    expect(out).toMatch(
+      new RegExp(String.raw`^1 +1 +provider_error +openai/gpt-x .* acme ${failedTurn} +The model provider failed$`, 'mu'),
+    );
     expect((await concierge.run('failures', ...since, '--code', 'turn_timeout')).out).toBe('No turn failed.\n');
     expect((await concierge.run('failures', '--since', 'lately')).err).toContain('neither a duration');
   });

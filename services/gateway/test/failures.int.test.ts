@@ -26,7 +26,7 @@ async function operate(path: string, init: Asked = {}): Promise<Response> {
 
 async function listAll(query = ''): Promise<FailureGroup[]> {
   const groups: FailureGroup[] = [];
-  for (let next: string | undefined = `${listFailures.path}?${query}`; next !== undefined; ) {
+  for (let next: string | undefined = `${listFailures.path}?${query}`; next !== undefined;) {
     const response: Response = await operate(next);
     expect(response.status).toBe(200);
     groups.push(...listFailures.answers[200].json.parse(await response.json()));
@@ -123,7 +123,12 @@ describe('the retry of failed turns', () => {
     const failed = turns.filter(({ status }) => status === 'failed').map(({ id }) => id);
     expect(retried.map(({ retryOf }) => retryOf).toSorted()).toEqual(failed.toSorted());
     const audit = z.array(AuditEntry).parse(await (await gateway.ask(tenant.admin, '/api/audit')).json());
-    expect(audit.filter(({ act }) => act === 'turn.retry').map(({ target }) => target).toSorted()).toEqual(failed.toSorted());
+    expect(
+      audit
+        .filter(({ act }) => act === 'turn.retry')
+        .map(({ target }) => target)
+        .toSorted(),
+    ).toEqual(failed.toSorted());
   });
 
   it('leaves out a suspended tenant', async () => {

@@ -21,7 +21,7 @@ async function listFailures({ deployment, answer }: CommandContext, { since, ten
   const [failedTurns, { sumFailures }] = [await deployment.failedTurns(), await import('@concierge/core/failed-turns')];
   const filter = { since: readSince(since), tenant, code };
   let groups: FailureGroup[] = [];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
+  for (let cursor: string | null | undefined; cursor !== null;) {
     const page = await failedTurns.list(filter, cursor);
     groups = sumFailures([...groups, ...page.groups]);
     cursor = page.nextCursor;
@@ -62,7 +62,7 @@ async function retryFailures(context: CommandContext, { since, tenant, code, yes
   process.once('SIGINT', stop);
   const steps: TurnsRetried[] = [];
   try {
-    for (let cursor: string | null = ''; cursor !== null && !stopped.signal.aborted; ) {
+    for (let cursor: string | null = ''; cursor !== null && !stopped.signal.aborted;) {
       const step: TurnsRetried = await failedTurns.retry({
         ...filter,
         dryRun: yes !== true,
@@ -98,7 +98,13 @@ function sumSteps(steps: readonly TurnsRetried[]): Sums {
   return { turns, tenants: Object.fromEntries(tenants), skipped: Object.fromEntries(skipped) };
 }
 
-function describeRetry({ dryRun, stopped, turns, tenants, skipped }: Sums & { readonly dryRun: boolean; readonly stopped: boolean }): string {
+function describeRetry({
+  dryRun,
+  stopped,
+  turns,
+  tenants,
+  skipped,
+}: Sums & { readonly dryRun: boolean; readonly stopped: boolean }): string {
   const what = dryRun ? 'would be accepted again (--yes does it)' : 'are accepted again';
   const rows = [
     ...Object.entries(tenants).map(([tenantId, count]) => [tenantId, String(count), '']),

@@ -60,6 +60,7 @@ import {
   suspendTenant,
   updateOperatedTenant,
 } from './ops/operators.ts';
+import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
 import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
@@ -191,6 +192,9 @@ export const routes = {
   listFailures,
   retryTurns,
   cancelOperatedTurn,
+  listStuckDeliveries,
+  redriveDeliveries,
+  redriveOperatedDelivery,
   signInPage,
   signIn,
 } as const satisfies Record<string, Route>;

@@ -37,6 +37,8 @@ export const auditActs = [
   'note.forget',
   'turn.cancel',
   'turn.retry',
+  'delivery.redrive',
+  'event.redrive',
 ] as const;
 export type AuditAct = (typeof auditActs)[number];
 

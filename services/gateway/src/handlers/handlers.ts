@@ -2,6 +2,7 @@ import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { FailedTurns } from '@concierge/core/failed-turns';
+import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
 import { HistoryCursors } from '@concierge/turn';
@@ -33,6 +34,7 @@ import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
 import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts';
+import { stuckDeliveryHandlers } from '../operations/deliveries.ts';
 import { failureHandlers } from '../operations/failures.ts';
 import { signInHandlers } from '../operations/sign-in.ts';
 import { waitingHandlers } from '../operations/waiting.ts';
@@ -108,6 +110,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
+    ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, redis }),
     ...waitingHandlers({ redis, dataDir, ...operating }),
     ...signInHandlers({ opsToken }),
