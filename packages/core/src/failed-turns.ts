@@ -12,7 +12,7 @@ import {
   type TurnsRetried,
   type TurnView,
 } from '@concierge/contract';
-import type { IndexedTurn } from '@concierge/index';
+import type { IndexedTurn, TenantIndex } from '@concierge/index';
 import type { TenantScope, Tenants } from '@concierge/tenant';
 import type { TurnReceipt, Turns } from '@concierge/turn';
 import type { Asked, TenantOperations } from './tenant-operations.ts';
@@ -82,7 +82,7 @@ export class FailedTurns {
   }
 
   /**
-   * Accepts a few turns once more; a dry run only counts. Each is accepted again once, whoever asks and how often.
+   * Accepts a few turns once more; a dry run only counts. Each is accepted again once, however often it is asked for.
    * @throws AppError not_found, invalid_request, overloaded
    */
   async retry({ dryRun, limit, cursor, ...filter }: TurnRetryBody, asked?: Asked): Promise<TurnsRetried> {
@@ -142,22 +142,18 @@ export class FailedTurns {
    * on after this page.
    */
   async *#walk({ filter, cursor, atOnce, atMost }: Walk): AsyncGenerator<FailedPage, void, undefined> {
-    const { tenant, code } = filter;
-    const toMs = filter.until === undefined ? Date.now() : Date.parse(filter.until);
-    const fromMs = filter.since === undefined ? Date.now() - SINCE_DEFAULT_MS : Date.parse(filter.since);
+    const period = readPeriod(filter);
     const from = readCursor(cursor);
-    const all = tenant === undefined ? await this.#options.tenants.list() : [(await this.#options.operations.open(tenant)).tenantId];
-    const ids = all.filter((id) => from === undefined || id > from.tenantId || (id === from.tenantId && from.place !== undefined));
+    const ids = await this.#listTenants(filter.tenant, from);
     let read = 0;
     for (const [index, tenantId] of ids.entries()) {
       const scope = await this.#options.tenants.find(tenantId);
       const afterTenant = index === ids.length - 1 ? null : tenantId;
       let place = from?.tenantId === tenantId ? from.place : undefined;
       do {
-        const asked = { fromMs, toMs, limit: atOnce, cursor: place };
-        // Its tenant may have been deleted meanwhile.
-        const page = scope === undefined ? { items: [], nextCursor: null } : await scope.index.listFailedTurns(asked);
-        const failed = page.items.flatMap((turn) => (scope !== undefined && isMeant(turn, code) ? [{ scope, turn }] : []));
+        const asked = { ...period, limit: atOnce, cursor: place };
+        const page = await readPage(scope, asked);
+        const failed = page.items.filter(({ turn }) => isMeant(turn, filter.code));
         read += page.items.length;
         place = page.nextCursor ?? undefined;
         yield { failed, next: place === undefined ? afterTenant : `${tenantId}${CURSOR_MARK}${place}` };
@@ -166,13 +162,43 @@ export class FailedTurns {
       if (index + 1 >= TENANTS_PER_PAGE) return;
     }
   }
+
+  /** Those that a walk has still before it. */
+  async #listTenants(tenant: string | undefined, from: Place | undefined): Promise<string[]> {
+    const { tenants, operations } = this.#options;
+    const all = tenant === undefined ? await tenants.list() : [(await operations.open(tenant)).tenantId];
+    return all.filter((id) => from === undefined || id > from.tenantId || (id === from.tenantId && from.place !== undefined));
+  }
+}
+
+interface Place {
+  readonly tenantId: string;
+  readonly place: string | undefined;
+}
+
+function readPeriod({ since, until }: FailureFilter): { readonly fromMs: number; readonly toMs: number } {
+  const nowMs = Date.now();
+  return {
+    fromMs: since === undefined ? nowMs - SINCE_DEFAULT_MS : Date.parse(since),
+    toMs: until === undefined ? nowMs : Date.parse(until),
+  };
+}
+
+/** Nothing of a tenant that has been deleted meanwhile. */
+async function readPage(
+  scope: TenantScope | undefined,
+  asked: Parameters<TenantIndex['listFailedTurns']>[0],
+): Promise<{ readonly items: Failed[]; readonly nextCursor: string | null }> {
+  if (scope === undefined) return { items: [], nextCursor: null };
+  const { items, nextCursor } = await scope.index.listFailedTurns(asked);
+  return { items: items.map((turn) => ({ scope, turn })), nextCursor };
 }
 
 function isMeant({ record }: IndexedTurn, code: string | undefined): boolean {
   return code === undefined || record.error?.code === code;
 }
 
-function readCursor(cursor: string | undefined): { readonly tenantId: string; readonly place: string | undefined } | undefined {
+function readCursor(cursor: string | undefined): Place | undefined {
   if (cursor === undefined) return undefined;
   const [tenantId = '', place] = cursor.split(CURSOR_MARK, 2);
   if (TenantId.safeParse(tenantId).success) return { tenantId, place };

@@ -67,11 +67,11 @@ export class DeadLetters {
       if (scope === undefined) continue;
       const letter = await findLetter(scope, id, channel);
       read += 1;
-      if (letter === 'other') continue;
       const outcome = letter === 'dead' && !dryRun ? await this.#redriveIfTaken(scope, id, asked) : letter;
-      if (outcome === 'dead') counted.set(scope.tenantId, (counted.get(scope.tenantId) ?? 0) + 1);
-      else skipped.set(outcome, (skipped.get(outcome) ?? 0) + 1);
-      if (outcome === 'dead' && !dryRun) redriven.push({ tenantId: scope.tenantId, id });
+      if (outcome === 'dead') {
+        counted.set(scope.tenantId, (counted.get(scope.tenantId) ?? 0) + 1);
+        if (!dryRun) redriven.push({ tenantId: scope.tenantId, id });
+      } else if (outcome !== 'other') skipped.set(outcome, (skipped.get(outcome) ?? 0) + 1);
       if (redriven.length >= limit || read >= LOOKED_AT_PER_STEP) break;
     }
     const tenants = Array.from(counted, ([tenantId, deliveries]) => ({ tenantId, deliveries }));
@@ -178,7 +178,7 @@ async function sumMessages({ tenantId, outbox }: TenantScope): Promise<StuckDeli
   const [waiting, ids] = [await outbox.onTheirWay(), await outbox.deadIds()];
   const read = await Promise.all(ids.slice(0, READ_PER_TENANT).map(async (id) => outbox.delivery(id)));
   const dead = read.filter((delivery) => delivery !== undefined);
-  const seen = [...waiting.map((delivery) => seeMessage(delivery, wasTried(delivery) ? 'retrying' : 'waiting'))];
+  const seen = waiting.map((delivery) => seeMessage(delivery, wasTried(delivery) ? 'retrying' : 'waiting'));
   return sum(tenantId, [...seen, ...dead.map((delivery) => seeMessage(delivery, 'dead'))], ids.length <= READ_PER_TENANT);
 }
 

@@ -51,8 +51,8 @@ export type TurnRetryBody = z.infer<typeof TurnRetryBody>;
 /**
  * Why a failed turn is not tried again. `not_asked`: it was no request of a client through the API (a message of a
  * channel, a run of a schedule, a sub-agent, …). `collected`: another turn answered for it, and is tried again in its
- * place. `crashed`: it stopped its worker, and its code was not named. `retried`: it was tried again before. `suspended`:
- * its tenant is. `gone`: what it asked is no longer in its conversation. `refused`: it was not accepted.
+ * place. `crashed`: it stopped its worker, and its code was not named. `retried`: it was tried again before.
+ * `suspended`: its tenant is. `gone`: what it asked is no longer in its conversation. `refused`: it was not accepted.
  */
 export const RetrySkip = z.enum(['not_asked', 'collected', 'crashed', 'retried', 'suspended', 'gone', 'refused']);
 export type RetrySkip = z.infer<typeof RetrySkip>;

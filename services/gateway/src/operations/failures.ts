@@ -1,4 +1,5 @@
 import type { FailedTurns } from '@concierge/core/failed-turns';
+import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { AppError, routes } from '@concierge/contract';
 import type { connectRedis } from '@concierge/runtime';
 import { keyOf } from '@concierge/turn';
@@ -25,6 +26,29 @@ export function failureHandlers({
       const tenantId = query.tenant ?? (await redis.hget(keyOf.turn(turnId), 'account'));
       if (tenantId === null) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
       return { kind: 'answer', status: 202, json: await failedTurns.cancel({ tenantId, turnId }, { requestId }) };
+    },
+  };
+}
+
+type StuckHandlers = Pick<Handlers, 'listStuckDeliveries' | 'redriveDeliveries' | 'redriveOperatedDelivery'>;
+
+/** Messages and webhook events of all tenants that have not arrived. Workers send what is taken up, within seconds. */
+export function stuckDeliveryHandlers({ deadLetters }: { readonly deadLetters: DeadLetters }): StuckHandlers {
+  return {
+    listStuckDeliveries: async ({ query }) => {
+      const { items, nextCursor } = await deadLetters.list(query);
+      const { tenant, limit } = query;
+      const headers = pageLink(routes.listStuckDeliveries.path, { tenant, limit }, nextCursor);
+      return { kind: 'answer', status: 200, json: items, headers };
+    },
+    redriveDeliveries: async ({ body, requestId }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await deadLetters.redriveSome(body, { requestId }),
+    }),
+    redriveOperatedDelivery: async ({ params: { id }, query: { tenant: tenantId }, requestId }) => {
+      await deadLetters.redriveOne({ tenantId, id }, { requestId });
+      return { kind: 'answer', status: 202, json: { tenantId, id } };
     },
   };
 }

@@ -25,7 +25,7 @@ export type TurnOutcome =
       readonly message: string;
       readonly retryable?: boolean;
       /** Which model failed it. */
-      readonly model?: string;
+      readonly model?: string | undefined;
     };
 
 /**
@@ -204,8 +204,7 @@ export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) {
     const message = isOwners && error.kind === 'rejected' ? `${messages.rejected} ${whyItFailed(error)}.` : messages[error.kind];
-    const { kind, model } = error;
-    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(kind), ...(model !== undefined && { model }) };
+    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind), model: error.model };
   }
   if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
   if (error instanceof AppError && (error.code === 'provider_error' || error.code === 'budget_exceeded'))
