@@ -29,6 +29,7 @@ const fence = /^(?<indent> *)```(?<info>[^\n`]*)\n(?<body>.*?)^ *```$/gmsu;
 export function readBlocks(text) {
   return [...text.matchAll(fence)].map(({ groups: { indent, info, body } }) => {
     const [, language, reason] = /^(\S*)(?: not-run: (\S+))?$/u.exec(info.trim()) ?? [undefined, info, 'unreadable'];
+    // bounded-expression: spaces alone
     return { language, reason, body: body.replaceAll(new RegExp(`^${indent}`, 'gmu'), '') };
   });
 }
@@ -44,7 +45,7 @@ export function readShellLines(text) {
   return readBlocks(text)
     .filter(({ language }) => language === 'sh' || language === '')
     .flatMap(({ body }) => body.replaceAll(/\\\n\s*/gu, ' ').split('\n'))
-    .map((line) => line.replace(/\s+#.*$/u, '').trim());
+    .map((line) => line.replace(/ #.*$/u, '').trim());
 }
 
 const stop = new Set(['|', '<', '>', '&&', ';', '·', '→']);
@@ -60,6 +61,7 @@ function splitWords(command) {
 export function readConciergeCommands(text) {
   const spans = readSpans(text).filter((span) => /^(?:npx )?concierge /u.test(span));
   return [...spans, ...readShellLines(text)].flatMap((line) => {
+    // bounded-expression: a line of this repository's pages
     const [, command] = /(?:^(?:[A-Z_]+=\S+ )*(?:npx )?concierge|\brun --rm (?:-T )?cli) (.+)$/u.exec(line) ?? [];
     return command === undefined ? [] : [splitWords(command)];
   });

@@ -37,6 +37,7 @@ export class Started {
 
   /** What stands behind a name in the banner. */
   shown(name) {
+    // bounded-expression: a name that a test gives
     return new RegExp(String.raw`^ {2}${name} +(\S+)`, 'mu').exec(this.output)?.[1];
   }
 

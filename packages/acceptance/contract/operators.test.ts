@@ -1,5 +1,5 @@
 import { describe, expect } from '@jest/globals';
-import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant } from '@concierge/contract';
+import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant, routes, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
@@ -12,6 +12,8 @@ setUpOnce(async (stack) => {
 });
 
 const Entries = z.array(AuditEntry);
+const Turns = z.array(TurnView);
+const Groups = routes.listFailures.answers[200].json;
 
 describe('operators', () => {
   promise(['C/4/16'], 'manage tenants over HTTP, from making one to taking it along', async () => {
@@ -96,6 +98,54 @@ describe('operators', () => {
     ]);
     expect(entries.text).not.toContain(sender);
     expect((await owner.request('/api/erasures', { body: {} })).status).toBe(400);
+  });
+});
+
+describe('failed turns', () => {
+  promise(['C/4/19'], 'are listed by cause, tried again once and on request, and live ones are cancelled', async () => {
+    const tenant = await contract.tenant();
+    const [client, operator] = [tenant.as('admin'), contract.client()];
+    await client.ask('admin', { message: '[[fail:400 x9]] [[say:no]]' });
+    const [failed] = Turns.parse((await client.get('/api/turns')).json());
+    const groups = await eventually(async () => {
+      const found = Groups.parse((await operator.get(`/ops/api/failures?tenant=${tenant.tenantId}&code=provider_error`)).json());
+      return found.length > 0 ? found : undefined;
+    });
+    expect(groups).toMatchObject([{ turns: 1, tenants: [{ tenantId: tenant.tenantId, turns: 1 }], example: { turnId: failed?.id } }]);
+    expect(groups[0]?.provider).toEqual(expect.any(String));
+    const path = '/ops/api/turns/retry';
+    const filter = { tenant: tenant.tenantId, until: new Date().toISOString() };
+    expect((await operator.request(path, { body: filter })).json()).toMatchObject({ dryRun: true, turns: 1, retried: [] });
+    expect(Turns.parse((await client.get('/api/turns')).json())).toHaveLength(1);
+    const retried = (await operator.request(path, { body: { ...filter, dryRun: false } })).json();
+    expect(retried).toMatchObject({ turns: 1, retried: [{ retryOf: failed?.id }] });
+    const again = (await operator.request(path, { body: { ...filter, dryRun: false } })).json();
+    expect(again).toMatchObject({ turns: 0, skipped: [{ reason: 'retried', turns: 1 }] });
+    expect(Turns.parse((await client.get('/api/turns')).json())).toHaveLength(2);
+    const cancelled = await operator.request(`/ops/api/turns/${failed?.id ?? ''}/cancel?tenant=${tenant.tenantId}`, { method: 'POST' });
+    expect(cancelled.status).toBe(202);
+    expect(cancelled.json()).toMatchObject({ status: 'failed' });
+  });
+
+  promise(['C/4/19'], 'and so is what has not arrived, with a dry run of sending it again', async () => {
+    const [tenant, operator] = [await contract.tenant(), contract.client()];
+    const { outbox } = await contract.system.scope(tenant.tenantId);
+    const outbound = { kind: 'message', channel: 'channel_c', sessionId: '0'.repeat(32), text: 'x', agent: 'cs', turnId: 't_1' } as const;
+    const { id } = (await outbox.accept({ ...outbound, to: '1', callId: '1' })).message;
+    await outbox.record(id, [
+      { kind: 'end', at: new Date().toISOString(), state: 'expired', problem: { code: 'expired', message: 'Too late.' } },
+    ]);
+    await eventually(async () => {
+      const delivery = await outbox.delivery(id);
+      if (delivery !== undefined) await outbox.end(delivery);
+      return (await outbox.deadIds()).includes(id);
+    });
+    const found = await operator.get(`/ops/api/deliveries?tenant=${tenant.tenantId}`);
+    expect(found.json()).toMatchObject([{ tenantId: tenant.tenantId, channel: 'channel_c', dead: 1, lastDead: { id } }]);
+    const body = { tenant: tenant.tenantId };
+    expect((await operator.request('/ops/api/deliveries/redrive', { body })).json()).toMatchObject({ dryRun: true, deliveries: 1 });
+    const one = await operator.request(`/ops/api/deliveries/${id}/redrive?tenant=${tenant.tenantId}`, { method: 'POST' });
+    expect(one.status).toBe(202);
   });
 });
 

@@ -1,6 +1,8 @@
 import type { ChannelConnections } from '@concierge/channel';
 import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
+import type { FailedTurns } from '@concierge/core/failed-turns';
+import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { IndexStore } from '@concierge/index';
 import { ConfigError, createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
@@ -105,6 +107,20 @@ export class Deployment {
       running: async () => this.#findRunning(),
       via: 'cli',
     }));
+  }
+
+  /** What operators do with turns of all tenants. */
+  async failedTurns(): Promise<FailedTurns> {
+    const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
+    const core = await import('@concierge/core/failed-turns');
+    return new core.FailedTurns({ tenants, turns: async () => this.turns(), operations });
+  }
+
+  /** What operators do with what has not arrived. */
+  async deadLetters(): Promise<DeadLetters> {
+    const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
+    const core = await import('@concierge/core/stuck-deliveries');
+    return new core.DeadLetters({ tenants, operations });
   }
 
   /** Puts on record what was done in a tenant. */

@@ -54,6 +54,10 @@ const commands: Readonly<Record<string, Loadable>> = {
     load: async () => (await import('./commands/backup.ts')).restoreCommand,
   },
   waiting: { description: 'turns that wait, and why', load: async () => (await import('./commands/waiting.ts')).waitingCommand },
+  failures: {
+    description: 'failed turns of all tenants by cause, and trying them again',
+    load: async () => (await import('./commands/failures.ts')).failuresCommand,
+  },
   worker: { description: 'workers of this deployment', load: async () => (await import('./commands/waiting.ts')).workerCommand },
   top: {
     description: 'what waits and what runs, redrawn on a terminal',

@@ -55,6 +55,25 @@ describe('concierge delivery', () => {
     expect((await concierge.run('delivery', 'list', 'acme', '--limit', '0')).err).toContain('--limit must be 1 to 100');
   });
 
+  it('sums up what of all tenants has not arrived, and sends dead letters again after a dry run, on record', async () => {
+    expect((await concierge.run('delivery', 'stuck')).out).toBe('Everything has arrived.\n');
+    const { refused } = await fill();
+    expect(await concierge.json('delivery', 'stuck', '--tenant', 'acme')).toMatchObject([
+      { tenantId: 'acme', channel: 'channel_c', waiting: 1, retrying: 0, dead: 1, lastDead: { id: refused, problem: '403' } },
+    ]);
+    expect((await concierge.run('delivery', 'stuck')).out).toMatch(
+      new RegExp(String.raw`^acme +channel_c +1 +0 +1 .*${refused} +403$`, 'mu'),
+    );
+    const all = ['delivery', 'redrive-all'];
+    expect(await concierge.json(...all, '--channel', 'slack')).toMatchObject({ dryRun: true, deliveries: 0 });
+    expect((await concierge.run(...all, '--channel', 'telegram')).out).toMatch(/^1 dead letters would be sent again .*\n.*\nacme +1/u);
+    expect((await concierge.run(...all, '--channel', 'pigeon')).code).toBe(1);
+    expect(await concierge.json('delivery', 'stuck')).toMatchObject([{ dead: 1 }]);
+    expect(await concierge.json(...all, '--yes')).toMatchObject({ dryRun: false, deliveries: 1, tenants: { acme: 1 } });
+    expect(await concierge.json('delivery', 'stuck')).toMatchObject([{ waiting: 2, dead: 0, lastDead: null }]);
+    expect((await concierge.run('audit', 'acme')).out).toMatch(new RegExp(String.raw`delivery\.redrive +acme +${refused}`, 'u'));
+  });
+
   it('shows one with its parts, and sends it again', async () => {
     const { refused } = await fill();
     const { out } = await concierge.run('delivery', 'show', 'acme', refused);

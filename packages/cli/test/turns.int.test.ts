@@ -52,7 +52,12 @@ const session: Session = {
     record(doneTurn, {
       models: [{ model: 'test/large', calls: 2, inputTokens: 1000, cachedInputTokens: 400, outputTokens: 50, costUsd: 0.25 }],
     }),
-    record(failedTurn, { status: 'failed', finishReason: null, error: { code: 'provider_error', message: 'The model provider failed' } }),
+    record(failedTurn, {
+      status: 'failed',
+      finishReason: null,
+      error: { code: 'provider_error', message: 'The model provider failed' },
+      failedModel: 'openai/gpt-x',
+    }),
   ],
   contextTokens: null,
 };
@@ -128,6 +133,41 @@ describe('concierge turn', () => {
     expect(await concierge.json('turn', 'cancel', 'acme', turnId)).toEqual({ turnId, status: 'waiting', cancelling: true });
     await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
     expect(await concierge.json('turn', 'cancel', 'acme', doneTurn)).toMatchObject({ cancelling: false });
+  });
+});
+
+describe('concierge failures', () => {
+  const since = ['--since', '2026-11-01T00:00:00Z'];
+
+  it('lists failed turns of all tenants by cause', async () => {
+    expect(await concierge.json('failures', ...since)).toMatchObject([
+      {
+        code: 'provider_error',
+        provider: 'openai',
+        model: 'openai/gpt-x',
+        turns: 1,
+        tenants: [{ tenantId: 'acme', turns: 1 }],
+        example: { turnId: failedTurn },
+      },
+    ]);
+    const { out } = await concierge.run('failures', 'list', ...since, '--code', 'provider_error');
+    expect(out).toMatch(
+      new RegExp(String.raw`^1 +1 +provider_error +openai/gpt-x .* acme ${failedTurn} +The model provider failed$`, 'mu'),
+    );
+    expect((await concierge.run('failures', ...since, '--code', 'turn_timeout')).out).toBe('No turn failed.\n');
+    expect((await concierge.run('failures', '--since', 'lately')).err).toContain('neither a duration');
+  });
+
+  it('says which would be tried again, and tries them again once, on record', async () => {
+    const { out } = await concierge.run('failures', 'retry', ...since);
+    expect(out).toContain('1 turns would be accepted again');
+    expect(out).toMatch(/^acme +1/mu);
+    expect(await listed('--status', 'waiting')).toEqual([]);
+    const again = ['failures', 'retry', ...since, '--yes', '--per-minute', '60000'];
+    expect(await concierge.json(...again)).toMatchObject({ dryRun: false, stopped: false, turns: 1, tenants: { acme: 1 }, skipped: {} });
+    expect(await concierge.json(...again)).toMatchObject({ turns: 0, tenants: {}, skipped: { retried: 1 } });
+    expect(await listed('--status', 'waiting')).toHaveLength(1);
+    expect((await concierge.run('audit', 'acme')).out).toMatch(new RegExp(String.raw`turn\.retry +acme +${failedTurn}`, 'u'));
   });
 });
 

@@ -5,10 +5,10 @@ import { PassageIndex } from './passages/passage-index.ts';
 import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
 import { selectSpent, type Spent, type SpentQuery } from './lists/spent.ts';
 import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sessions.ts';
-import { selectSessions, selectSkills, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
+import { selectSessions, selectSkills, selectFailedTurns, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
 import type { Page } from './cursor.ts';
-import type { IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
+import type { FailedTurnsQuery, IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
 
 export interface TenantIndexOptions {
   readonly tenantId: string;
@@ -90,6 +90,14 @@ export class TenantIndex {
    */
   async listTurns(query: TurnsQuery): Promise<Page<TurnView>> {
     return this.#read(async (db) => selectTurns(db, this.tenantId, query));
+  }
+
+  /**
+   * As `listTurns`: failed ones alone, with their records.
+   * @throws AppError invalid_request for a cursor that is none of this list
+   */
+  async listFailedTurns(query: FailedTurnsQuery): Promise<Page<IndexedTurn>> {
+    return this.#read(async (db) => selectFailedTurns(db, this.tenantId, query));
   }
 
   async findTurn(turnId: string): Promise<IndexedTurn | undefined> {

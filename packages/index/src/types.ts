@@ -61,6 +61,14 @@ export interface TurnsQuery {
   readonly cursor?: string | undefined;
 }
 
+/** Failed turns by the time of their acceptance, in milliseconds since the epoch; the end is left out. */
+export interface FailedTurnsQuery {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
 /** Days in UTC, as YYYY-MM-DD, both included; one that is left out is no bound. */
 export interface UsageQuery {
   readonly from?: string | undefined;

@@ -133,6 +133,11 @@ for (const backend of indexBackends) {
       expect((await index.listTurns({ limit: 9, status: 'failed' })).items).toEqual([
         { ...shown, contact_id: sessionId(1), agent: 'admin', channel: 'web' },
       ]);
+      const period = { fromMs: Date.parse(at(2)), toMs: Date.parse(at(3)), limit: 1 };
+      const found = { items: [{ sessionId: sessionId(1), agent: 'admin', channel: 'web', record: failed }], nextCursor: null };
+      expect(await index.listFailedTurns(period)).toEqual(found);
+      expect((await index.listFailedTurns({ ...period, toMs: period.fromMs })).items).toEqual([]);
+      expect((await index.listFailedTurns({ ...period, fromMs: period.fromMs + 1 })).items).toEqual([]);
       const pages = await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, cursor }));
       expect(pages.map(({ id }) => id)).toEqual(['t4', 't3', 't2', 't1']);
       const done = await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, status: 'done', cursor }));

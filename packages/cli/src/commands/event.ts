@@ -130,12 +130,14 @@ async function redrive(
   if (!EventEndpointId.safeParse(id).success) {
     if (since !== undefined) throw new AppError('invalid_request', '--since goes with the id of an endpoint.');
     await events.redrive(id);
+    await deployment.record(tenantId, 'event.redrive', id);
     answer({ json: { redriven: 1, more: false }, text: `${id} waits to be sent anew.` });
     return;
   }
   const sinceMs = since === undefined ? 0 : Date.parse(since);
   if (Number.isNaN(sinceMs)) throw new AppError('invalid_request', `${since ?? ''} is not a time such as 2027-01-31T12:00:00Z.`);
   const { events: revived, more } = await events.redriveAll(id, sinceMs);
+  await deployment.record(tenantId, 'event.redrive', id);
   const rest = more ? ' There are more: call it again.' : '';
   answer({ json: { redriven: revived.length, more }, text: `${String(revived.length)} events wait to be sent anew.${rest}` });
 }

@@ -61,6 +61,8 @@ import {
   updateOperatedTenant,
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
+import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
+import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
@@ -192,6 +194,12 @@ export const routes = {
   listWaiting,
   listWorkers,
   getHealth,
+  listFailures,
+  retryTurns,
+  cancelOperatedTurn,
+  listStuckDeliveries,
+  redriveDeliveries,
+  redriveOperatedDelivery,
   signInPage,
   signIn,
 } as const satisfies Record<string, Route>;

@@ -145,6 +145,8 @@ export const TurnRecord = z.object({
   joinedTo: z.string().optional(),
   /** No agent answered: a staff member had the conversation. */
   heldBack: z.literal('handoff').optional(),
+  /** The model at which it failed, for operators. */
+  failedModel: z.string().optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 

@@ -36,6 +36,10 @@ export const auditActs = [
   'contact.forget',
   'contact.erase',
   'note.forget',
+  'turn.cancel',
+  'turn.retry',
+  'delivery.redrive',
+  'event.redrive',
 ] as const;
 export type AuditAct = (typeof auditActs)[number];
 

@@ -5,7 +5,7 @@ import { CursorPages, type Page } from '../cursor.ts';
 import { findPendingTurn } from './pending-puts.ts';
 import { storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
-import type { IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
+import type { FailedTurnsQuery, IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
 
 type Db = Kysely<IndexTables>;
 
@@ -72,6 +72,33 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
     items: page.items.map((row) =>
       toTurnView({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) }),
     ),
+  };
+}
+
+/** Failed turns, last accepted first: by the index of turns that are not done. */
+export async function selectFailedTurns(db: Db, tenantId: string, query: FailedTurnsQuery): Promise<Page<IndexedTurn>> {
+  const after = turnPages.readCursor(query.cursor);
+  let select = db
+    .selectFrom('turns')
+    .select(['id', 'session_id', 'agent', 'channel', 'accepted_at', 'record'])
+    .where('account_id', '=', tenantId)
+    .where('status', '=', 'failed')
+    .where('status', '<>', sql.lit('done'))
+    .where('accepted_at', '>=', query.fromMs)
+    .where('accepted_at', '<', query.toMs)
+    .orderBy('accepted_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(query.limit + 1);
+  if (after !== null) select = select.where(sql<boolean>`(accepted_at, id) < (${after.atMs}, ${after.id})`);
+  const page = turnPages.cutPage(await select.execute(), query);
+  return {
+    ...page,
+    items: page.items.map(({ session_id: sessionId, agent, channel, record }) => ({
+      sessionId,
+      agent,
+      channel,
+      record: parseRecord(record),
+    })),
   };
 }
 

@@ -245,9 +245,14 @@ export class Outbox {
     if (this.#options.wake !== undefined) for (const lane of await this.lanes()) this.#wakeLane(lane);
   }
 
+  /** Of the messages that staff may have to look at, in no order. One directory read. */
+  async deadIds(): Promise<string[]> {
+    return this.#files.ended.deadIds();
+  }
+
   /** The messages that staff may have to look at, in no order. */
   async dead(): Promise<Delivery[]> {
-    return readEach(await this.#files.ended.deadIds(), async (id) => this.#files.ended.readDead(id));
+    return readEach(await this.deadIds(), async (id) => this.#files.ended.readDead(id));
   }
 
   async onTheirWay(): Promise<Delivery[]> {

@@ -1,6 +1,8 @@
 import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
+import { FailedTurns } from '@concierge/core/failed-turns';
+import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
 import { HistoryCursors } from '@concierge/turn';
@@ -32,6 +34,7 @@ import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
 import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts';
+import { failureHandlers, stuckDeliveryHandlers } from '../operations/failures.ts';
 import { signInHandlers } from '../operations/sign-in.ts';
 import { waitingHandlers } from '../operations/waiting.ts';
 import type { Replies } from '../sse/replies.ts';
@@ -73,6 +76,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { eventSender, mcpServers, outbound } = outside;
   const { metrics, log, dataDir, opsToken, ...operating } = operations;
   const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
+  const failedTurns = new FailedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const { siblings } = operating;
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
@@ -106,6 +110,8 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
+    ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
+    ...failureHandlers({ failedTurns, redis }),
     ...waitingHandlers({ redis, dataDir, ...operating }),
     ...signInHandlers({ opsToken }),
   };

@@ -19,7 +19,14 @@ import { AgentUnusable } from './turn-agent.ts';
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
   | { readonly status: 'cancelled' }
-  | { readonly status: 'failed'; readonly code: ErrorCode; readonly message: string; readonly retryable?: boolean };
+  | {
+      readonly status: 'failed';
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly retryable?: boolean;
+      /** Which model failed it. */
+      readonly model?: string | undefined;
+    };
 
 /**
  * Ended turns that a session file names; older ones are in its history and in the index. Moved in groups: each move is
@@ -103,6 +110,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     keyId: turn.keyId,
     ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
+    ...(outcome.status === 'failed' && outcome.model !== undefined && { failedModel: outcome.model }),
   };
 }
 
@@ -196,7 +204,7 @@ export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) {
     const message = isOwners && error.kind === 'rejected' ? `${messages.rejected} ${whyItFailed(error)}.` : messages[error.kind];
-    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind) };
+    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind), model: error.model };
   }
   if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
   if (error instanceof AppError && (error.code === 'provider_error' || error.code === 'budget_exceeded'))

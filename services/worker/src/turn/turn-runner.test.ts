@@ -203,9 +203,11 @@ describe('a turn that does not come to its end', () => {
 
   it('is saved as failed, with the message, when the provider gives up, and the session goes on', async () => {
     const run = buildRun();
-    const end = await runner(new Script(new ModelError('unavailable', 'boom at https://internal'))).runTurn(run);
+    const failure = new ModelError('unavailable', 'boom at https://internal', { model: 'openai/gpt-x' });
+    const end = await runner(new Script(failure)).runTurn(run);
     expect(end.event).toMatchObject({ type: 'error', data: { code: 'provider_error', retryable: true } });
     expect(JSON.stringify(end)).not.toContain('internal');
+    expect((await saved(run)).turns).toMatchObject([{ failedModel: 'openai/gpt-x' }]);
     expect((await saved(run)).messages).toMatchObject([{ role: 'user' }]);
     const next = buildRun({}, { sessionId: run.turn.sessionId });
     await expect(runner(new Script(say('better'))).runTurn(next)).resolves.toMatchObject({ event: { type: 'done' } });

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { TenantId } from '../../tenants/tenant.ts';
+import { failureFilter, FailureGroup, TurnRetryBody, TurnsRetried } from '../../turns/failure.ts';
+import { TurnView } from '../../turns/turn.ts';
+import { cursorParameter, defineRoute, pageHeaders } from '../route.ts';
+
+const operator = { tag: 'operations', auth: 'operator', scopes: [] } as const;
+
+export const listFailures = defineRoute({
+  ...operator,
+  id: 'listFailures',
+  method: 'get',
+  path: '/ops/api/failures',
+  summary: 'Failed turns by cause: how many, whose, since when, and an example',
+  description:
+    'One page reads 200 tenants and 1,000 failed turns at most, the newest of a tenant first; add up the groups of all pages by code, model and message.',
+  query: z.strictObject({ ...failureFilter, cursor: cursorParameter }),
+  answers: { 200: { description: 'Causes, the most frequent first.', json: z.array(FailureGroup), headers: pageHeaders } },
+  errors: ['not_found'],
+});
+
+export const retryTurns = defineRoute({
+  ...operator,
+  id: 'retryTurns',
+  method: 'post',
+  path: '/ops/api/turns/retry',
+  summary: 'Accept once more what failed turns had asked, a few at a time',
+  description:
+    'A dry run unless `dryRun` is false: it says how many and whose. One call looks at 100 failed turns at most and accepts `limit` of them; go on with `nextCursor`, and stop by not asking again. A turn is accepted again once, however often it is asked for.',
+  body: { kind: 'json', schema: TurnRetryBody },
+  answers: { 200: { description: 'What was, or would be, accepted again, and what not.', json: TurnsRetried } },
+  errors: ['not_found', 'overloaded'],
+});
+
+export const cancelOperatedTurn = defineRoute({
+  ...operator,
+  id: 'cancelOperatedTurn',
+  method: 'post',
+  path: '/ops/api/turns/{id}/cancel',
+  summary: 'Cancel a turn that waits or runs',
+  description: 'As `POST /api/turns/{id}/cancel`. Has no effect on a turn that has ended.',
+  params: z.object({ id: z.string().min(1).max(128) }),
+  query: z.strictObject({
+    tenant: TenantId.optional().meta({ description: 'Whose turn it is. Needed only where Redis does not know the turn.' }),
+  }),
+  answers: { 202: { description: 'The turn as it stands.', json: TurnView } },
+  errors: ['not_found', 'overloaded'],
+});

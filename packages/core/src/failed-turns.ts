@@ -1,0 +1,298 @@
+import { hash } from 'node:crypto';
+import {
+  AppError,
+  FAILURE_MESSAGE_MAX,
+  HOUR_MS,
+  TenantId,
+  truncate,
+  type FailureGroup,
+  type RetrySkip,
+  type TurnInput,
+  type TurnRetryBody,
+  type TurnsRetried,
+  type TurnView,
+} from '@concierge/contract';
+import type { IndexedTurn, TenantIndex } from '@concierge/index';
+import type { TenantScope, Tenants } from '@concierge/tenant';
+import type { TurnReceipt, Turns } from '@concierge/turn';
+import type { Asked, TenantOperations } from './tenant-operations.ts';
+
+const SINCE_DEFAULT_MS = 24 * HOUR_MS;
+/** What one page reads at most: each tenant costs a query, each turn a record. */
+const TENANTS_PER_PAGE = 200;
+const FAILURES_PER_PAGE = 1000;
+/** To find out whether a turn was tried again already costs as much as to look at it. */
+const LOOKED_AT_PER_RETRY = 100;
+/** Records that one query reads: the process serves others in between. */
+const RECORDS_AT_ONCE = 100;
+/** Between the tenant and the place among its turns. */
+const CURSOR_MARK = '/';
+
+/** Which failed turns are meant; times as in ISO 8601. */
+export interface FailureFilter {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+export interface FailedTurnsOptions {
+  readonly tenants: Pick<Tenants, 'list' | 'find'>;
+  readonly turns: () => Promise<Turns>;
+  readonly operations: Pick<TenantOperations, 'open' | 'record'>;
+}
+
+interface Failed {
+  readonly scope: TenantScope;
+  readonly turn: IndexedTurn;
+}
+
+interface Walk {
+  readonly filter: FailureFilter;
+  readonly cursor: string | undefined;
+  /** Turns of one page, and after how many no other page is read. */
+  readonly atOnce: number;
+  readonly atMost: number;
+}
+
+interface FailedPage {
+  readonly failed: readonly Failed[];
+  readonly next: string | null;
+}
+
+type TenantTurns = FailureGroup['tenants'][number];
+
+/** Failed turns of all tenants, for the command line and the operators' API alike. */
+export class FailedTurns {
+  readonly #options: FailedTurnsOptions;
+
+  constructor(options: FailedTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** One page by cause, the most frequent first. @throws AppError not_found, invalid_request */
+  async list(filter: FailureFilter, cursor?: string): Promise<{ readonly groups: FailureGroup[]; readonly nextCursor: string | null }> {
+    let groups: FailureGroup[] = [];
+    let nextCursor: string | null = null;
+    for await (const { failed, next } of this.#walk({ filter, cursor, atOnce: RECORDS_AT_ONCE, atMost: FAILURES_PER_PAGE })) {
+      groups = sumFailures([...groups, ...failed.map(toGroup)]);
+      nextCursor = next;
+    }
+    return { groups, nextCursor };
+  }
+
+  /**
+   * Accepts a few turns once more; a dry run only counts. Each is accepted again once, however often it is asked for.
+   * @throws AppError not_found, invalid_request, overloaded
+   */
+  async retry({ dryRun, limit, cursor, ...filter }: TurnRetryBody, asked?: Asked): Promise<TurnsRetried> {
+    const turns = await this.#options.turns();
+    const retried: TurnsRetried['retried'] = [];
+    const counted: TenantTurns[] = [];
+    const skipped = new Map<RetrySkip, number>();
+    let nextCursor: string | null = null;
+    // Pages of `limit` turns: none is looked at that a whole page of retries leaves behind.
+    for await (const { failed, next } of this.#walk({ filter, cursor, atOnce: limit, atMost: LOOKED_AT_PER_RETRY })) {
+      nextCursor = next;
+      for (const one of failed) {
+        const { tenantId } = one.scope;
+        const skip = await findSkip(turns, one, filter.code);
+        const outcome = skip ?? (dryRun ? undefined : await this.#retryOne(turns, one, asked));
+        if (typeof outcome === 'string') skipped.set(outcome, (skipped.get(outcome) ?? 0) + 1);
+        else counted.push({ tenantId, turns: 1 });
+        if (typeof outcome === 'object') retried.push({ tenantId, turnId: outcome.turnId, retryOf: one.turn.record.id });
+      }
+      if (retried.length > 0) break;
+    }
+    return {
+      dryRun,
+      turns: counted.length,
+      tenants: sumTenants(counted),
+      retried,
+      skipped: Array.from(skipped, ([reason, count]) => ({ reason, turns: count })),
+      nextCursor,
+    };
+  }
+
+  /** As the tenant's own cancel. @throws AppError not_found */
+  async cancel({ tenantId, turnId }: { readonly tenantId: string; readonly turnId: string }, asked?: Asked): Promise<TurnView> {
+    const { operations } = this.#options;
+    const scope = await operations.open(tenantId);
+    const turn = await (await this.#options.turns()).cancel(scope, turnId);
+    await operations.record('turn.cancel', { scope, target: turnId, ...(asked !== undefined && { asked }) });
+    return turn;
+  }
+
+  async #retryOne(turns: Turns, { scope, turn }: Failed, asked: Asked | undefined): Promise<TurnReceipt | RetrySkip> {
+    const turnId = turn.record.id;
+    try {
+      const receipt = await retryTurn({ scope, turns }, turnId);
+      if (receipt.replayed) return 'retried';
+      await this.#options.operations.record('turn.retry', { scope, target: turnId, ...(asked !== undefined && { asked }) });
+      return receipt;
+    } catch (error) {
+      // What is overloaded for one is so for all: the caller comes back later.
+      if (!(error instanceof AppError) || error.code === 'overloaded') throw error;
+      return error.code === 'not_found' ? 'gone' : 'refused';
+    }
+  }
+
+  /**
+   * Page by page: tenant by tenant in the order of their ids, and of each the last accepted first. `next`: where to go
+   * on after this page.
+   */
+  async *#walk({ filter, cursor, atOnce, atMost }: Walk): AsyncGenerator<FailedPage, void, undefined> {
+    const period = readPeriod(filter);
+    const from = readCursor(cursor);
+    const ids = await this.#listTenants(filter.tenant, from);
+    let read = 0;
+    for (const [index, tenantId] of ids.entries()) {
+      const scope = await this.#options.tenants.find(tenantId);
+      const afterTenant = index === ids.length - 1 ? null : tenantId;
+      let place = from?.tenantId === tenantId ? from.place : undefined;
+      do {
+        const asked = { ...period, limit: atOnce, cursor: place };
+        const page = await readPage(scope, asked);
+        const failed = page.items.filter(({ turn }) => isMeant(turn, filter.code));
+        read += page.items.length;
+        place = page.nextCursor ?? undefined;
+        yield { failed, next: place === undefined ? afterTenant : `${tenantId}${CURSOR_MARK}${place}` };
+        if (read >= atMost) return;
+      } while (place !== undefined);
+      if (index + 1 >= TENANTS_PER_PAGE) return;
+    }
+  }
+
+  /** Those that a walk has still before it. */
+  async #listTenants(tenant: string | undefined, from: Place | undefined): Promise<string[]> {
+    const { tenants, operations } = this.#options;
+    const all = tenant === undefined ? await tenants.list() : [(await operations.open(tenant)).tenantId];
+    return all.filter((id) => from === undefined || id > from.tenantId || (id === from.tenantId && from.place !== undefined));
+  }
+}
+
+interface Place {
+  readonly tenantId: string;
+  readonly place: string | undefined;
+}
+
+function readPeriod({ since, until }: FailureFilter): { readonly fromMs: number; readonly toMs: number } {
+  const nowMs = Date.now();
+  return {
+    fromMs: since === undefined ? nowMs - SINCE_DEFAULT_MS : Date.parse(since),
+    toMs: until === undefined ? nowMs : Date.parse(until),
+  };
+}
+
+/** Nothing of a tenant that has been deleted meanwhile. */
+async function readPage(
+  scope: TenantScope | undefined,
+  asked: Parameters<TenantIndex['listFailedTurns']>[0],
+): Promise<{ readonly items: Failed[]; readonly nextCursor: string | null }> {
+  if (scope === undefined) return { items: [], nextCursor: null };
+  const { items, nextCursor } = await scope.index.listFailedTurns(asked);
+  return { items: items.map((turn) => ({ scope, turn })), nextCursor };
+}
+
+function isMeant({ record }: IndexedTurn, code: string | undefined): boolean {
+  return code === undefined || record.error?.code === code;
+}
+
+function readCursor(cursor: string | undefined): Place | undefined {
+  if (cursor === undefined) return undefined;
+  const [tenantId = '', place] = cursor.split(CURSOR_MARK, 2);
+  if (TenantId.safeParse(tenantId).success) return { tenantId, place };
+  throw new AppError('invalid_request', undefined, { errors: [{ path: 'cursor', message: 'is not from a page of this list' }] });
+}
+
+/** Why it is not tried again; undefined when it may be. */
+async function findSkip(turns: Turns, { scope, turn: { record } }: Failed, code: string | undefined): Promise<RetrySkip | undefined> {
+  if (record.origin !== 'api') return 'not_asked';
+  if (record.joinedTo !== undefined) return 'collected';
+  if (record.error?.code === 'turn_crashed' && code !== 'turn_crashed') return 'crashed';
+  if ((await scope.settings()).suspended === true) return 'suspended';
+  return (await turns.findAccepted(scope, toDedupeId(record.id))) === undefined ? undefined : 'retried';
+}
+
+function toGroup({ scope: { tenantId }, turn: { sessionId, agent, record } }: Failed): FailureGroup {
+  const model = record.failedModel ?? null;
+  return {
+    code: record.error?.code ?? 'internal_error',
+    provider: model?.split('/', 1)[0] ?? null,
+    model,
+    message: truncate(record.error?.message ?? '', FAILURE_MESSAGE_MAX),
+    turns: 1,
+    tenants: [{ tenantId, turns: 1 }],
+    firstAt: record.endedAt,
+    lastAt: record.endedAt,
+    example: { tenantId, turnId: record.id, contact_id: sessionId, agent },
+  };
+}
+
+/** Adds up groups by their causes: of one page, or of all. */
+export function sumFailures(groups: Iterable<FailureGroup>): FailureGroup[] {
+  const sums = new Map<string, FailureGroup>();
+  for (const group of groups) {
+    const cause = JSON.stringify([group.code, group.model, group.message]);
+    const before = sums.get(cause);
+    sums.set(cause, before === undefined ? group : add(before, group));
+  }
+  return [...sums.values()].toSorted((one, other) => other.turns - one.turns || other.lastAt.localeCompare(one.lastAt));
+}
+
+function add(one: FailureGroup, other: FailureGroup): FailureGroup {
+  const last = other.lastAt > one.lastAt ? other : one;
+  return {
+    ...last,
+    turns: one.turns + other.turns,
+    tenants: sumTenants([...one.tenants, ...other.tenants]),
+    firstAt: one.firstAt < other.firstAt ? one.firstAt : other.firstAt,
+  };
+}
+
+function sumTenants(counts: readonly TenantTurns[]): TenantTurns[] {
+  const sums = new Map<string, number>();
+  for (const { tenantId, turns } of counts) sums.set(tenantId, (sums.get(tenantId) ?? 0) + turns);
+  return Array.from(sums, ([tenantId, turns]) => ({ tenantId, turns })).toSorted((one, other) => other.turns - one.turns);
+}
+
+function toDedupeId(turnId: string): string {
+  return `retry:${turnId}`;
+}
+
+/**
+ * Accepts once more, in the same session, what an ended turn had asked. Its rights are those of its agent, never more
+ * than the first time; its id follows from the first one's, so that a second retry attaches to the first.
+ * @throws AppError not_found, conflict (it has not failed), and what Turns.accept throws
+ */
+export async function retryTurn(
+  { scope, turns }: { readonly scope: TenantScope; readonly turns: Turns },
+  turnId: string,
+): Promise<TurnReceipt> {
+  const turn = await turns.find(scope, turnId);
+  if (turn === undefined) throw new AppError('not_found', `${scope.tenantId} has no turn ${turnId}.`);
+  if (turn.status !== 'failed' && turn.status !== 'cancelled')
+    throw new AppError('conflict', `${turnId} is ${turn.status}: only a failed or cancelled turn is tried again.`);
+  const session = await scope.sessions.load(turn.contact_id);
+  const asked = (await scope.sessions.view(turn.contact_id))?.messages.find(
+    (message) => message.role === 'user' && message.turnId === turnId,
+  );
+  const record = (await scope.index.findTurn(turnId))?.record;
+  if (session === undefined || record === undefined || asked?.role !== 'user')
+    throw new AppError('not_found', `What ${turnId} asked is not in its session any more.`);
+  const input: TurnInput = {
+    origin: turn.origin,
+    agent: turn.agent,
+    authority: turn.agent === 'admin' ? 'admin' : 'cs',
+    channel: turn.channel,
+    sender: session.sender,
+    contactId: turn.contact_id,
+    text: asked.text,
+    attachments: asked.attachments ?? [],
+    busy: 'queue',
+    dedupeId: toDedupeId(turnId),
+    requestHash: hash('sha256', toDedupeId(turnId)),
+    keyId: record.keyId,
+  };
+  return await turns.accept(scope, input);
+}

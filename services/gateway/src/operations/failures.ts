@@ -1,0 +1,54 @@
+import type { FailedTurns } from '@concierge/core/failed-turns';
+import type { DeadLetters } from '@concierge/core/stuck-deliveries';
+import { AppError, routes } from '@concierge/contract';
+import type { connectRedis } from '@concierge/runtime';
+import { keyOf } from '@concierge/turn';
+import { pageLink, type Handlers } from '../http/call.ts';
+
+export interface FailureOptions {
+  readonly failedTurns: FailedTurns;
+  readonly redis: Pick<ReturnType<typeof connectRedis>, 'hget'>;
+}
+
+/** Failed turns of all tenants, and what operators do with single turns. */
+export function failureHandlers({
+  failedTurns,
+  redis,
+}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'cancelOperatedTurn'> {
+  return {
+    listFailures: async ({ query: { cursor, ...filter } }) => {
+      const { groups, nextCursor } = await failedTurns.list(filter, cursor);
+      return { kind: 'answer', status: 200, json: groups, headers: pageLink(routes.listFailures.path, filter, nextCursor) };
+    },
+    retryTurns: async ({ body, requestId }) => ({ kind: 'answer', status: 200, json: await failedTurns.retry(body, { requestId }) }),
+    cancelOperatedTurn: async ({ params: { id: turnId }, query, requestId }) => {
+      // Redis knows whose a turn is for as long as it waits or runs.
+      const tenantId = query.tenant ?? (await redis.hget(keyOf.turn(turnId), 'account'));
+      if (tenantId === null) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
+      return { kind: 'answer', status: 202, json: await failedTurns.cancel({ tenantId, turnId }, { requestId }) };
+    },
+  };
+}
+
+type StuckHandlers = Pick<Handlers, 'listStuckDeliveries' | 'redriveDeliveries' | 'redriveOperatedDelivery'>;
+
+/** Messages and webhook events of all tenants that have not arrived. Workers send what is taken up, within seconds. */
+export function stuckDeliveryHandlers({ deadLetters }: { readonly deadLetters: DeadLetters }): StuckHandlers {
+  return {
+    listStuckDeliveries: async ({ query }) => {
+      const { items, nextCursor } = await deadLetters.list(query);
+      const { tenant, limit } = query;
+      const headers = pageLink(routes.listStuckDeliveries.path, { tenant, limit }, nextCursor);
+      return { kind: 'answer', status: 200, json: items, headers };
+    },
+    redriveDeliveries: async ({ body, requestId }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await deadLetters.redriveSome(body, { requestId }),
+    }),
+    redriveOperatedDelivery: async ({ params: { id }, query: { tenant: tenantId }, requestId }) => {
+      await deadLetters.redriveOne({ tenantId, id }, { requestId });
+      return { kind: 'answer', status: 202, json: { tenantId, id } };
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { AuditEntry, routes, TurnView, type FailureGroup } from '@concierge/contract';
+import { eventually, gate, untilAborted } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { sayItBack } from './scripted-turns.ts';
+import { TestGateway, type Asked, type TestTenant } from './test-gateway.ts';
+
+const opsToken = 'operators-token-of-this-test';
+const { listFailures, retryTurns } = routes;
+
+let gateway: TestGateway;
+let isBroken = true;
+
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start({ opsToken }));
+  gateway.script = async (run) => {
+    if (isBroken && run.turn.text !== 'works') throw new Error('the provider is down');
+    await sayItBack(run);
+  };
+});
+
+async function operate(path: string, init: Asked = {}): Promise<Response> {
+  return gateway.ask(undefined, path, { ...init, headers: { Authorization: `Bearer ${opsToken}` } });
+}
+
+async function listAll(query = ''): Promise<FailureGroup[]> {
+  const groups: FailureGroup[] = [];
+  for (let next: string | undefined = `${listFailures.path}?${query}`; next !== undefined;) {
+    const response: Response = await operate(next);
+    expect(response.status).toBe(200);
+    groups.push(...listFailures.answers[200].json.parse(await response.json()));
+    next = /<([^>]+)>/u.exec(response.headers.get('link') ?? '')?.[1];
+  }
+  return groups;
+}
+
+async function retry(body: object): Promise<z.infer<(typeof retryTurns.answers)[200]['json']>> {
+  const response = await operate(retryTurns.path, { method: 'POST', body });
+  expect(response.status).toBe(200);
+  return retryTurns.answers[200].json.parse(await response.json());
+}
+
+async function listTurns({ admin }: TestTenant): Promise<TurnView[]> {
+  return z.array(TurnView).parse(await (await gateway.ask(admin, '/api/turns')).json());
+}
+
+async function say(tenant: TestTenant, message: string): Promise<void> {
+  await gateway.ask(tenant.cs, '/api/cs', { method: 'POST', body: { message, sender: 'ann' } });
+}
+
+async function failTwice(): Promise<TestTenant> {
+  const tenant = await gateway.tenant();
+  isBroken = true;
+  await say(tenant, 'one');
+  await say(tenant, 'works');
+  await say(tenant, 'two');
+  await eventually(async () => (await listTurns(tenant)).every(({ endedAt }) => endedAt !== null));
+  return tenant;
+}
+
+describe('failed turns', () => {
+  it('are listed by cause: how many, whose, since when, and the last one', async () => {
+    const [first, second] = [await failTwice(), await failTwice()];
+    const groups = await listAll();
+    const group = groups.find(({ code }) => code === 'provider_error');
+    expect(group).toMatchObject({ message: 'The model provider failed.', model: null, provider: null });
+    expect(group?.tenants).toEqual(
+      expect.arrayContaining([
+        { tenantId: first.id, turns: 2 },
+        { tenantId: second.id, turns: 2 },
+      ]),
+    );
+    expect(Date.parse(group?.firstAt ?? '')).toBeLessThanOrEqual(Date.parse(group?.lastAt ?? ''));
+    const [own] = await listAll(`tenant=${second.id}`);
+    const failed = (await listTurns(second)).filter(({ status }) => status === 'failed');
+    expect(own).toMatchObject({ turns: 2, tenants: [{ tenantId: second.id, turns: 2 }], example: { tenantId: second.id, agent: 'cs' } });
+    expect(failed.map(({ id }) => id)).toContain(own?.example.turnId);
+  });
+
+  it('are those of a period and of a code', async () => {
+    const tenant = await failTwice();
+    expect(await listAll(`tenant=${tenant.id}&code=turn_crashed`)).toEqual([]);
+    expect(await listAll(`tenant=${tenant.id}&until=2026-01-01T00:00:00Z&since=2025-01-01T00:00:00Z`)).toEqual([]);
+    expect(await listAll(`tenant=${tenant.id}&code=provider_error`)).toMatchObject([{ turns: 2 }]);
+  });
+
+  it('of tenants and places that are none are refused', async () => {
+    expect((await operate(`${listFailures.path}?tenant=nobody`)).status).toBe(404);
+    expect((await operate(`${listFailures.path}?cursor=..`)).status).toBe(400);
+  });
+});
+
+describe('the retry of failed turns', () => {
+  it('says how many and whose first, and accepts each of them once, those that were answered never', async () => {
+    const tenant = await failTwice();
+    const filter = { tenant: tenant.id, until: new Date().toISOString() };
+    expect(await retry(filter)).toEqual({
+      dryRun: true,
+      turns: 2,
+      tenants: [{ tenantId: tenant.id, turns: 2 }],
+      retried: [],
+      skipped: [],
+      nextCursor: null,
+    });
+    expect(await listTurns(tenant)).toHaveLength(3);
+
+    isBroken = false;
+    const one = await retry({ ...filter, dryRun: false, limit: 1 });
+    expect(one).toMatchObject({ dryRun: false, turns: 1 });
+    expect(one.nextCursor).not.toBeNull();
+    const other = await retry({ ...filter, dryRun: false, limit: 1, cursor: one.nextCursor ?? undefined });
+    expect(other).toMatchObject({ turns: 1, nextCursor: null });
+    const again = await retry({ ...filter, dryRun: false });
+    expect(again).toMatchObject({ turns: 0, retried: [], skipped: [{ reason: 'retried', turns: 2 }] });
+    const turns = await eventually(async () => {
+      const found = await listTurns(tenant);
+      return found.every(({ endedAt }) => endedAt !== null) ? found : undefined;
+    });
+    expect(turns).toHaveLength(5);
+    const retried = [...one.retried, ...other.retried];
+    for (const { turnId } of retried) expect(turns).toContainEqual(expect.objectContaining({ id: turnId, status: 'done' }));
+    const failed = turns.filter(({ status }) => status === 'failed').map(({ id }) => id);
+    expect(retried.map(({ retryOf }) => retryOf).toSorted()).toEqual(failed.toSorted());
+    const audit = z.array(AuditEntry).parse(await (await gateway.ask(tenant.admin, '/api/audit')).json());
+    expect(
+      audit
+        .filter(({ act }) => act === 'turn.retry')
+        .map(({ target }) => target ?? '')
+        .toSorted(),
+    ).toEqual(failed.toSorted());
+  });
+
+  it('leaves out a suspended tenant', async () => {
+    const tenant = await failTwice();
+    await gateway.tenants.setSuspended(tenant.id, true);
+    const { skipped } = await eventually(async () => {
+      const found = await retry({ tenant: tenant.id });
+      return found.turns === 0 ? found : undefined;
+    });
+    expect(skipped).toEqual([{ reason: 'suspended', turns: 2 }]);
+    await gateway.tenants.setSuspended(tenant.id, false);
+  });
+});
+
+describe('the operators’ cancel', () => {
+  it('ends a turn that runs, without its tenant’s name, and goes on record', async () => {
+    const tenant = await gateway.tenant();
+    const before = gateway.script;
+    const begun = gate();
+    gateway.script = async ({ signal, turn }) => {
+      begun.open();
+      if (turn.tenantId === tenant.id) await untilAborted(signal);
+    };
+    const stream = await gateway.open(tenant.cs, '/api/cs', { method: 'POST', body: { message: 'hello' } });
+    await begun.opened;
+    const [turn] = await listTurns(tenant);
+    expect((await operate(`/ops/api/turns/${turn?.id ?? ''}/cancel`, { method: 'POST' })).status).toBe(202);
+    await stream.text();
+    expect(await listTurns(tenant)).toMatchObject([{ status: 'cancelled' }]);
+    gateway.script = before;
+    const audit = z.array(AuditEntry).parse(await (await operate('/ops/api/audit?limit=1')).json());
+    expect(audit).toMatchObject([{ act: 'turn.cancel', tenantId: tenant.id, target: turn?.id }]);
+    expect((await operate('/ops/api/turns/t_0/cancel', { method: 'POST' })).status).toBe(404);
+    expect((await operate(`/ops/api/turns/t_0/cancel?tenant=${tenant.id}`, { method: 'POST' })).status).toBe(404);
+  });
+});
