@@ -23,6 +23,7 @@ export const allPages = [...userPages, 'AGENTS.md', 'CONTRIBUTING.md', 'infra/RE
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
 
+// bounded-expression: a page of this repository
 const fence = /^(?<indent> *)```(?<info>[^\n`]*)\n(?<body>.*?)^ *```$/gmsu;
 
 /** Fenced blocks: language, why it is not run (`sh not-run: git`), and the text without the block's indentation. */
@@ -45,7 +46,7 @@ export function readShellLines(text) {
   return readBlocks(text)
     .filter(({ language }) => language === 'sh' || language === '')
     .flatMap(({ body }) => body.replaceAll(/\\\n\s*/gu, ' ').split('\n'))
-    .map((line) => line.replace(/ #.*$/u, '').trim());
+    .map((line) => line.split(' #', 1)[0].trim());
 }
 
 const stop = new Set(['|', '<', '>', '&&', ';', '·', '→']);
