@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
@@ -283,7 +285,7 @@ describe('a handoff that is asked for', () => {
     const call_ = { agent: 'cs', channel: 'web', sender: null, channelAddress: null, lastWords: null, callsOwner: true } as const;
     await scope.handoffs.request(bob.sessionId, { reason: 'Refund.', by: operator, call: call_ });
     // As between the two files, by a process whose clock is years behind.
-    await scope.handoffs.forget(bob.sessionId);
+    await rm(join(scope.root, 'handoffs', `${bob.sessionId}.json`));
     const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.parse('2100-01-01T00:00:00Z'));
     let now = 0;
     const calls = new HandoffNotifications({
