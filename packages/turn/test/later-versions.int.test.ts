@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { FolderSync, WriteAheadLog } from '@concierge/files';
@@ -22,24 +22,40 @@ setUpEach(async (stack) => {
 const logsFolder = (): string => join(fixture.dataDir, 'tenants', '.wal');
 const toInboxPath = (turnId: string): string => join(fixture.dataDir, 'tenants', 'acme', 'inbox', `${turnId}.json`);
 
+/** As a service writes it: a worker that looks meanwhile sees one or the other, and no half of a file. */
+async function replaceInboxFile(turnId: string, content: string): Promise<void> {
+  const path = join(fixture.dataDir, `${turnId}.new`);
+  await writeFile(path, content);
+  await rename(path, toInboxPath(turnId));
+}
+
 /** A turn with a file, which this version understands, and what a later one makes of its file. */
-async function acceptTurn(sender = 'ann'): Promise<{ readonly turnId: string; readonly known: string; readonly later: string }> {
+async function acceptTurn(
+  sender = 'ann',
+): Promise<{ readonly turnId: string; readonly sessionId: string; readonly known: string; readonly later: string }> {
   const { turns, tenants, accepted } = await fixture.another();
-  const { turnId } = await turns.accept(await tenants.open('acme'), input('hello', { sender }));
+  const { turnId, sessionId } = await turns.accept(await tenants.open('acme'), input('hello', { sender }));
   await accepted.stop();
   const known = await readFile(toInboxPath(turnId), 'utf8');
-  return { turnId, known, later: JSON.stringify({ ...JSON.parse(known), version: 2 }) };
+  return { turnId, sessionId, known, later: JSON.stringify({ ...JSON.parse(known), version: 2 }) };
 }
 
 describe('a turn that a later version alone understands', () => {
   it('waits, and is answered by whoever understands it', async () => {
-    const { turnId, known, later } = await acceptTurn();
-    await writeFile(toInboxPath(turnId), later);
+    const { turnId, sessionId, known, later } = await acceptTurn();
+    await replaceInboxFile(turnId, later);
     await fixture.worker();
-    await eventually(() => fixture.answers.some(({ kind }) => kind === 'leased'));
+    const { redis } = await fixture.another();
+    // A worker had it and has given it back.
+    await eventually(async () => (await redis.hget(keyOf.lease({ tenantId: 'acme', sessionId }), 'until')) === '0');
+    expect(fixture.started).toEqual([]);
     expect(await readdir(join(fixture.dataDir, 'tenants', 'acme', 'inbox'))).toEqual([`${turnId}.json`]);
     // As the later version would.
-    await writeFile(toInboxPath(turnId), known);
+    await replaceInboxFile(turnId, known);
+    await eventually(async () => {
+      await fixture.reconciler.reconcile();
+      return (await scope.inbox.turnIds()).length === 0;
+    });
     expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done' });
     expect(fixture.started).toEqual([turnId]);
   });
@@ -47,7 +63,7 @@ describe('a turn that a later version alone understands', () => {
   it('does not keep the others of its tenant from being restored', async () => {
     const { turnId, later } = await acceptTurn();
     const other = await acceptTurn('bob');
-    await writeFile(toInboxPath(turnId), later);
+    await replaceInboxFile(turnId, later);
     await fixture.server.flush();
     await fixture.reconciler.reconcile();
     await fixture.worker();
