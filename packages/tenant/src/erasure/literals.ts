@@ -5,8 +5,8 @@ const digitsMin = 7;
 const nameMinCharacters = 3;
 
 /**
- * What a text names a contact by. An id, an address and a name of several words are nobody else's; a first name, or an
- * id without a digit, may be a word or another person.
+ * What a text names a contact by. An id, an address and a name of several words name one contact; a first name, or an
+ * address without a digit or `@`, may be a word or another person.
  */
 export class Literals {
   readonly #own: readonly string[];
@@ -22,7 +22,7 @@ export class Literals {
     this.#digits = senders.filter((sender) => /^\+?\d+$/u.test(sender) && sender.length >= digitsMin).map(readDigits);
   }
 
-  /** The contact and nobody else is named. A phone number is found however it is grouped. */
+  /** The text names this contact alone. A phone number is found however it is grouped. */
   isNamedIn(text: string): boolean {
     const folded = fold(text);
     if (this.#own.some((literal) => isWordIn(folded, literal))) return true;

@@ -71,7 +71,7 @@ export class Replies implements Disposable, StreamOwner {
     // Before the server's listener, which cuts the client off.
     response.prependListener('timeout', this.#countDropped);
     stream.endWith(turns.follow(scope, turnId, stream));
-    // Accepted before, by a slow Redis, and opened after all others were ended: nobody else would end this one.
+    // Its turn was accepted while Redis was slow: the abort has ended the other streams already, and comes once.
     if (drain.ended.aborted) stream.end();
   }
 
