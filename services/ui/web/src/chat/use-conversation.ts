@@ -7,6 +7,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
+import { refreshSessions } from '../sessions/session-list.tsx';
 import { loadSignedIn, type SignedIn } from '../sign-in.tsx';
 import { replaceRoute } from '../use-route.ts';
 
@@ -65,7 +66,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Sig
       onContact: (contactId) => {
         replaceRoute({ page: 'conversation', contactId });
       },
-      onTurnEnded: () => void queries.invalidateQueries({ queryKey: ['sessions'] }),
+      onTurnEnded: () => void refreshSessions(queries, next.snapshot().contactId),
     });
     current.current = next;
     setConversation(next);
