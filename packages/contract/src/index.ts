@@ -262,6 +262,7 @@ export {
   TurnStepView,
   TurnView,
 } from './turns/turn.ts';
+export { FeedChange } from './turns/feed.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,

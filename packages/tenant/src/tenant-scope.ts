@@ -6,6 +6,7 @@ import {
   type ReindexReport,
   type TenantSettings,
   type Embedder,
+  type FeedChange,
   type RemovedSession,
   type Skill,
 } from '@concierge/contract';
@@ -55,11 +56,16 @@ export interface TenantScopeOptions {
   readonly embedder: Embedder | undefined;
   /** Called when something is to be sent. */
   readonly wakeOutbox: WakeOutbox | undefined;
+  /** Called when something has changed that pages show. */
+  readonly tell: TellChange | undefined;
   /** Accepted turns that have no file yet. */
   readonly logged: LoggedTurns | undefined;
   readonly wal: Publications | undefined;
   readonly log: Log;
 }
+
+/** Tells who reads a tenant's feed of a change; does not wait, and does not throw. */
+export type TellChange = (tenantId: string, change: FeedChange) => void;
 
 const REINDEX_TIMEOUT_MS = HOUR_MS;
 /** See `uses`. */
@@ -113,6 +119,7 @@ export class TenantScope {
   readonly widget: WidgetStore;
   /** What commands and uploads hold on disk, and may hold. */
   readonly workspace: WorkspaceMeter;
+  readonly #tellRemoved: ((sessionId: string) => void) | undefined;
   readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
@@ -120,7 +127,7 @@ export class TenantScope {
   readonly #usedStores = new StatCache<boolean>(storesAskedEveryTurn);
 
   constructor(options: TenantScopeOptions) {
-    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, logged, wal, log } = options;
+    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, tell, logged, wal, log } = options;
     this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
@@ -161,6 +168,7 @@ export class TenantScope {
     this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
+    const telling = (kind: FeedChange['kind']) => tell && ((id: string) => tell(tenantId, { kind, id }));
     this.channels = new Channels({
       ...place,
       folder: join(root, 'channels'),
@@ -169,8 +177,9 @@ export class TenantScope {
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
-    this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
-    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox });
+    this.#tellRemoved = telling('session');
+    this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
+    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
     const { sessions, index: ownIndex, events } = this;
     this.contacts = new Contacts({
@@ -183,6 +192,7 @@ export class TenantScope {
     this.schedules = new Schedules({
       ...place,
       folder: join(root, 'cron'),
+      onChanged: telling('schedule'),
       plan: async () => (await this.settings()).plan,
       outbox: this.outbox,
       ensureEndpoint: async (url) => events.endpoints.ensure(url),
@@ -240,6 +250,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
+      this.#tellRemoved?.(id);
     }
     return removed !== undefined;
   }

@@ -65,7 +65,7 @@ import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from 
 import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
+import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns } from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -92,6 +92,7 @@ export const routes = {
   listTurns,
   getTurn,
   followTurn,
+  followFeed,
   cancelTurn,
   listSessions,
   getSession,
