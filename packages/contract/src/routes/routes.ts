@@ -62,6 +62,14 @@ import {
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
+import {
+  deleteModelKey,
+  deleteOperatedModelKey,
+  listModelKeys,
+  listOperatedModelKeys,
+  putModelKey,
+  putOperatedModelKey,
+} from './tenant/model-keys.ts';
 import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
@@ -150,6 +158,9 @@ export const routes = {
   listEvents,
   getEvent,
   redriveEvent,
+  listModelKeys,
+  putModelKey,
+  deleteModelKey,
   listMcpServers,
   getMcpServer,
   putMcpServer,
@@ -196,6 +207,9 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  listOperatedModelKeys,
+  putOperatedModelKey,
+  deleteOperatedModelKey,
   listOperatedTurns,
   cancelOperatedTurn,
   listStuckDeliveries,
