@@ -111,6 +111,7 @@ export class Tenant {
   async begin(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
     const { agent, says, sender } = typeof to === 'string' ? { agent: to } : to;
     const marker = randomBytes(8).toString('hex');
+    this.#whole.system.logSearch.plant('the text of a message', marker);
     this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);
     const response = await this.#fetch(agent, `/api/${agent}`, {
       method: 'POST',
