@@ -224,6 +224,7 @@ export class TurnPreparation {
       compact: async (reason) =>
         (reason === 'overflowed' || mayNeedRoom(conversation, budget)) &&
         compact({ conversation, model, budget, writer, signal, onFallback }, reason),
+      handOn: async () => run.handOn(),
       startedCalls: run.openCalls,
     };
   }
