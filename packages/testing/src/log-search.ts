@@ -17,7 +17,7 @@ const CHUNK_BYTES = 1024 * 1024;
 /** A pattern may match across two chunks as far as this. */
 const OVERLAP_CHARACTERS = 512;
 
-/** What no log may have, whichever test wrote it: API keys, and messages, which directives of the scripted model mark. */
+/** What no log may have, whatever the test: API keys, and messages, which directives of the scripted model mark. */
 const patterns: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['an API key', /ck_live_[\w-]{16}/u],
   ['the text of a message', /\[\[(?:say|tools|hang|finish|usage|wait|fail)[:\]]/u],
