@@ -1,7 +1,28 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { redact } from './attempts.ts';
+import { asModelError, redact } from './attempts.ts';
+import { brokenStream } from './call-failure.ts';
 
 const key = 'sk-0123456789+abcdef/xyz';
+
+describe('the error of a call', () => {
+  it('has no piece of an answer that is no JSON, which may be the key', () => {
+    const parse = (): unknown => JSON.parse(`${key.slice(3)}`);
+    const failure = brokenStream(`not JSON: ${key}`, captureError(parse));
+    expect(inspect(asModelError(failure, { ref: 'test/one', apiKey: key }))).not.toContain(key.slice(3, 12));
+    const other = new Error('the connection was cut');
+    expect(asModelError(brokenStream('cut', other), { ref: 'test/one', apiKey: key }).cause).toBe(other);
+  });
+});
+
+function captureError(act: () => unknown): unknown {
+  try {
+    act();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not fail');
+}
 
 describe('redact', () => {
   it('takes a key out of what a provider wrote, wherever it stands and however often', () => {

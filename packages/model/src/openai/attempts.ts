@@ -73,8 +73,14 @@ interface Called {
 
 export function asModelError(failure: CallFailure, { ref, apiKey, ownKey }: Called): ModelError {
   const message = `${ref}: ${redact(failure.message, apiKey)}`;
-  const { status, code, cause } = failure;
+  const { status, code } = failure;
+  // The parser's message quotes pieces of what the provider wrote, from which a key cannot be taken out.
+  const cause = isSyntaxError(failure.cause) ? undefined : failure.cause;
   return new ModelError(failure.kind, message, { model: ref, status, code: code && redact(code, apiKey), ownKey, cause });
+}
+
+function isSyntaxError(cause: unknown): boolean {
+  return typeof cause === 'object' && cause !== null && 'name' in cause && cause.name === 'SyntaxError';
 }
 
 /** Shorter ones are placeholders of servers that ask for no key. */
