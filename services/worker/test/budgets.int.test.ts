@@ -78,7 +78,7 @@ describe('a budget', () => {
     const held = gate();
     own.model.when('all at once', ...turns.map(() => [until(held.opened)]), ...turns.map(() => [say('answered'), few]));
     const answers = Promise.all(turns.map(async () => ask(tenant, 'all at once')));
-    await eventually(() => own.model.requests.length === turns.length, { timeoutMs: 120_000 });
+    await eventually(() => own.model.requests.length >= turns.length, { timeoutMs: 120_000 });
     const reserved = (await readBudget(tenant))?.reserved ?? 0;
     expect(reserved).toBeGreaterThan(20_000);
     const [worker] = own.system.workers;

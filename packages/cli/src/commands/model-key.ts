@@ -19,7 +19,10 @@ async function set(context: CommandContext, tenantId: string, name: string): Pro
   const provider = await parseProvider(context, name);
   const body = ModelKeyBody.safeParse({ apiKey: (await text(streams.input)).trim() });
   if (!body.success)
-    throw new AppError('invalid_request', `Give the key on standard input: it ${body.error.issues[0]?.message ?? 'cannot be used'}.`);
+    throw new AppError(
+      'invalid_request',
+      'Give the key on standard input: 8 to 4096 visible ASCII characters without quotes, backslashes and spaces.',
+    );
   const view = await (await deployment.tenantOperations()).putModelKey({ tenantId, provider }, body.data);
   answer({ json: view, text: `${tenantId} calls models of ${provider} with its own key from the next turn on; it is not shown again.` });
 }

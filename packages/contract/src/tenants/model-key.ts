@@ -13,7 +13,7 @@ export const ModelKeyBody = z
       .string()
       .min(8)
       .max(4096)
-      .regex(/^[!#-[\]-~]+$/u, 'must be visible ASCII without quotation marks, backslashes and spaces'),
+      .regex(/^[!#-[\]-~]+$/u, 'must be visible ASCII without quotes, backslashes and spaces'),
   })
   .meta({ id: 'ModelKeyBody' });
 export type ModelKeyBody = z.infer<typeof ModelKeyBody>;
