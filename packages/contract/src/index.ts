@@ -174,6 +174,7 @@ export {
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './tenants/key.ts';
 export { limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './channels/outbound.ts';
+export { ModelKeyBody, ModelKeyView, ModelProviderName } from './tenants/model-key.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './tenants/mcp.ts';
 export {
   ChatCompletion,
@@ -260,6 +261,7 @@ export {
   TurnRecord,
   TurnStatus,
   TurnStepView,
+  OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
 export { FeedChange } from './turns/feed.ts';

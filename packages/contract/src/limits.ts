@@ -142,6 +142,7 @@ export const limits = {
   channelCheckTimeoutMs: 5000,
   /** A file of credentials that is put beside the bindings. */
   channelFileMaxBytes: 64 * 1024,
+  modelKeysMax: 32,
   mcpServersMax: 20,
   mcpHeadersMax: 20,
   keyLabelMaxCharacters: 100,

@@ -5,6 +5,7 @@ import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';
+import type { TurnsQuery } from '../src/types.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
@@ -145,6 +146,25 @@ for (const backend of indexBackends) {
       expect((await index.listTurns({ limit: 9, status: 'running' })).items).toEqual([]);
     });
 
+    it('lists the turns that failed with a code, and the turn or the turns of the session with an id', async () => {
+      const failed = (id: string, code: 'provider_error' | 'turn_crashed', second: number) =>
+        turn(id, { acceptedAt: at(second), status: 'failed', finishReason: null, error: { code, message: '"error":{"code":"odd\0' } });
+      await index.putSessions([
+        { session: session(1, { turns: [failed('t1', 'provider_error', 1), failed('t2', 'turn_crashed', 2), turn('t3')] }) },
+        { session: session(2, { turns: [failed('t4', 'provider_error', 4), turn('t5', { acceptedAt: at(5) })] }) },
+      ]);
+      const listed = async (query: Partial<TurnsQuery>): Promise<string[]> =>
+        (await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, ...query, cursor }))).map(({ id }) => id);
+      expect(await listed({ code: 'provider_error' })).toEqual(['t4', 't1']);
+      expect(await listed({ code: 'provider_error', id: sessionId(1) })).toEqual(['t1']);
+      expect(await listed({ code: 'provider_error', status: 'done' })).toEqual([]);
+      for (const code of ['odd', 'provider-error', 'provider%', '%', '\\', 'provider_error","message":"'])
+        expect(await listed({ code })).toEqual([]);
+      expect(await listed({ id: 't3' })).toEqual(['t3']);
+      expect(await listed({ id: sessionId(2) })).toEqual(['t5', 't4']);
+      expect(await listed({ id: 't\0' })).toEqual([]);
+    });
+
     it('gives back what no database likes: U+0000 and lone surrogates', async () => {
       const odd = 'a\0b\uD800c😀';
       const record = turn('t1', { status: 'failed', error: { code: 'internal_error', message: odd } });
@@ -173,6 +193,26 @@ for (const backend of indexBackends) {
       expect(await index.usage({ from: '2026-03-02' })).toEqual([second]);
       expect(await index.usage({ from: '2026-03-02', to: '2026-03-02' })).toEqual([second]);
       expect((await index.usage({ to: '2026-03-01' })).length).toBe(3);
+    });
+
+    it('counts calls with the tenant’s own key apart, and as nothing that was spent, also of removed sessions', async () => {
+      const [used] = turn('').models;
+      if (used === undefined) throw new Error('no model was used');
+      const models = [used, { ...used, ownKey: true as const, inputTokens: 7 }];
+      const put = session(1, { turns: [turn('t1', { models })] });
+      await index.putSession(put);
+      const marks = async () => (await index.usage({})).map(({ model, ownKey, inputTokens }) => [model, ownKey, inputTokens]);
+      const apart = [
+        ['openai/gpt-5-mini', undefined, 100],
+        ['openai/gpt-5-mini', true, 7],
+      ];
+      expect(await marks()).toEqual(apart);
+      const day = { fromMs: Date.UTC(2026, 2, 1), toMs: Date.UTC(2026, 2, 2) };
+      const hours = { fromMs: Date.UTC(2026, 2, 1, 9), toMs: Date.UTC(2026, 2, 1, 23) };
+      for (const period of [day, hours]) expect(await index.spent(period)).toEqual({ tokens: 110, costNano: 300_000 });
+      await index.removeSession(toRemovedSession(put, put.turns, new Date()));
+      expect(await marks()).toEqual(apart);
+      for (const period of [day, hours]) expect(await index.spent(period)).toEqual({ tokens: 110, costNano: 300_000 });
     });
 
     it('adds up what a period has cost that begins and ends within days', async () => {

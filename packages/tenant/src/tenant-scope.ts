@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import {
+  AppError,
   builtInAgent,
   HOUR_MS,
   limits,
@@ -33,6 +34,7 @@ import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { Publication, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
+import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
@@ -69,7 +71,7 @@ export type TellChange = (tenantId: string, change: FeedChange) => void;
 
 const REINDEX_TIMEOUT_MS = HOUR_MS;
 /** See `uses`. */
-const storesAskedEveryTurn = 3;
+const storesAskedEveryTurn = 4;
 
 /** What a reindex found: in the lists, and in what memory is searched through. */
 export interface TenantDriftReport extends DriftReport {
@@ -116,6 +118,7 @@ export class TenantScope {
   readonly outbox: Outbox;
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
+  readonly modelKeys: ModelKeys;
   readonly widget: WidgetStore;
   /** What commands and uploads hold on disk, and may hold. */
   readonly workspace: WorkspaceMeter;
@@ -176,6 +179,7 @@ export class TenantScope {
       onOpened: async () => this.outbox.wakeAll(),
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
+    this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
     this.#tellRemoved = telling('session');
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
@@ -199,7 +203,15 @@ export class TenantScope {
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
-    this.memorySearch = new MemorySearch({ tenantId, root, memory, sessions, passages: this.index.passages, embedder, log });
+    this.memorySearch = new MemorySearch({
+      tenantId,
+      root,
+      memory,
+      sessions,
+      passages: this.index.passages,
+      embedder: this.#openEmbedder(embedder),
+      log,
+    });
     this.contactNotes = new ContactNotes({ memory, memorySearch: this.memorySearch, contacts: this.contacts });
   }
 
@@ -212,9 +224,14 @@ export class TenantScope {
    * False when the store is empty: what most tenants do not use is asked no more than this in each turn. One system
    * call when nothing has changed.
    */
-  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp'): Promise<boolean> {
+  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp' | 'settings/model-keys'): Promise<boolean> {
     const folder = join(this.root, store);
     return (await this.#usedStores.get(folder, async () => (await namesIn(folder)).length > 0)) === true;
+  }
+
+  /** The tenant's own keys for model providers; null: there is one, and it cannot be read. */
+  async openModelKeys(): Promise<ReadonlyMap<string, string | null>> {
+    return (await this.uses('settings/model-keys')) ? this.modelKeys.open() : noModelKeys;
   }
 
   /**
@@ -285,10 +302,27 @@ export class TenantScope {
     await this.outbox.sweep();
     await this.events.sweep();
     await this.mcp.sweep();
+    await this.modelKeys.sweep();
     await this.widget.sweep();
     await this.#settings.sweep();
   }
+
+  /** Texts of a tenant with an own key are embedded with it or not at all. */
+  #openEmbedder(embedder: Embedder | undefined): Embedder | undefined {
+    if (embedder === undefined) return undefined;
+    const [provider = ''] = embedder.model.split('/', 1);
+    return {
+      model: embedder.model,
+      embed: async (texts, signal) => {
+        const key = (await this.openModelKeys()).get(provider);
+        if (key === null) throw new AppError('internal_error', `The own key for ${provider} cannot be read; enter it again.`);
+        return embedder.embed(texts, signal, key);
+      },
+    };
+  }
 }
+
+const noModelKeys: ReadonlyMap<string, string | null> = new Map();
 
 function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);

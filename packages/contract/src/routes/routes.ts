@@ -62,7 +62,15 @@ import {
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
-import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
+import {
+  deleteModelKey,
+  deleteOperatedModelKey,
+  listModelKeys,
+  listOperatedModelKeys,
+  putModelKey,
+  putOperatedModelKey,
+} from './tenant/model-keys.ts';
+import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns } from './turns.ts';
@@ -151,6 +159,9 @@ export const routes = {
   listEvents,
   getEvent,
   redriveEvent,
+  listModelKeys,
+  putModelKey,
+  deleteModelKey,
   listMcpServers,
   getMcpServer,
   putMcpServer,
@@ -197,6 +208,10 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  listOperatedModelKeys,
+  putOperatedModelKey,
+  deleteOperatedModelKey,
+  listOperatedTurns,
   cancelOperatedTurn,
   listStuckDeliveries,
   redriveDeliveries,
