@@ -9,8 +9,9 @@ import type { UnsettledTurn } from './log-records.ts';
 const ANSWER_MS = 1500;
 
 /**
- * Writes the inbox files of those turns that have not ended. Any process may do it, of any log, more than once: a file
- * is never replaced, and one whose turn ended meanwhile is removed again.
+ * Writes the inbox files of those turns that have not ended, or of which Redis does not know whether all is done that
+ * follows their end. Any process may do it, of any log, more than once: a file is never replaced, and one whose turn
+ * ended meanwhile is removed again.
  */
 export async function fileUnanswered(redis: Redis | undefined, scope: TenantScope, turns: readonly UnsettledTurn[]): Promise<void> {
   const identity = await scope.identity();
@@ -21,7 +22,7 @@ export async function fileUnanswered(redis: Redis | undefined, scope: TenantScop
   const unanswered: UnsettledTurn[] = [];
   for (const [index, one] of own.entries()) {
     const state = states?.[index];
-    if (isLive(state) || (state == null && !(await hasEnded(scope, one)))) unanswered.push(one);
+    if (isLive(state) || (state == null && (await isUnfinished(scope, one, redis)))) unanswered.push(one);
   }
   if (unanswered.length === 0) return;
   const { failure } = await scope.inbox.acceptInOrder(unanswered.map(({ turn }) => turn)).catch((error: unknown) => {
@@ -71,7 +72,11 @@ export async function askInTime<Answer>(redis: Redis, ask: () => Promise<Answer>
   return await Promise.race([ask(), late]);
 }
 
-async function hasEnded(scope: TenantScope, { turn }: UnsettledTurn): Promise<boolean> {
-  if ((await findEnded(scope, turn.turnId, turn.sessionId)) !== null) return true;
-  return scope.sessions.wasRemoved(turn.turnId);
+/** Of a turn that Redis does not know, or that is asked for without it. */
+async function isUnfinished(scope: TenantScope, { turn }: UnsettledTurn, redis: Redis | undefined): Promise<boolean> {
+  const { sessionId, turnId } = turn;
+  // It is published: what was sent to channels and told to webhooks after that, its worker may not have lived to do. A
+  // worker that gets it again does what is missing of it, each once.
+  if (redis !== undefined && (await scope.sessions.findTurn(sessionId, turnId)) !== undefined) return true;
+  return (await findEnded(scope, turnId, sessionId)) === null && !(await scope.sessions.wasRemoved(turnId));
 }
