@@ -5,12 +5,15 @@ export {
   agentRules,
   builtInAgent,
   builtInAgents,
+  findToolRefusal,
   intersectTools,
   isOwnAgentName,
+  isSharedPath,
   lowestAuthority,
   toolsOfAgent,
   type AgentDefinition,
   type AgentRules,
+  type ToolRefusal,
   csToolNames,
   isMcpToolName,
   isListed,
@@ -37,6 +40,7 @@ export {
   ChannelBinding,
   ChannelCheck,
   ChannelError,
+  ChannelSetup,
   SendingStop,
   ChannelTest,
   ChannelView,
@@ -87,6 +91,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
+export { PolicyCheckBody, PolicyRule, PolicyVerdict, WhoAmI } from './tenants/owner.ts';
 export { AuditActor, AuditEntry, auditActs, type AuditAct } from './values/audit.ts';
 export {
   CreatedTenant,
@@ -216,7 +221,11 @@ export {
   HistoryLine,
   Session,
   StoredSession,
+  LastMessage,
   SessionListItem,
+  SessionPage,
+  SessionState,
+  SessionTurn,
   SessionMessage,
   SessionOrigin,
   SessionSummary,

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createHmac, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { AppError } from '@concierge/contract';
 
 const algorithm = 'aes-256-gcm';
@@ -45,6 +45,16 @@ export class TenantSecrets {
     } catch (error) {
       throw new AppError('internal_error', 'A stored credential cannot be read; enter it again.', { cause: error });
     }
+  }
+
+  /**
+   * A token for this field that cannot be guessed and that is kept nowhere: the same at every call, another one for
+   * each tenant. @throws AppError internal_error without SECRETS_KEY
+   */
+  deriveToken(field: string): string {
+    return createHmac('sha256', this.#keyOrThrow())
+      .update(this.#associated(`token ${field}`))
+      .digest('base64url');
   }
 
   #keyOrThrow(): Buffer {

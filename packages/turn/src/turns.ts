@@ -1,8 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
+import { CursorPages, sumCost, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
 import {
   AppError,
+  clip,
+  limits,
   viewSteps,
   type AcceptedTurn,
   type TurnRecord,
@@ -23,8 +25,15 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
 
-function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuery): boolean {
-  return (status === undefined || turn.status === status) && (contactId === undefined || turn.contact_id === contactId);
+function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin }: TurnsQuery): boolean {
+  const pairs = [
+    [status, turn.status],
+    [contactId, turn.contact_id],
+    [agent, turn.agent],
+    [channel, turn.channel],
+    [origin, turn.origin],
+  ];
+  return pairs.every(([asked, found]) => asked === undefined || asked === found);
 }
 
 /** The caller that asks for a turn: a key that may see only its own turns is named here. */
@@ -38,6 +47,11 @@ interface LiveFacts {
   readonly status: TurnStatus;
   readonly startedAt: string | null;
   readonly attempts: number;
+}
+
+/** The beginning of a message, as lists show it. */
+function excerpt(text: string): string {
+  return clip(text, limits.excerptMaxCharacters - 1);
 }
 
 /** Everything that endpoints do with turns: accept, look up, list, cancel. */
@@ -71,15 +85,37 @@ export class Turns extends OrderedAcceptance {
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
   async list(scope: TenantScope, query: TurnsQuery): Promise<Page<TurnView>> {
-    const wantsLive = query.status === undefined || isLive(query.status);
-    const wantsEnded = query.status === undefined || !isLive(query.status);
+    // Only a turn that has failed has an error.
+    const status = query.error === undefined ? query.status : (query.status ?? 'failed');
+    const wantsLive = status === undefined || (isLive(status) && query.error === undefined);
+    const wantsEnded = status === undefined || !isLive(status);
     const after = pages.readCursor(query.cursor);
     const live = wantsLive ? await this.#live(scope) : [];
-    const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
+    const ended = wantsEnded ? await scope.index.listTurns({ ...query, status }) : { items: [], nextCursor: null };
     // A turn that ends meanwhile may be in both: the record is newer.
     const seen = new Set(ended.items.map(({ id }) => id));
     const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && pages.isBehind(turn, after));
     return pages.cutPage([...fitting, ...ended.items], { limit: query.limit, hasMore: ended.nextCursor !== null });
+  }
+
+  /**
+   * Adds to ended turns how their messages begin. Reads the session of each, once for all of its turns here: only for
+   * what is shown, a page at most.
+   */
+  async withInputs(scope: TenantScope, turns: readonly TurnView[]): Promise<TurnView[]> {
+    const ids = new Set(turns.filter(({ input }) => input === undefined).map(({ contact_id: id }) => id));
+    const inputs = new Map<string, string>();
+    for (const id of ids) {
+      const session = await unlessLater(scope.sessions.load(id));
+      for (const message of session?.messages ?? []) {
+        if (message.role !== 'user') continue;
+        for (const { turnId, text } of message.said ?? [message]) inputs.set(turnId, excerpt(text));
+      }
+    }
+    return turns.map((turn) => {
+      const input = turn.input ?? inputs.get(turn.id);
+      return { ...turn, ...(input !== undefined && { input }) };
+    });
   }
 
   /** @throws AppError `not_found` */
@@ -184,9 +220,24 @@ function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
 }
 
+/** An ended turn, without its steps. */
 function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
-  const { id, origin, parentTurnId, joinedTo, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } =
-    record;
+  const {
+    id,
+    origin,
+    parentTurnId,
+    joinedTo,
+    status,
+    acceptedAt,
+    startedAt,
+    firstTextAt,
+    endedAt,
+    attempts,
+    usage,
+    models,
+    finishReason,
+    error,
+  } = record;
   return {
     id,
     contact_id: sessionId,
@@ -202,6 +253,7 @@ function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<In
     endedAt,
     attempts,
     usage,
+    costUsd: sumCost(models),
     finishReason,
     error,
   };
@@ -212,5 +264,6 @@ function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFac
   const parent = grant === undefined ? {} : { parentTurnId: grant.parentTurnId };
   const acceptedAt = new Date(acceptedAtMs).toISOString();
   const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
-  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open };
+  const input = excerpt(turn.text);
+  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, input, ...open };
 }

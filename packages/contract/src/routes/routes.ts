@@ -10,9 +10,11 @@ import {
   rotateKey,
   getUsage,
 } from './tenant/tenant.ts';
+import { checkPolicy, exportOwnTenant, whoAmI } from './tenant/owner.ts';
 import {
   deleteChannel,
   getChannel,
+  getChannelSetup,
   listChannels,
   putChannel,
   testChannel,
@@ -22,7 +24,7 @@ import {
   receiveWebhook,
   verifyWebhook,
 } from './channels.ts';
-import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads } from './chat.ts';
+import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import {
   createEventEndpoint,
@@ -65,7 +67,7 @@ import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from 
 import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
+import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -89,10 +91,12 @@ export const routes = {
   listModels,
   getModel,
   listAgents,
+  checkPolicy,
   listTurns,
   getTurn,
   followTurn,
   cancelTurn,
+  retryTurn,
   listSessions,
   getSession,
   deleteSession,
@@ -104,8 +108,11 @@ export const routes = {
   listSkills,
   reindexSkills,
   createUploads,
+  getUpload,
+  whoAmI,
   getTenant,
   updateTenant,
+  exportOwnTenant,
   listAudit,
   listFiles,
   getFile,
@@ -133,6 +140,7 @@ export const routes = {
   listScheduleRuns,
   listChannels,
   getChannel,
+  getChannelSetup,
   putChannel,
   deleteChannel,
   testChannel,
