@@ -278,6 +278,7 @@ export {
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
+export { OperatorSignIn } from './routes/ops/waiting.ts';
 export {
   defineRoute,
   chooseErrorShape,

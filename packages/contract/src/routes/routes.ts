@@ -63,7 +63,7 @@ import {
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
 import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
-import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
+import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
 import {
@@ -202,6 +202,7 @@ export const routes = {
   redriveOperatedDelivery,
   signInPage,
   signIn,
+  signOut,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;
