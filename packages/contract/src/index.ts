@@ -260,6 +260,7 @@ export {
   TurnRecord,
   TurnStatus,
   TurnStepView,
+  OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';

@@ -58,6 +58,10 @@ export interface TurnsQuery {
   readonly status?: TurnStatus | undefined;
   /** Only this session. */
   readonly contact_id?: string | undefined;
+  /** Only turns that failed with this code. */
+  readonly code?: string | undefined;
+  /** Only the turn, or the turns of the session, with this id. */
+  readonly id?: string | undefined;
   readonly cursor?: string | undefined;
 }
 

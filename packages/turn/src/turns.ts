@@ -23,8 +23,12 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
 
-function isAskedFor(turn: TurnView, { status, contact_id: contactId }: TurnsQuery): boolean {
-  return (status === undefined || turn.status === status) && (contactId === undefined || turn.contact_id === contactId);
+function isAskedFor(turn: TurnView, { status, contact_id: contactId, id }: TurnsQuery): boolean {
+  return (
+    (status === undefined || turn.status === status) &&
+    (contactId === undefined || turn.contact_id === contactId) &&
+    (id === undefined || turn.id === id || turn.contact_id === id)
+  );
 }
 
 /** The caller that asks for a turn: a key that may see only its own turns is named here. */
@@ -71,7 +75,8 @@ export class Turns extends OrderedAcceptance {
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
   async list(scope: TenantScope, query: TurnsQuery): Promise<Page<TurnView>> {
-    const wantsLive = query.status === undefined || isLive(query.status);
+    // A turn that has not ended has no error.
+    const wantsLive = (query.status === undefined || isLive(query.status)) && query.code === undefined;
     const wantsEnded = query.status === undefined || !isLive(query.status);
     const after = pages.readCursor(query.cursor);
     const live = wantsLive ? await this.#live(scope) : [];

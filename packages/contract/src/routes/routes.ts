@@ -62,7 +62,7 @@ import {
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
-import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
+import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns } from './turns.ts';
@@ -196,6 +196,7 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  listOperatedTurns,
   cancelOperatedTurn,
   listStuckDeliveries,
   redriveDeliveries,

@@ -59,8 +59,18 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
     .limit(query.limit + 1);
   if (query.status !== undefined) select = select.where('status', '=', query.status);
   if (query.contact_id !== undefined) select = select.where('session_id', '=', storable(query.contact_id));
+  if (query.id !== undefined) {
+    const id = storable(query.id);
+    select = select.where((where) => where.or([where('id', '=', id), where('session_id', '=', id)]));
+  }
+  if (query.code !== undefined) {
+    // A record is JSON in the order of its schema. PostgreSQL's own readers of JSON refuse an escaped U+0000 anywhere.
+    const written = toLikePattern(`"error":{"code":${JSON.stringify(query.code)}`);
+    select = select.where('status', '=', 'failed').where(sql<boolean>`record like ${written} escape '\\'`);
+  }
   // What the partial index asks for, word for word.
-  if (query.status !== undefined && query.status !== 'done') select = select.where('status', '<>', sql.lit('done'));
+  if (query.code !== undefined || (query.status !== undefined && query.status !== 'done'))
+    select = select.where('status', '<>', sql.lit('done'));
   const after = turnPages.readCursor(query.cursor);
   if (after !== null) {
     select = select.where(sql<boolean>`(accepted_at, id) < (${after.atMs}, ${after.id})`);
@@ -73,6 +83,10 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
       toTurnView({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) }),
     ),
   };
+}
+
+function toLikePattern(text: string): string {
+  return `%${text.replaceAll(/[%_\\]/gu, String.raw`\$&`)}%`;
 }
 
 /** Failed turns, last accepted first: by the index of turns that are not done. */
