@@ -113,6 +113,8 @@ describe('failed turns', () => {
     });
     expect(groups).toMatchObject([{ turns: 1, tenants: [{ tenantId: tenant.tenantId, turns: 1 }], example: { turnId: failed?.id } }]);
     expect(groups[0]?.provider).toEqual(expect.any(String));
+    const found = await operator.get(`/ops/api/turns?tenant=${tenant.tenantId}&status=failed&code=provider_error&id=${failed?.id ?? ''}`);
+    expect(found.json()).toMatchObject([{ tenantId: tenant.tenantId, id: failed?.id, error: { code: 'provider_error' } }]);
     const path = '/ops/api/turns/retry';
     const filter = { tenant: tenant.tenantId, until: new Date().toISOString() };
     expect((await operator.request(path, { body: filter })).json()).toMatchObject({ dryRun: true, turns: 1, retried: [] });

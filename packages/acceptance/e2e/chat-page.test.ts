@@ -33,6 +33,8 @@ function holdReply(question: string): ReturnType<typeof gate<void>> {
   return goOn;
 }
 
+const conversations = ({ page }: ConsolePage) => page.getByRole('navigation', { name: 'Conversations' });
+
 inBrowser('the chat page', () => {
   setUpOnce(async (stack) => {
     ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
@@ -62,8 +64,7 @@ inBrowser('the chat page', () => {
     await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
-    await visit.page
-      .getByRole('navigation')
+    await conversations(visit)
       .getByRole('link', { name: /^Who am I/u })
       .waitFor();
     expect(visit.complaints).toEqual([]);
@@ -108,7 +109,7 @@ inBrowser('the chat page', () => {
       }
     });
     await visit.page.route(/markdown-[^/]*\.js$/u, async (route) => route.abort());
-    await visit.page.goto(system.uiUrls[0] ?? '');
+    await visit.page.goto(`${system.uiUrls[0] ?? ''}/chat`);
     await visit.enter(keys.admin);
     await visit.say('Hello [[say:some **bold** words]]');
     await visit.turnReaches(0, 'done');
@@ -256,7 +257,7 @@ inBrowser('the chat page', () => {
     const task = JSON.stringify({ action: 'run', tasks: [{ task: 'Count the cups' }] }).replaceAll(']]', String.raw`]\u005d`);
     await visit.say(`Tidy up [[tools:subagents ${task}]] [[say:Done.]]`);
     await visit.turnReaches(0, 'done');
-    const links = visit.page.getByRole('navigation').getByRole('link');
+    const links = conversations(visit).getByRole('link');
     await visit.shows(links.filter({ hasText: 'Tidy up' }));
     await eventuallyHolds(async () => expect(await links.count()).toBe(1));
     await visit.page.getByLabel('Show schedules, heartbeats and sub-agents').check();
@@ -281,7 +282,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     await eventuallyHolds(async () => expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360));
     await visit.page.getByRole('button', { name: 'Conversations' }).click();
-    await visit.page.getByRole('navigation').getByRole('link').first().click();
-    await visit.page.getByRole('navigation').waitFor({ state: 'hidden' });
+    await conversations(visit).getByRole('link').first().click();
+    await conversations(visit).waitFor({ state: 'hidden' });
   });
 });

@@ -27,7 +27,7 @@ export class ConsolePage implements AsyncDisposable {
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const visit = new ConsolePage(context, await context.newPage(), url);
-    await visit.page.goto(url);
+    await visit.page.goto(url === 'about:blank' ? url : `${url}/chat`);
     return visit;
   }
 

@@ -2,6 +2,7 @@ import type { ChannelConnections } from '@concierge/channel';
 import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
 import type { FailedTurns } from '@concierge/core/failed-turns';
+import type { OperatedTurns } from '@concierge/core/operated-turns';
 import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { IndexStore } from '@concierge/index';
@@ -114,6 +115,13 @@ export class Deployment {
     const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
     const core = await import('@concierge/core/failed-turns');
     return new core.FailedTurns({ tenants, turns: async () => this.turns(), operations });
+  }
+
+  /** Turns of all tenants, as operators see them. */
+  async operatedTurns(): Promise<OperatedTurns> {
+    const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
+    const core = await import('@concierge/core/operated-turns');
+    return new core.OperatedTurns({ tenants, turns: async () => this.turns(), operations });
   }
 
   /** What operators do with what has not arrived. */

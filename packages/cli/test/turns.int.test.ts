@@ -1,4 +1,4 @@
-import { AcceptedTurn, PersonMessageReceipt, TurnView, type Session, type TurnRecord } from '@concierge/contract';
+import { AcceptedTurn, OperatedTurn, PersonMessageReceipt, TurnView, type Session, type TurnRecord } from '@concierge/contract';
 import { deriveSessionId } from '@concierge/tenant';
 import { TestRedis } from '@concierge/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -92,6 +92,28 @@ describe('concierge turn', () => {
     expect((await listed()).toSorted()).toEqual([failedTurn, doneTurn]);
     expect(await listed('--status', 'failed')).toEqual([failedTurn]);
     expect(await listed('--limit', '1')).toHaveLength(1);
+  });
+
+  it('lists those of all tenants, by code of the error, state and id', async () => {
+    await concierge.json('tenant', 'create', 'another');
+    await concierge.withScope('another', async (scope) => {
+      await scope.sessions.publish(session);
+      await scope.index.putSession(session);
+    });
+    const all = async (...more: string[]): Promise<string[][]> =>
+      z
+        .array(OperatedTurn)
+        .parse(await concierge.json('turn', 'list', ...more))
+        .map(({ tenantId, id }) => [tenantId, id]);
+    expect(await all('--code', 'provider_error')).toEqual([
+      ['acme', failedTurn],
+      ['another', failedTurn],
+    ]);
+    expect(await all('--status', 'done', '--limit', '1')).toEqual([['acme', doneTurn]]);
+    expect(await all('--id', sessionId, '--limit', '3')).toHaveLength(3);
+    expect(await listed('--id', doneTurn)).toEqual([doneTurn]);
+    const { out } = await concierge.run('turn', 'list', '--id', failedTurn);
+    expect(out).toMatch(/^another +t_a+ +failed +provider_error/mu);
   });
 
   it('shows one turn with its steps', async () => {

@@ -269,6 +269,7 @@ export {
   TurnRecord,
   TurnStatus,
   TurnStepView,
+  OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
@@ -287,6 +288,7 @@ export {
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
+export { OperatorSignIn } from './routes/ops/waiting.ts';
 export {
   defineRoute,
   chooseErrorShape,

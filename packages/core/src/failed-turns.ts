@@ -3,7 +3,6 @@ import {
   AppError,
   FAILURE_MESSAGE_MAX,
   HOUR_MS,
-  TenantId,
   truncate,
   type FailureGroup,
   type RetrySkip,
@@ -12,21 +11,19 @@ import {
   type TurnsRetried,
   type TurnView,
 } from '@concierge/contract';
-import type { IndexedTurn, TenantIndex } from '@concierge/index';
+import type { IndexedTurn } from '@concierge/index';
 import type { TenantScope, Tenants } from '@concierge/tenant';
 import type { TurnReceipt, Turns } from '@concierge/turn';
 import type { Asked, TenantOperations } from './tenant-operations.ts';
+import { walkTenants } from './tenant-walk.ts';
 
 const SINCE_DEFAULT_MS = 24 * HOUR_MS;
-/** What one page reads at most: each tenant costs a query, each turn a record. */
-const TENANTS_PER_PAGE = 200;
+/** What one page reads at most. */
 const FAILURES_PER_PAGE = 1000;
 /** To find out whether a turn was tried again already costs as much as to look at it. */
 const LOOKED_AT_PER_RETRY = 100;
 /** Records that one query reads: the process serves others in between. */
 const RECORDS_AT_ONCE = 100;
-/** Between the tenant and the place among its turns. */
-const CURSOR_MARK = '/';
 
 /** Which failed turns are meant; times as in ISO 8601. */
 export interface FailureFilter {
@@ -137,43 +134,22 @@ export class FailedTurns {
     }
   }
 
-  /**
-   * Page by page: tenant by tenant in the order of their ids, and of each the last accepted first. `next`: where to go
-   * on after this page.
-   */
+  /** Page by page, of each tenant the last accepted first. `next`: where to go on after this page. */
   async *#walk({ filter, cursor, atOnce, atMost }: Walk): AsyncGenerator<FailedPage, void, undefined> {
     const period = readPeriod(filter);
-    const from = readCursor(cursor);
-    const ids = await this.#listTenants(filter.tenant, from);
+    const steps = walkTenants<IndexedTurn>(this.#options, {
+      tenant: filter.tenant,
+      cursor,
+      read: async (scope, place) => scope.index.listFailedTurns({ ...period, limit: atOnce, cursor: place }),
+    });
     let read = 0;
-    for (const [index, tenantId] of ids.entries()) {
-      const scope = await this.#options.tenants.find(tenantId);
-      const afterTenant = index === ids.length - 1 ? null : tenantId;
-      let place = from?.tenantId === tenantId ? from.place : undefined;
-      do {
-        const asked = { ...period, limit: atOnce, cursor: place };
-        const page = await readPage(scope, asked);
-        const failed = page.items.filter(({ turn }) => isMeant(turn, filter.code));
-        read += page.items.length;
-        place = page.nextCursor ?? undefined;
-        yield { failed, next: place === undefined ? afterTenant : `${tenantId}${CURSOR_MARK}${place}` };
-        if (read >= atMost) return;
-      } while (place !== undefined);
-      if (index + 1 >= TENANTS_PER_PAGE) return;
+    for await (const { scope, items, next } of steps) {
+      const meant = items.filter((turn) => isMeant(turn, filter.code));
+      read += items.length;
+      yield { failed: scope === undefined ? [] : meant.map((turn) => ({ scope, turn })), next };
+      if (read >= atMost) return;
     }
   }
-
-  /** Those that a walk has still before it. */
-  async #listTenants(tenant: string | undefined, from: Place | undefined): Promise<string[]> {
-    const { tenants, operations } = this.#options;
-    const all = tenant === undefined ? await tenants.list() : [(await operations.open(tenant)).tenantId];
-    return all.filter((id) => from === undefined || id > from.tenantId || (id === from.tenantId && from.place !== undefined));
-  }
-}
-
-interface Place {
-  readonly tenantId: string;
-  readonly place: string | undefined;
 }
 
 function readPeriod({ since, until }: FailureFilter): { readonly fromMs: number; readonly toMs: number } {
@@ -184,25 +160,8 @@ function readPeriod({ since, until }: FailureFilter): { readonly fromMs: number;
   };
 }
 
-/** Nothing of a tenant that has been deleted meanwhile. */
-async function readPage(
-  scope: TenantScope | undefined,
-  asked: Parameters<TenantIndex['listFailedTurns']>[0],
-): Promise<{ readonly items: Failed[]; readonly nextCursor: string | null }> {
-  if (scope === undefined) return { items: [], nextCursor: null };
-  const { items, nextCursor } = await scope.index.listFailedTurns(asked);
-  return { items: items.map((turn) => ({ scope, turn })), nextCursor };
-}
-
 function isMeant({ record }: IndexedTurn, code: string | undefined): boolean {
   return code === undefined || record.error?.code === code;
-}
-
-function readCursor(cursor: string | undefined): Place | undefined {
-  if (cursor === undefined) return undefined;
-  const [tenantId = '', place] = cursor.split(CURSOR_MARK, 2);
-  if (TenantId.safeParse(tenantId).success) return { tenantId, place };
-  throw new AppError('invalid_request', undefined, { errors: [{ path: 'cursor', message: 'is not from a page of this list' }] });
 }
 
 /** Why it is not tried again; undefined when it may be. */

@@ -1,6 +1,5 @@
 import type {
   ChannelName,
-  ErrorCode,
   LastMessage,
   RemovedSession,
   Session,
@@ -90,8 +89,10 @@ export interface TurnsQuery {
   readonly agent?: string | undefined;
   readonly channel?: ChannelName | undefined;
   readonly origin?: TurnView['origin'] | undefined;
-  /** Failed turns with this code. */
-  readonly error?: ErrorCode | undefined;
+  /** Only turns that failed with this code. */
+  readonly code?: string | undefined;
+  /** Only the turn, or the turns of the session, with this id. */
+  readonly id?: string | undefined;
   readonly cursor?: string | undefined;
 }
 

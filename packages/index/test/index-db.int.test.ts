@@ -5,7 +5,7 @@ import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';
-import type { IndexedSession, SessionsQuery } from '../src/types.ts';
+import type { IndexedSession, SessionsQuery, TurnsQuery } from '../src/types.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
@@ -87,8 +87,8 @@ for (const backend of indexBackends) {
       expect(await find({ agent: 'cs' })).toEqual(['t2', 't1']);
       expect(await find({ channel: 'channel_a' })).toEqual(['t3']);
       expect(await find({ origin: 'webhook' })).toEqual(['t1']);
-      expect(await find({ error: 'provider_error' })).toEqual(['t2']);
-      expect(await find({ error: 'internal_error' })).toEqual([]);
+      expect(await find({ code: 'provider_error' })).toEqual(['t2']);
+      expect(await find({ code: 'internal_error' })).toEqual([]);
       expect((await index.listTurns({ limit: 9, channel: 'channel_a' })).items[0]?.costUsd).toBeCloseTo(0.0003);
     });
 
@@ -202,6 +202,25 @@ for (const backend of indexBackends) {
       const done = await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, status: 'done', cursor }));
       expect(done.map(({ id }) => id)).toEqual(['t3', 't1']);
       expect((await index.listTurns({ limit: 9, status: 'running' })).items).toEqual([]);
+    });
+
+    it('lists the turns that failed with a code, and the turn or the turns of the session with an id', async () => {
+      const failed = (id: string, code: 'provider_error' | 'turn_crashed', second: number) =>
+        turn(id, { acceptedAt: at(second), status: 'failed', finishReason: null, error: { code, message: '"error":{"code":"odd\0' } });
+      await index.putSessions([
+        { session: session(1, { turns: [failed('t1', 'provider_error', 1), failed('t2', 'turn_crashed', 2), turn('t3')] }) },
+        { session: session(2, { turns: [failed('t4', 'provider_error', 4), turn('t5', { acceptedAt: at(5) })] }) },
+      ]);
+      const listed = async (query: Partial<TurnsQuery>): Promise<string[]> =>
+        (await allPages<TurnView>(async (cursor) => index.listTurns({ limit: 1, ...query, cursor }))).map(({ id }) => id);
+      expect(await listed({ code: 'provider_error' })).toEqual(['t4', 't1']);
+      expect(await listed({ code: 'provider_error', id: sessionId(1) })).toEqual(['t1']);
+      expect(await listed({ code: 'provider_error', status: 'done' })).toEqual([]);
+      for (const code of ['odd', 'provider-error', 'provider%', '%', '\\', 'provider_error","message":"'])
+        expect(await listed({ code })).toEqual([]);
+      expect(await listed({ id: 't3' })).toEqual(['t3']);
+      expect(await listed({ id: sessionId(2) })).toEqual(['t5', 't4']);
+      expect(await listed({ id: 't\0' })).toEqual([]);
     });
 
     it('gives back what no database likes: U+0000 and lone surrogates', async () => {

@@ -25,7 +25,7 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
 
-function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin }: TurnsQuery): boolean {
+function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin, id }: TurnsQuery): boolean {
   const pairs = [
     [status, turn.status],
     [contactId, turn.contact_id],
@@ -33,7 +33,8 @@ function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, chan
     [channel, turn.channel],
     [origin, turn.origin],
   ];
-  return pairs.every(([asked, found]) => asked === undefined || asked === found);
+  const fits = pairs.every(([asked, found]) => asked === undefined || asked === found);
+  return fits && (id === undefined || turn.id === id || turn.contact_id === id);
 }
 
 /** The caller that asks for a turn: a key that may see only its own turns is named here. */
@@ -85,13 +86,12 @@ export class Turns extends OrderedAcceptance {
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */
   async list(scope: TenantScope, query: TurnsQuery): Promise<Page<TurnView>> {
-    // Only a turn that has failed has an error.
-    const status = query.error === undefined ? query.status : (query.status ?? 'failed');
-    const wantsLive = status === undefined || (isLive(status) && query.error === undefined);
-    const wantsEnded = status === undefined || !isLive(status);
+    // A turn that has not ended has no error.
+    const wantsLive = (query.status === undefined || isLive(query.status)) && query.code === undefined;
+    const wantsEnded = query.status === undefined || !isLive(query.status);
     const after = pages.readCursor(query.cursor);
     const live = wantsLive ? await this.#live(scope) : [];
-    const ended = wantsEnded ? await scope.index.listTurns({ ...query, status }) : { items: [], nextCursor: null };
+    const ended = wantsEnded ? await scope.index.listTurns(query) : { items: [], nextCursor: null };
     // A turn that ends meanwhile may be in both: the record is newer.
     const seen = new Set(ended.items.map(({ id }) => id));
     const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && pages.isBehind(turn, after));

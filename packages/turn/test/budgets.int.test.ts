@@ -1,13 +1,12 @@
-import { appendFile, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setUpEach } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
-import type { AcceptedTurn, BudgetsView, ModelUsage, Session, TenantSettings, TurnRecord } from '@concierge/contract';
+import type { AcceptedTurn, BudgetsView, ModelUsage, TenantSettings } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
 import { budgetReached } from '../src/events/webhook-events.ts';
 import { Budgets, type TurnBudget } from '../src/index.ts';
+import { journalUsage, recordEnd, usage } from './usage-records.ts';
 
 let fixture: TestCore;
 let scope: TenantScope;
@@ -27,10 +26,6 @@ function newBudgets(reservationMs?: number): Budgets {
 
 async function limit(limits: TenantSettings['limits'], more: Partial<TenantSettings> = {}): Promise<TenantSettings> {
   return scope.updateSettings({ ...more, limits });
-}
-
-function usage(tokens: number, costUsd: number | null = null): ModelUsage {
-  return { model: 'test/one', calls: 1, inputTokens: tokens - 1, outputTokens: 1, cachedInputTokens: 0, costUsd };
 }
 
 let made = 0;
@@ -58,7 +53,15 @@ function newTurn(origin: AcceptedTurn['origin'] = 'api'): AcceptedTurn {
 
 /** One attempt at a turn. */
 function begin(budgets: Budgets, settings: TenantSettings, turn = newTurn()): TurnBudget {
-  const budget = budgets.forTurn({ scope, turn }, settings, []);
+  return beginAttempt(budgets, settings, { turn, attempt: 1 });
+}
+
+function beginAttempt(
+  budgets: Budgets,
+  settings: TenantSettings,
+  run: { readonly turn: AcceptedTurn; readonly attempt: number },
+): TurnBudget {
+  const budget = budgets.forTurn({ scope, ...run }, settings, []);
   if (budget === undefined) throw new Error('the tenant has no budget');
   return budget;
 }
@@ -67,46 +70,6 @@ function begin(budgets: Budgets, settings: TenantSettings, turn = newTurn()): Tu
 async function callModel(budgets: Budgets, settings: TenantSettings, took: ModelUsage): Promise<void> {
   const call = await begin(budgets, settings).reserve({ tokens: 10, nanos: 0 });
   await call.settle(took);
-}
-
-/** What a worker leaves of an ended turn. */
-async function end(turn: AcceptedTurn, models: readonly ModelUsage[]): Promise<void> {
-  const at = new Date(nowMs).toISOString();
-  const record: TurnRecord = {
-    id: turn.turnId,
-    status: 'done',
-    origin: turn.origin,
-    acceptedAt: at,
-    startedAt: at,
-    firstTextAt: null,
-    endedAt: at,
-    attempts: 1,
-    usage: { inputTokens: 0, outputTokens: 0 },
-    models: [...models],
-    finishReason: 'stop',
-    error: null,
-    steps: [],
-    requestHash: turn.requestHash,
-    keyId: null,
-  };
-  const session: Session = {
-    version: 1,
-    id: turn.sessionId,
-    agent: 'admin',
-    channel: 'web',
-    sender: null,
-    revision: 1,
-    createdAt: at,
-    updatedAt: at,
-    title: 't',
-    messageCount: 0,
-    summary: null,
-    messages: [],
-    turns: [record],
-    contextTokens: null,
-  };
-  await scope.sessions.publish(session);
-  await scope.index.putSession(session);
 }
 
 /** What is spent and reserved, by `day tokens` and the like. */
@@ -130,7 +93,7 @@ describe('a tenant without a budget', () => {
       if (command.args.some((arg) => String(arg).includes(':budget-'))) scripts.push(command.name);
       return sent(command, stream);
     };
-    expect(budgets.forTurn({ scope, turn: newTurn() }, settings, [])).toBeUndefined();
+    expect(budgets.forTurn({ scope, turn: newTurn(), attempt: 1 }, settings, [])).toBeUndefined();
     expect(await budgets.view(scope)).toBeUndefined();
     await budgets.refuseWhenSpent(scope, { isOwners: true });
     expect(await budgets.schedulesBlockedReason(scope)).toBeNull();
@@ -205,6 +168,23 @@ describe('model calls', () => {
     expect(await look()).toEqual({ 'day tokens': [7, 0] });
   });
 
+  it('of an attempt that died give their reservation back to the next attempt, and to no other turn', async () => {
+    const settings = await limit({ tokensPerDay: 1000 });
+    const turn = newTurn();
+    const cut = await begin(newBudgets(), settings, turn).reserve({ tokens: 2000, nanos: 0 });
+    await expect(begin(newBudgets(), settings).reserve({ tokens: 1, nanos: 0 })).rejects.toMatchObject({ code: 'budget_exceeded' });
+    const second = beginAttempt(newBudgets(), settings, { turn, attempt: 2 });
+    const call = await second.reserve({ tokens: 300, nanos: 0 });
+    expect(await look()).toEqual({ 'day tokens': [0, 300] });
+    // One attempt may have several calls under way, and one that was taken for dead takes nothing from a later one.
+    await second.reserve({ tokens: 20, nanos: 0 });
+    await begin(newBudgets(), settings, turn).reserve({ tokens: 1, nanos: 0 });
+    expect(await look()).toEqual({ 'day tokens': [0, 321] });
+    await call.settle(usage(7));
+    await cut.settle(undefined);
+    expect(await look()).toEqual({ 'day tokens': [7, 21] });
+  });
+
   it('that outlast their reservation are counted all the same', async () => {
     const settings = await limit({ tokensPerDay: 1000 });
     const call = await begin(newBudgets(1), settings).reserve({ tokens: 2000, nanos: 0 });
@@ -221,7 +201,7 @@ describe('Redis that was emptied', () => {
     const budgets = newBudgets();
     const call = await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 });
     await call.settle(usage(400, 0.1));
-    await end(turn, [usage(400, 0.1)]);
+    await recordEnd({ scope, nowMs }, turn, [usage(400, 0.1)]);
     const before = await look();
     await fixture.server.flush();
     expect(await look()).toEqual(before);
@@ -250,7 +230,7 @@ describe('Redis that was emptied', () => {
     const turn = newTurn();
     const running = begin(budgets, settings, turn);
     await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(200));
-    await journal(turn, usage(200));
+    await journalUsage({ scope, nowMs }, turn, usage(200));
     await fixture.server.flush();
     expect(await look()).toEqual({ 'day tokens': [200, 0] });
     await (await running.reserve({ tokens: 10, nanos: 0 })).settle(usage(100));
@@ -274,7 +254,7 @@ describe('Redis that was emptied', () => {
     const call = await begin(newBudgets(), settings, turn).reserve({ tokens: 10, nanos: 0 });
     await fixture.server.flush();
     await call.settle(usage(200));
-    await end(turn, [usage(200)]);
+    await recordEnd({ scope, nowMs }, turn, [usage(200)]);
     expect(await look()).toEqual({ 'day tokens': [200, 0] });
   });
 
@@ -291,7 +271,7 @@ describe('Redis that was emptied', () => {
     };
     await call.settle(usage(200));
     redis.sendCommand = sent;
-    await end(turn, [usage(200)]);
+    await recordEnd({ scope, nowMs }, turn, [usage(200)]);
     expect(await look(budgets)).toEqual({ 'day tokens': [200, 10] });
   });
 });
@@ -303,7 +283,7 @@ describe('a day that ends', () => {
     const turn = newTurn();
     const call = await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 });
     await call.settle(usage(150));
-    await end(turn, [usage(150)]);
+    await recordEnd({ scope, nowMs }, turn, [usage(150)]);
     await expect(begin(budgets, settings).reserve({ tokens: 1, nanos: 0 })).rejects.toThrow(
       /^The day's budget of 100 tokens for model calls is spent; the next day begins at 2027-03-11T00:00:00.000Z/u,
     );
@@ -316,7 +296,7 @@ describe('a day that ends', () => {
 
   it('ends in the time zone of the tenant, or in the one that the operator has set', async () => {
     nowMs = Date.parse('2027-03-10T23:30:00Z');
-    await end(newTurn(), [usage(70)]);
+    await recordEnd({ scope, nowMs }, newTurn(), [usage(70)]);
     nowMs = Date.parse('2027-03-11T01:00:00Z');
     await limit({ tokensPerDay: 100 }, { timezone: 'Europe/Berlin' });
     const berlin = await newBudgets().view(scope);
@@ -408,21 +388,3 @@ describe('a budget that runs out', () => {
     expect(await look()).toEqual({ 'day tokens': [15, 0] });
   });
 });
-
-/** As `appendJournal` leaves it. */
-async function journal({ turnId }: AcceptedTurn, used: ModelUsage): Promise<void> {
-  const at = new Date(nowMs).toISOString();
-  const message = { id: `${turnId}.1`, turnId, at, role: 'assistant', text: 'so far' };
-  const step = {
-    kind: 'assistant',
-    message,
-    finishReason: 'tool_calls',
-    usage: used,
-    startedAtMs: nowMs,
-    firstTextAtMs: null,
-    durationMs: 1,
-  };
-  const folder = join(scope.root, 'inbox');
-  await mkdir(folder, { recursive: true });
-  await appendFile(join(folder, `${turnId}.journal.jsonl`), `${JSON.stringify(step)}\n`);
-}

@@ -1,4 +1,4 @@
-import { AuditEntry, routes, TurnView, type FailureGroup } from '@concierge/contract';
+import { AuditEntry, routes, TurnView, type FailureGroup, type OperatedTurn } from '@concierge/contract';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
@@ -88,6 +88,58 @@ describe('failed turns', () => {
   it('of tenants and places that are none are refused', async () => {
     expect((await operate(`${listFailures.path}?tenant=nobody`)).status).toBe(404);
     expect((await operate(`${listFailures.path}?cursor=..`)).status).toBe(400);
+  });
+});
+
+describe('turns of all tenants', () => {
+  const { listOperatedTurns } = routes;
+
+  async function listPages(query: string): Promise<OperatedTurn[]> {
+    const turns: OperatedTurn[] = [];
+    for (let next: string | undefined = `${listOperatedTurns.path}?${query}`; next !== undefined;) {
+      const response: Response = await operate(next);
+      expect(response.status).toBe(200);
+      turns.push(...listOperatedTurns.answers[200].json.parse(await response.json()));
+      next = /<([^>]+)>/u.exec(response.headers.get('link') ?? '')?.[1];
+    }
+    return turns;
+  }
+
+  it('are listed tenant by tenant, page by page, by state, code and id', async () => {
+    const [first, second] = [await failTwice(), await failTwice()];
+    const failed = (await listPages('status=failed&limit=1')).filter(({ tenantId }) => [first.id, second.id].includes(tenantId));
+    expect(failed.map(({ tenantId }) => tenantId)).toEqual([first.id, first.id, second.id, second.id].toSorted());
+    expect(await listPages(`code=provider_error&tenant=${second.id}`)).toEqual(failed.filter(({ tenantId }) => tenantId === second.id));
+    expect(await listPages(`code=turn_crashed&tenant=${second.id}`)).toEqual([]);
+    const [turn] = await listTurns(second);
+    expect(await listPages(`id=${turn?.id ?? ''}`)).toEqual([{ tenantId: second.id, ...turn }]);
+    expect(await listPages(`id=${turn?.contact_id ?? ''}&tenant=${second.id}&limit=2`)).toHaveLength(3);
+    expect(await listPages(`id=${turn?.contact_id ?? ''}&status=done&tenant=${second.id}`)).toMatchObject([{ status: 'done' }]);
+  });
+
+  it('are found while they run', async () => {
+    const tenant = await gateway.tenant();
+    const before = gateway.script;
+    const finished = gate();
+    gateway.script = async () => await finished.opened;
+    const stream = await gateway.open(tenant.cs, '/api/cs', { method: 'POST', body: { message: 'hello' } });
+    const [running] = await eventually(async () => {
+      const found = await listPages('status=running');
+      return found.some(({ tenantId }) => tenantId === tenant.id) ? found.filter(({ tenantId }) => tenantId === tenant.id) : undefined;
+    });
+    expect(await listPages(`id=${running?.id ?? ''}`)).toMatchObject([{ tenantId: tenant.id, status: 'running' }]);
+    expect(await listPages(`code=provider_error&tenant=${tenant.id}`)).toEqual([]);
+    finished.open();
+    await stream.text();
+    gateway.script = before;
+  });
+
+  it('are the operators’ alone', async () => {
+    const { admin } = await gateway.tenant();
+    expect((await gateway.ask(admin, listOperatedTurns.path)).status).toBe(401);
+    expect((await operate(`${listOperatedTurns.path}?tenant=none-of-these`)).status).toBe(404);
+    for (const query of ['status=lost', 'cursor=..', 'limit=0', 'any=1'])
+      expect((await operate(`${listOperatedTurns.path}?${query}`)).status).toBe(400);
   });
 });
 

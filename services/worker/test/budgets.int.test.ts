@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { TurnView, UsageReport } from '@concierge/contract';
-import { callTools, eventually, say, usage, type ScriptedModel } from '@concierge/testing';
+import { callTools, eventually, hang, say, usage, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { contactWrites, TestSystem, type Tenant } from './test-system.ts';
 
@@ -18,13 +18,13 @@ setUpOnce(async (stack) => {
   ({ model } = whole);
 });
 
-async function ask({ keys }: Tenant, message: string): Promise<Response> {
+async function ask({ keys, url }: Tenant, message: string): Promise<Response> {
   const headers = { 'x-api-key': keys.admin, 'content-type': 'application/json', accept: 'application/json' };
-  return await fetch(`${whole.system.url}/api/admin`, { method: 'POST', headers, body: JSON.stringify({ message }) });
+  return await fetch(`${url}/api/admin`, { method: 'POST', headers, body: JSON.stringify({ message }) });
 }
 
-async function read<Schema extends z.ZodType>(schema: Schema, { keys }: Tenant, path: string): Promise<z.output<Schema>> {
-  return schema.parse(await (await fetch(`${whole.system.url}${path}`, { headers: { 'x-api-key': keys.admin } })).json());
+async function read<Schema extends z.ZodType>(schema: Schema, { keys, url }: Tenant, path: string): Promise<z.output<Schema>> {
+  return schema.parse(await (await fetch(`${url}${path}`, { headers: { 'x-api-key': keys.admin } })).json());
 }
 
 async function readBudget(tenant: Tenant): Promise<NonNullable<UsageReport['budgets']>['items'][number] | undefined> {
@@ -67,6 +67,27 @@ describe('a budget', () => {
     const session = await tenant.scope.sessions.load(turn?.contact_id ?? '');
     expect(session?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
     expect((await tenant.scope.files.readText('half.md'))?.text).toBe('half');
+  });
+
+  it('that has no more room than for twenty calls of a killed worker has room for their second attempts', async () => {
+    await using own = await TestSystem.start({ env: { WORKER_CONCURRENCY: '20', TENANT_SHARE: '20' } });
+    const tenant = await own.tenant();
+    await tenant.scope.updateSettings({ limits: { tokensPerDay: 1e9 } });
+    const few = usage({ promptTokens: 9, completionTokens: 1 });
+    const turns = Array.from({ length: 20 });
+    own.model.when('all at once', ...turns.map(() => [hang()]), ...turns.map(() => [say('answered'), few]));
+    const answers = Promise.all(turns.map(async () => ask(tenant, 'all at once')));
+    await eventually(() => own.model.requests.length === turns.length, { timeoutMs: 120_000 });
+    const reserved = (await readBudget(tenant))?.reserved ?? 0;
+    expect(reserved).toBeGreaterThan(20_000);
+    const [worker] = own.system.workers;
+    await worker?.kill();
+    // Not one further call fits beside the reservations that the worker has left.
+    await tenant.scope.updateSettings({ limits: { tokensPerDay: reserved } });
+    worker?.start();
+    expect((await answers).map(({ status }) => status)).toEqual(turns.map(() => 200));
+    await eventually(async () => (await readBudget(tenant))?.reserved === 0);
+    expect(await readBudget(tenant)).toMatchObject({ limit: reserved, spent: 200 });
   });
 
   it('counts the turns of sub-agents', async () => {

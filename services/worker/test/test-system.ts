@@ -102,6 +102,11 @@ export class Tenant {
     this.scope = scope;
   }
 
+  /** Of the gateway that serves it. */
+  get url(): string {
+    return this.#whole.system.url;
+  }
+
   /** A turn whose model makes these calls, one after another, and then answers "done". */
   async begin(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
     const { agent, says, sender } = typeof to === 'string' ? { agent: to } : to;

@@ -1,4 +1,4 @@
-import { AppError, TurnStatus, type TurnView } from '@concierge/contract';
+import { AppError, TurnStatus, type OperatedTurn } from '@concierge/contract';
 import { Command, Option } from 'commander';
 import { facts, table, type CommandContext } from '../answer.ts';
 
@@ -6,6 +6,8 @@ const LIST_MAX = 500;
 
 interface ListOptions {
   readonly status?: string;
+  readonly code?: string;
+  readonly id?: string;
   readonly limit: string;
 }
 
@@ -13,7 +15,7 @@ function seconds(from: string | null, to: string | null): string {
   return from === null || to === null ? '' : `${((Date.parse(to) - Date.parse(from)) / 1000).toFixed(1)} s`;
 }
 
-function row(turn: TurnView): string[] {
+function row(turn: OperatedTurn): string[] {
   const outcome = turn.error === null ? (turn.finishReason ?? '') : turn.error.code;
   return [
     turn.id,
@@ -27,14 +29,29 @@ function row(turn: TurnView): string[] {
   ];
 }
 
-async function list({ deployment, answer }: CommandContext, tenantId: string, options: ListOptions): Promise<void> {
+const HEAD = ['TURN', 'STATE', 'OUTCOME', 'AGENT', 'CHANNEL', 'ACCEPTED', 'TOOK', 'STARTS'];
+
+/** Of one tenant, or of all: tenant by tenant, until there are as many as were asked for. */
+async function list({ deployment, answer }: CommandContext, tenant: string | undefined, options: ListOptions): Promise<void> {
   const limit = Number(options.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > LIST_MAX)
     throw new AppError('invalid_request', `--limit must be 1 to ${String(LIST_MAX)}.`);
   const status = options.status === undefined ? undefined : TurnStatus.parse(options.status);
-  const scope = await deployment.scope(tenantId);
-  const { items } = await (await deployment.turns()).list(scope, { limit, status });
-  answer({ json: items, text: table(['TURN', 'STATE', 'OUTCOME', 'AGENT', 'CHANNEL', 'ACCEPTED', 'TOOK', 'STARTS'], items.map(row)) });
+  const { code, id } = options;
+  const operatedTurns = await deployment.operatedTurns();
+  const items: OperatedTurn[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await operatedTurns.list({ tenant, status, code, id, limit: limit - items.length, cursor });
+    items.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && items.length < limit);
+  if (tenant === undefined) {
+    const rows = items.map((turn) => [turn.tenantId, ...row(turn)]);
+    answer({ json: items, text: items.length === 0 ? 'There is no such turn.' : table(['TENANT', ...HEAD], rows) });
+    return;
+  }
+  answer({ json: items.map(({ tenantId: _tenantId, ...turn }) => turn), text: table(HEAD, items.map(row)) });
 }
 
 async function show({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
@@ -86,11 +103,13 @@ async function cancel({ deployment, answer }: CommandContext, tenantId: string, 
 export function turnCommand(context: CommandContext): Command {
   const command = new Command('turn');
   command
-    .command('list <tenant>')
-    .description('newest first')
+    .command('list [tenant]')
+    .description('of one tenant, or of all: tenant by tenant, newest first')
     .addOption(new Option('--status <state>', 'only these').choices(TurnStatus.options))
+    .option('--code <code>', 'only those that failed with it')
+    .option('--id <id>', 'only this turn, or the turns of this conversation')
     .option('--limit <count>', 'how many at most', '25')
-    .action(async (tenantId: string, options: ListOptions) => await list(context, tenantId, options));
+    .action(async (tenant: string | undefined, options: ListOptions) => await list(context, tenant, options));
   const one: readonly [string, string, typeof show][] = [
     ['show', 'one turn with its steps', show],
     ['retry', 'ask what a failed or cancelled turn asked once more', retry],

@@ -64,8 +64,8 @@ import {
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
-import { cancelOperatedTurn, listFailures, retryTurns } from './ops/failures.ts';
-import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
+import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
 import {
@@ -204,12 +204,14 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  listOperatedTurns,
   cancelOperatedTurn,
   listStuckDeliveries,
   redriveDeliveries,
   redriveOperatedDelivery,
   signInPage,
   signIn,
+  signOut,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

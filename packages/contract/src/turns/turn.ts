@@ -185,3 +185,9 @@ export const TurnView = z
   })
   .meta({ id: 'Turn' });
 export type TurnView = z.infer<typeof TurnView>;
+
+/** GET /ops/api/turns: as lists show it, with its tenant. */
+export const OperatedTurn = TurnView.omit({ steps: true, waitsFor: true, deliveries: true })
+  .extend({ tenantId: TenantId })
+  .meta({ id: 'OperatedTurn' });
+export type OperatedTurn = z.infer<typeof OperatedTurn>;

@@ -61,9 +61,12 @@ function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   if (ids !== undefined && 'only' in ids) select = select.where('id', 'in', ['', ...ids.only]);
   if (ids !== undefined && 'without' in ids) select = select.where('id', 'not in', ['', ...ids.without]);
   if (words !== undefined) {
-    const pattern = `%${storable(foldWords(words.text)).replaceAll(/[%_!]/gu, '!$&')}%`;
+    const pattern = toLikePattern(storable(foldWords(words.text)));
     select = select.where((eb) =>
-      eb.or([sql<boolean>`words like ${pattern} escape '!'`, eb('sender', 'in', ['', ...words.senders.map((sender) => storable(sender))])]),
+      eb.or([
+        sql<boolean>`words like ${pattern} escape '\\'`,
+        eb('sender', 'in', ['', ...words.senders.map((sender) => storable(sender))]),
+      ]),
     );
   }
   return select;
@@ -82,10 +85,19 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
   if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
   // In the order of the schema, in which records are written; quotes inside a text are escaped.
-  if (query.origin !== undefined) select = select.where('record', 'like', `%"origin":"${query.origin}",%`);
-  if (query.error !== undefined) select = select.where('record', 'like', `%"error":{"code":"${query.error}",%`);
+  if (query.origin !== undefined) select = select.where('record', 'like', toLikePattern(`"origin":"${query.origin}"`));
+  if (query.id !== undefined) {
+    const id = storable(query.id);
+    select = select.where((where) => where.or([where('id', '=', id), where('session_id', '=', id)]));
+  }
+  if (query.code !== undefined) {
+    // A record is JSON in the order of its schema. PostgreSQL's own readers of JSON refuse an escaped U+0000 anywhere.
+    const written = toLikePattern(`"error":{"code":${JSON.stringify(query.code)}`);
+    select = select.where('status', '=', 'failed').where(sql<boolean>`record like ${written} escape '\\'`);
+  }
   // What the partial index asks for, word for word.
-  if (query.status !== undefined && query.status !== 'done') select = select.where('status', '<>', sql.lit('done'));
+  if (query.code !== undefined || (query.status !== undefined && query.status !== 'done'))
+    select = select.where('status', '<>', sql.lit('done'));
   const after = turnPages.readCursor(query.cursor);
   if (after !== null) {
     select = select.where(sql<boolean>`(accepted_at, id) < (${after.atMs}, ${after.id})`);
@@ -98,6 +110,10 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
       toTurnView({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) }),
     ),
   };
+}
+
+function toLikePattern(text: string): string {
+  return `%${text.replaceAll(/[%_\\]/gu, String.raw`\$&`)}%`;
 }
 
 /** Failed turns, last accepted first: by the index of turns that are not done. */

@@ -65,6 +65,7 @@ export interface BudgetsOptions {
 /** What a turn has spent in all, and which sums it has met. */
 interface TurnTotal extends Amount {
   readonly id: string;
+  readonly attempt: number;
   readonly seeds: Readonly<Record<string, string>>;
 }
 
@@ -129,8 +130,12 @@ export class Budgets {
   }
 
   /** The budget of one attempt at a turn; undefined when there is none. `used`: by the steps of earlier attempts. */
-  forTurn({ scope, turn }: Pick<TurnRun, 'scope' | 'turn'>, settings: TenantSettings, used: readonly ModelUsage[]): TurnBudget | undefined {
-    return hasBudget(settings) ? new TurnBudget(this, { scope, turn, used: sumUsage(used) }) : undefined;
+  forTurn(
+    { scope, turn, attempt }: Pick<TurnRun, 'scope' | 'turn' | 'attempt'>,
+    settings: TenantSettings,
+    used: readonly ModelUsage[],
+  ): TurnBudget | undefined {
+    return hasBudget(settings) ? new TurnBudget(this, { scope, turn, attempt, used: sumUsage(used) }) : undefined;
   }
 
   /** @throws AppError `budget_exceeded` */
@@ -236,6 +241,7 @@ export class Budgets {
 interface TurnBudgetOptions {
   readonly scope: TenantScope;
   readonly turn: AcceptedTurn;
+  readonly attempt: number;
   readonly used: Amount;
 }
 
@@ -259,8 +265,9 @@ export class TurnBudget {
 
   /** @throws AppError `budget_exceeded` */
   async reserve(expected: Amount): Promise<ReservedCall> {
-    const { scope, turn } = this.#options;
-    const id = randomUUID();
+    const { scope, turn, attempt } = this.#options;
+    // The script reads turn and attempt from it: what an attempt that died has left is given back to the next one.
+    const id = `${turn.turnId}:${String(attempt)}:${randomUUID()}`;
     const isSchedule = turn.origin === 'schedule' || turn.origin === 'heartbeat';
     const look = await this.#budgets.reserveCall(scope, { isSchedule, turn: this.#total(), call: { id, ...expected } });
     if (look === undefined) return { settle: async () => Promise.resolve() };
@@ -275,7 +282,8 @@ export class TurnBudget {
   }
 
   #total(): TurnTotal {
-    return { id: this.#options.turn.turnId, ...this.#used, seeds: { ...this.#seeds } };
+    const { turn, attempt } = this.#options;
+    return { id: turn.turnId, attempt, ...this.#used, seeds: { ...this.#seeds } };
   }
 }
 

@@ -4,8 +4,8 @@
 --   <start>|reached:<unit> the highest part in per cent that was reported
 --   <start>|turn:<id>      tokens:nanos of that turn which are in the sum, of turns whose share is not the sum of what
 --                          was settled since the seed; without a seed: of turns that have settled since it was lost
--- A second hash has a field for each call under way, until:tokens:nanos, and for each that was settled a moment ago,
--- until:settled. Both may be lost at any time.
+-- A second hash has a field for each call under way, <turn>:<attempt>:<any> = until:tokens:nanos, and for each that was
+-- settled a moment ago, until:settled. Both may be lost at any time.
 
 local counters_keep_ms = 3600000
 

@@ -1,8 +1,10 @@
--- Looks at a tenant's budgets, and reserves what a model call is expected to take where all of them allow it.
+-- Looks at a tenant's budgets, and reserves what a model call is expected to take where all of them allow it. Before it
+-- does, it gives back what earlier attempts of the same turn have reserved: their worker died in a call.
 -- KEYS  1 the tenant's sums (counters.lua)  2 its calls under way  3 prefix with the hash tag
 -- ARGV  1 as JSON: counters: of start, limits: of tokens, nanos (either may be missing); share of the limits that may
 --       be used; seeds?: by start: id, tokens, nanos, turns by id: tokens, nanos; forget?: drop the sums first; turn?:
---       id, tokens, nanos (its whole total), seeds by start; call?: id, tokens, nanos, keptMs
+--       id, attempt, tokens, nanos (its whole total), seeds by start; call?: id (turn:attempt:any), tokens, nanos,
+--       keptMs
 -- Returns {'unknown', starts without a sum, turns that have settled without one} or {'ok' or 'spent', counter and unit
 -- that are spent, reserved tokens, reserved nanos, for each counter: tokens, nanos, seed}
 -- Atomic because many workers reserve at once, and each has to see what the others hold.
@@ -53,11 +55,17 @@ if #unknown > 0 then
   return { 'unknown', unknown, late }
 end
 
+local function is_of_earlier_attempt(call_id)
+  if not (given.turn and given.call) then return false end
+  local turn, attempt = string.match(call_id, '^([^:]+):(%d+):')
+  return turn == given.turn.id and tonumber(attempt) < given.turn.attempt
+end
+
 local held_tokens, held_nanos = 0, 0
 local held = redis.call('HGETALL', held_key)
 for index = 1, #held, 2 do
   local until_ms, rest = string.match(held[index + 1], '^(%d+):(.*)$')
-  if tonumber(until_ms) <= now then
+  if tonumber(until_ms) <= now or (rest ~= 'settled' and is_of_earlier_attempt(held[index])) then
     redis.call('HDEL', held_key, held[index])
   elseif rest ~= 'settled' and not (given.call and held[index] == given.call.id) then
     local tokens, nanos = split_pair(rest)

@@ -2,6 +2,7 @@ import type { ChannelConnections } from '@concierge/channel';
 import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { FailedTurns } from '@concierge/core/failed-turns';
+import { OperatedTurns } from '@concierge/core/operated-turns';
 import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
@@ -79,6 +80,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
   const { metrics, log, dataDir, opsToken, ...operating } = operations;
   const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
   const failedTurns = new FailedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
+  const operatedTurns = new OperatedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const { siblings } = operating;
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
@@ -114,7 +116,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
-    ...failureHandlers({ failedTurns, redis }),
+    ...failureHandlers({ failedTurns, operatedTurns, redis }),
     ...waitingHandlers({ redis, dataDir, ...operating }),
     ...signInHandlers({ opsToken }),
   };

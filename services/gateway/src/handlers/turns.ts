@@ -33,10 +33,10 @@ export function turnHandlers({
 }: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn' | 'retryTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
-      const { items, nextCursor } = await turns.list(caller.scope, query);
-      const { cursor: _here, ...asked } = query;
+      const { cursor, error, ...asked } = query;
+      const { items, nextCursor } = await turns.list(caller.scope, { ...asked, code: error, cursor });
       const json = await turns.withInputs(caller.scope, items);
-      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTurns.path, asked, nextCursor) };
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTurns.path, { ...asked, error }, nextCursor) };
     },
     getTurn: async ({ caller, params }) => {
       const turn = await turns.find(caller.scope, params.id, { ...toTurnViewer(caller.key), explains: true });

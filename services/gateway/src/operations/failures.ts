@@ -1,4 +1,5 @@
 import type { FailedTurns } from '@concierge/core/failed-turns';
+import type { OperatedTurns } from '@concierge/core/operated-turns';
 import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { AppError, routes } from '@concierge/contract';
 import type { connectRedis } from '@concierge/runtime';
@@ -7,20 +8,27 @@ import { pageLink, type Handlers } from '../http/call.ts';
 
 export interface FailureOptions {
   readonly failedTurns: FailedTurns;
+  readonly operatedTurns: OperatedTurns;
   readonly redis: Pick<ReturnType<typeof connectRedis>, 'hget'>;
 }
 
 /** Failed turns of all tenants, and what operators do with single turns. */
 export function failureHandlers({
   failedTurns,
+  operatedTurns,
   redis,
-}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'cancelOperatedTurn'> {
+}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'cancelOperatedTurn'> {
   return {
     listFailures: async ({ query: { cursor, ...filter } }) => {
       const { groups, nextCursor } = await failedTurns.list(filter, cursor);
       return { kind: 'answer', status: 200, json: groups, headers: pageLink(routes.listFailures.path, filter, nextCursor) };
     },
     retryTurns: async ({ body, requestId }) => ({ kind: 'answer', status: 200, json: await failedTurns.retry(body, { requestId }) }),
+    listOperatedTurns: async ({ query }) => {
+      const { items, nextCursor } = await operatedTurns.list(query);
+      const { cursor: _cursor, ...filter } = query;
+      return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listOperatedTurns.path, filter, nextCursor) };
+    },
     cancelOperatedTurn: async ({ params: { id: turnId }, query, requestId }) => {
       // Redis knows whose a turn is for as long as it waits or runs.
       const tenantId = query.tenant ?? (await redis.hget(keyOf.turn(turnId), 'account'));

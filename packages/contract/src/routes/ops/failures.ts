@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { TenantId } from '../../tenants/tenant.ts';
 import { failureFilter, FailureGroup, TurnRetryBody, TurnsRetried } from '../../turns/failure.ts';
-import { TurnView } from '../../turns/turn.ts';
-import { cursorParameter, defineRoute, pageHeaders } from '../route.ts';
+import { OperatedTurn, TurnStatus, TurnView } from '../../turns/turn.ts';
+import { cursorParameter, defineRoute, limitParameter, pageHeaders } from '../route.ts';
 
 const operator = { tag: 'operations', auth: 'operator', scopes: [] } as const;
 
@@ -30,6 +30,26 @@ export const retryTurns = defineRoute({
   body: { kind: 'json', schema: TurnRetryBody },
   answers: { 200: { description: 'What was, or would be, accepted again, and what not.', json: TurnsRetried } },
   errors: ['not_found', 'overloaded'],
+});
+
+export const listOperatedTurns = defineRoute({
+  ...operator,
+  id: 'listOperatedTurns',
+  method: 'get',
+  path: '/ops/api/turns',
+  summary: 'Turns of all tenants, by state, code of the error, tenant or id',
+  description:
+    'Tenants by id, and of each the last accepted turn first. One page reads 200 tenants at most: it may be short, or empty, and still be followed by another.',
+  query: z.strictObject({
+    tenant: TenantId.optional(),
+    status: TurnStatus.optional(),
+    code: failureFilter.code,
+    id: z.string().min(1).max(128).optional().meta({ description: 'Of a turn or of a conversation.' }),
+    limit: limitParameter,
+    cursor: cursorParameter,
+  }),
+  answers: { 200: { description: 'Turns, without their steps.', json: z.array(OperatedTurn), headers: pageHeaders } },
+  errors: ['not_found'],
 });
 
 export const cancelOperatedTurn = defineRoute({

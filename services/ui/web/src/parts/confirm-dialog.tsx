@@ -1,4 +1,5 @@
 import { useEffect, useRef, type ReactNode } from 'react';
+import { useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
 
 export interface ConfirmDialogProps {
@@ -9,12 +10,24 @@ export interface ConfirmDialogProps {
   readonly error: string | null;
   readonly onConfirm: () => void;
   readonly onCancel: () => void;
+  /** Of the button that does it; for what can be undone, or destroys nothing, `primary`. */
+  readonly tone?: 'danger' | 'primary';
 }
 
 /**
  * Asks before something that cannot be undone. The browser's own dialog keeps the focus inside and closes on Escape.
  */
-export function ConfirmDialog({ title, children, action, busy, error, onConfirm, onCancel }: ConfirmDialogProps): ReactNode {
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  busy,
+  error,
+  onConfirm,
+  onCancel,
+  tone = 'danger',
+}: ConfirmDialogProps): ReactNode {
+  const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
@@ -40,9 +53,9 @@ export function ConfirmDialog({ title, children, action, busy, error, onConfirm,
       )}
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onCancel} autoFocus>
-          Cancel
+          {words.parts.cancel}
         </Button>
-        <Button tone="danger" onClick={onConfirm} disabled={busy}>
+        <Button tone={tone} onClick={onConfirm} disabled={busy}>
           {action}
         </Button>
       </div>
