@@ -1,3 +1,4 @@
+import { ownerDe } from './de-owner.ts';
 import type { Words } from './en.ts';
 
 export const de: Words = {
@@ -38,8 +39,5 @@ export const de: Words = {
     tabOnlyHelp: 'Der Schlüssel bleibt in diesem Tab und ist weg, wenn Sie ihn schließen.',
     whereFrom: 'Woher Schlüssel kommen:',
   },
-  owner: {
-    title: 'Concierge',
-    chat: 'Chat',
-  },
+  owner: ownerDe,
 };

@@ -1,3 +1,5 @@
+import { ownerEn } from './en-owner.ts';
+
 /**
  * Every text of the console, by page. The other catalogs have the same keys: a text that is missing there does not
  * compile. What depends on a number is a function.
@@ -37,10 +39,7 @@ export const en = {
     tabOnlyHelp: 'The key stays in this tab and is gone when you close it.',
     whereFrom: 'Where keys come from:',
   },
-  owner: {
-    title: 'Concierge',
-    chat: 'Chat',
-  },
+  owner: ownerEn,
 };
 
 type Widened<Text> = Text extends string
