@@ -112,7 +112,7 @@ function Sidebar({ isOpen, onClose, title, onSignOut, children }: SidebarProps):
   );
   return (
     <>
-      <div className="hidden w-56 shrink-0 flex-col border-r bg-sidebar lg:flex">{inner}</div>
+      <div className="hidden w-60 shrink-0 flex-col border-r bg-sidebar lg:flex">{inner}</div>
       <dialog
         ref={drawer}
         aria-label={words.shell.menu}
