@@ -102,13 +102,23 @@ inBrowser('the operators’ pages', () => {
     await current.shows(rows(page).getByText('the tenant has 1 of its 1 places in use'));
     await rows(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).getByRole('button', { name: 'Cancel the turn' }).click();
-    await current.shows(page.getByText('Nothing waits'));
+    await dialog(page).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Workers', exact: true }).click();
     await current.shows(heading(page, 'Workers'));
     await rows(page).getByRole('link').click();
     await current.shows(heading(page, 'Turns'));
     await eventuallyHolds(async () => expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('running')]));
     hold.open();
+    // The one that was cancelled ends when its place comes.
+    await page.getByLabel('Id of a turn or conversation').fill('');
+    await page.getByLabel('State').selectOption('cancelled');
+    await page.getByLabel('Tenant').fill('flood');
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(heading(page, 'Turns'));
+      await current.shows(rows(page).first());
+      expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('cancelled')]);
+    });
     expect(complaints).toEqual([]);
   });
 
@@ -201,7 +211,7 @@ inBrowser('the operators’ pages', () => {
       for (const path of own) {
         await page.goto(`${system.uiUrls[0] ?? ''}/operate${path}`);
         await current.shows(page.getByRole('heading', { level: 1 }));
-        await page.getByRole('status').getByText('…').waitFor({ state: 'detached' });
+        await eventuallyHolds(async () => expect(await page.getByText(/^(?:Loading|Lädt) …$/u).count()).toBe(0));
         await expectSoundPage(page);
       }
       expect(complaints).toEqual([]);

@@ -6,6 +6,7 @@ export const de: Words = {
     menu: 'Menü',
     closeMenu: 'Menü schließen',
     navigation: 'Seiten',
+    sidebar: 'Navigation und Einstellungen',
     signOut: 'Abmelden',
     skip: 'Zur Seite springen',
     theme: {
@@ -120,7 +121,8 @@ export const de: Words = {
       cancel: 'Abbrechen',
       cancelTitle: 'Diesen Turn abbrechen?',
       cancelAction: 'Turn abbrechen',
-      cancelText: (id: string, tenant: string) => `${id} von ${tenant} endet ohne Antwort, oder mit dem, was bisher gesagt ist.`,
+      cancelText: (id: string, tenant: string) =>
+        `${id} von ${tenant} endet ohne Antwort, oder mit dem, was bisher gesagt ist. Einer, der wartet, endet, wenn er an der Reihe ist.`,
     },
     failures: {
       about: 'Fehlgeschlagene Turns nach Ursache: wie viele, wessen, seit wann. Ein neuer Versuch macht aus jedem einmal einen neuen Turn.',

@@ -8,6 +8,7 @@ export const en = {
     menu: 'Menu',
     closeMenu: 'Close the menu',
     navigation: 'Pages',
+    sidebar: 'Navigation and settings',
     signOut: 'Sign out',
     skip: 'Skip to the page',
     theme: {
@@ -118,7 +119,8 @@ export const en = {
       cancel: 'Cancel',
       cancelTitle: 'Cancel this turn?',
       cancelAction: 'Cancel the turn',
-      cancelText: (id: string, tenant: string) => `${id} of ${tenant} ends without an answer, or with what it has said so far.`,
+      cancelText: (id: string, tenant: string) =>
+        `${id} of ${tenant} ends without an answer, or with what it has said so far. One that waits ends when its place comes.`,
     },
     failures: {
       about: 'Failed turns by cause: how many, whose, since when. Trying again makes a new turn of each, once.',
