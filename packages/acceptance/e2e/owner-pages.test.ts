@@ -19,7 +19,11 @@ let scheduleId: string;
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
-  const headers = { 'x-api-key': keys.admin, accept: 'application/json', 'content-type': typeof body === 'string' ? 'text/plain' : 'application/json' };
+  const headers = {
+    'x-api-key': keys.admin,
+    accept: 'application/json',
+    'content-type': typeof body === 'string' ? 'text/plain' : 'application/json',
+  };
   const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
   const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
   const text = await answer.text();
@@ -104,7 +108,7 @@ inBrowser('the pages of an owner', () => {
     );
     await visit('/turns?status=failed', async (page) => {
       await page.getByRole('link', { name: 'This one fails' }).click();
-      await page.getByRole('rowheader', { name: /model/u }).first().waitFor();
+      await page.getByRole('rowheader', { name: 'waited' }).waitFor();
       await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByRole('link', { name: 'Open the new turn' }).waitFor();
     });
@@ -202,7 +206,10 @@ inBrowser('the pages of an owner', () => {
         await page.getByLabel('Sites that may use it').fill('https://shop.example');
         await page.getByRole('button', { name: 'Save' }).last().click();
         await page.getByText(/data-key="ck_pub_shop_/u).waitFor();
-        const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the archive' }).click()]);
+        const [download] = await Promise.all([
+          page.waitForEvent('download'),
+          page.getByRole('button', { name: 'Download the archive' }).click(),
+        ]);
         expect(download.suggestedFilename()).toBe('shop.tar.gz');
       },
       { isPhone: true },

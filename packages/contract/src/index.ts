@@ -103,7 +103,16 @@ export {
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
 export { RedriveBody, type Redriven, type RedriveSkip, type StuckDeliveries } from './channels/stuck-delivery.ts';
-export { FAILURE_MESSAGE_MAX, type FailureGroup, type RetrySkip, type TurnRetryBody, type TurnsRetried } from './turns/failure.ts';
+export {
+  FAILURE_MESSAGE_MAX,
+  sumFailures,
+  sumTenantTurns,
+  type TenantTurns,
+  type FailureGroup,
+  type RetrySkip,
+  type TurnRetryBody,
+  type TurnsRetried,
+} from './turns/failure.ts';
 export {
   waitReasons,
   type Health,

@@ -7,7 +7,12 @@ export type AnswerOf<R extends Route> = {
   [Status in keyof R['answers']]: R['answers'][Status] extends { readonly json: infer Schema extends z.ZodType } ? z.output<Schema> : never;
 }[keyof R['answers']];
 
-type BodyOf<R extends Route> = R extends { readonly body: { readonly schema: infer Schema extends z.ZodType } } ? z.input<Schema> : never;
+/** Bytes that the service reads by itself may be JSON, too. */
+type BodyOf<R extends Route> = R extends { readonly body: { readonly schema: infer Schema extends z.ZodType } }
+  ? z.input<Schema>
+  : R extends { readonly body: { readonly kind: 'raw' } }
+    ? object
+    : never;
 type QueryOf<R extends Route> = R extends { readonly query: infer Schema extends z.ZodType } ? keyof z.output<Schema> : never;
 
 export interface Call<R extends Route> {

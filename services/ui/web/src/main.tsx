@@ -1,12 +1,16 @@
 import { ConciergeError } from '@concierge/client';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { StrictMode } from 'react';
+import { lazy, StrictMode, Suspense, type ReactNode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ErrorBoundary } from 'react-error-boundary';
-import { OwnerApp } from './owner/owner-app.tsx';
+import { useLocation } from 'wouter';
+import { Loading } from './parts/states.tsx';
 import { Broken } from './shell/broken.tsx';
 import { SpeechProvider } from './words/words.tsx';
 import './styles.css';
+
+const OwnerApp = lazy(async () => ({ default: (await import('./owner/owner-app.tsx')).OwnerApp }));
+const OperateApp = lazy(async () => ({ default: (await import('./operate/operate-app.tsx')).OperateApp }));
 
 /** Lists are asked for sparingly: each request counts against the tenant's allowance. */
 const queries = new QueryClient({
@@ -18,6 +22,12 @@ const queries = new QueryClient({
   },
 });
 
+/** Owners and operators have nothing in common but the frame. */
+function App(): ReactNode {
+  const [path] = useLocation();
+  return <Suspense fallback={<Loading />}>{/^\/operate(?:\/|$)/u.test(path) ? <OperateApp /> : <OwnerApp />}</Suspense>;
+}
+
 const root = document.querySelector('#root');
 if (root !== null) {
   createRoot(root).render(
@@ -25,7 +35,7 @@ if (root !== null) {
       <SpeechProvider>
         <QueryClientProvider client={queries}>
           <ErrorBoundary FallbackComponent={Broken}>
-            <OwnerApp />
+            <App />
           </ErrorBoundary>
         </QueryClientProvider>
       </SpeechProvider>

@@ -129,16 +129,18 @@ function Test({ app, setup }: StepProps): ReactNode {
           </Button>
         )}
         {!setup.connected && <p className="text-muted-foreground">{words.connectFirst}</p>}
-        <ul role="status" className="space-y-1">
-          {test.data?.checks.map(({ name, ok, message }) => (
-            <li key={name} className={`flex items-start gap-2 ${ok ? 'text-ok' : 'text-danger'}`}>
-              {ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
-              <span>
-                {name}: {message}
-              </span>
-            </li>
-          ))}
-        </ul>
+        <div role="status">
+          <ul className="space-y-1">
+            {test.data?.checks.map(({ name, ok, message }) => (
+              <li key={name} className={`flex items-start gap-2 ${ok ? 'text-ok' : 'text-danger'}`}>
+                {ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
+                <span>
+                  {name}: {message}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </div>
         <ChangeProblem change={test} />
       </div>
     </Section>

@@ -13,8 +13,8 @@ export function WidgetSection(): ReactNode {
   const words = useWords().owner.settings;
   const query = useRead(routes.getWidget);
   const whoAmI = useRead(routes.whoAmI);
-  // Without a public address the gateway is at the console's own machine: what is right is the owner's to fill in.
-  const host = whoAmI.data?.publicUrl ?? location.origin;
+  const publicUrl = whoAmI.data?.publicUrl ?? null;
+  const host = publicUrl ?? 'http://localhost:8000';
   return (
     <Section title={words.widget} about={words.widgetAbout}>
       <Loaded query={query}>
@@ -24,6 +24,9 @@ export function WidgetSection(): ReactNode {
               <p className="text-sm text-muted-foreground">{words.snippetNone}</p>
             ) : (
               <Copyable label={words.snippet} text={`<script src="${host}/widget.js" data-key="${widget.key}" async></script>`} />
+            )}
+            {widget.key !== null && whoAmI.data !== undefined && publicUrl === null && (
+              <p className="text-sm text-warn">{words.snippetHost}</p>
             )}
             <WidgetForm widget={widget} />
           </div>

@@ -15,7 +15,7 @@ export function Page({ title, about, actions, children }: PageProps): ReactNode 
     document.title = `${title} · Concierge`;
   }, [title]);
   return (
-    <main className="h-full overflow-y-auto">
+    <main tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
       <div className="mx-auto max-w-6xl space-y-5 px-4 py-5 sm:px-6">
         <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
           <div className="min-w-0">

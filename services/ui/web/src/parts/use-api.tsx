@@ -1,6 +1,15 @@
 import { ConciergeError } from '@concierge/client';
 import type { Route } from '@concierge/contract';
-import { useInfiniteQuery, useQuery, type UseInfiniteQueryResult, type UseQueryResult } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseInfiniteQueryResult,
+  type UseMutationResult,
+  type UseQueryResult,
+} from '@tanstack/react-query';
 import { createContext, useContext, type ReactNode } from 'react';
 import type { AnswerOf, Call, JsonClient } from '../../../src/json-client.ts';
 import { useWords } from '../words/words.tsx';
@@ -35,6 +44,8 @@ export function useRead<R extends Route>(
     queryKey: [route.id, call.params ?? {}, call.query ?? {}],
     queryFn: async ({ signal }) => api.call(route, { ...call, signal }),
     enabled: isEnabled,
+    // While a filter is typed, the list before it stays.
+    placeholderData: keepPreviousData,
     ...(everyMs === undefined ? {} : { refetchInterval: everyMs, staleTime: 0 }),
   });
 }
@@ -56,7 +67,21 @@ export function useReadPages<R extends Route>(
     queryFn: async ({ pageParam, signal }) => api.list(route, { ...call, query: { ...call.query, cursor: pageParam }, signal }),
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     enabled: isEnabled,
+    // While a filter is typed, the list before it stays.
+    placeholderData: keepPreviousData,
     ...(everyMs === undefined ? {} : { refetchInterval: everyMs, staleTime: 0 }),
+  });
+}
+
+/** A route that changes something; what `affects` names is asked again afterwards. */
+export function useChange<R extends Route>(route: R, affects: readonly Route[]): UseMutationResult<AnswerOf<R>, unknown, Call<R>> {
+  const api = useApi();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (call: Call<R>) => api.call(route, call),
+    onSuccess: async () => {
+      await Promise.all(affects.map(async ({ id }) => queries.invalidateQueries({ queryKey: [id] })));
+    },
   });
 }
 

@@ -112,7 +112,9 @@ function Sidebar({ isOpen, onClose, title, onSignOut, children }: SidebarProps):
   );
   return (
     <>
-      <div className="hidden w-56 shrink-0 flex-col border-r bg-sidebar lg:flex">{inner}</div>
+      <aside aria-label={words.shell.sidebar} className="hidden w-60 shrink-0 flex-col border-r bg-sidebar lg:flex">
+        {inner}
+      </aside>
       <dialog
         ref={drawer}
         aria-label={words.shell.menu}

@@ -13,6 +13,10 @@ export class TabMessages {
   send(): void {
     this.#channel?.postMessage('changed');
   }
+
+  close(): void {
+    this.#channel?.close();
+  }
 }
 
 function openChannel(name: string): BroadcastChannel | null {

@@ -278,6 +278,7 @@ export const ownerEn = {
     heading: 'Heading',
     greeting: 'Greeting',
     snippet: 'Snippet',
+    snippetHost: 'The service does not know its public address (PUBLIC_URL): put its address in place of http://localhost:8000.',
     snippetNone: 'Save it once: that makes its key.',
     archive: 'Export',
     archiveAbout: 'Everything of yours as a .tar.gz: conversations, files, settings.',
