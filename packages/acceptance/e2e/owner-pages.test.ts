@@ -128,7 +128,7 @@ inBrowser('the pages of an owner', () => {
 
   it('store a file, and keep what was written when another one stored it first', async () => {
     await visit(
-      '/files/memory/recipe.md',
+      '/files?path=memory/recipe.md',
       async (page) => {
         const editor = page.getByRole('textbox', { name: 'memory/recipe.md' });
         await editor.fill('# Recipe\n\nThree spoons of sugar.');
@@ -148,7 +148,7 @@ inBrowser('the pages of an owner', () => {
   });
 
   it('say what is wrong with the front matter of an agent, and what an agent may not do', async () => {
-    await visit('/files/agents/buyer.md', async (page) => {
+    await visit('/files?path=agents/buyer.md', async (page) => {
       await page.getByRole('textbox', { name: 'agents/buyer.md' }).fill('---\ndescripton: Buys\n---\nBuy.');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByText('Stored, but it cannot be used:').waitFor();
@@ -191,7 +191,7 @@ inBrowser('the pages of an owner', () => {
   it('show the usage by model', async () => {
     await visit('/usage?by=model', async (page) => {
       await page.getByRole('columnheader', { name: 'Model' }).waitFor();
-      await page.getByText('30 days').waitFor();
+      await page.getByRole('radio', { name: /^30/u, checked: true }).waitFor({ state: 'attached' });
     });
   });
 

@@ -38,6 +38,7 @@ describe('the life of a turn', () => {
       { kind: 'prepared', startMs: 28, durationMs: 54 },
       { kind: 'model', name: 'openai/gpt-5-mini', startMs: 82, durationMs: 74, tokens: { input: 26_421, output: 153 } },
       { kind: 'tool', name: 'read', within: 'bash', startMs: 156, isError: true },
+      { kind: 'rest', startMs: 192, durationMs: 3668 },
     ]);
     expect(measureTurn(turn, 0)).toBe(3860);
   });

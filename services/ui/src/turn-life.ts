@@ -1,7 +1,7 @@
 import type { TurnView } from '@concierge/contract';
 
-/** What a span of a turn is: time that it waited, or one thing that was done. */
-export type SpanKind = 'waited' | 'prepared' | 'model' | 'tool' | 'compaction' | 'sent';
+/** What a span of a turn is: time that it waited, one thing that was done, or the rest, which left no record. */
+export type SpanKind = 'waited' | 'prepared' | 'model' | 'tool' | 'compaction' | 'sent' | 'rest';
 
 /** One line of a turn's life. Times in milliseconds since its acceptance. */
 export interface TurnSpan {
@@ -44,7 +44,10 @@ export function listSpans(turn: LifeFacts, nowMs: number): TurnSpan[] {
     durationMs: Math.max(0, Date.parse(delivery.updatedAt) - Date.parse(delivery.acceptedAt)),
     isError: delivery.state === 'failed',
   }));
-  return [waited, ...(first === undefined ? [] : [prepared]), ...steps, ...sent];
+  const doneMs = Math.max(waited.durationMs, ...steps.map(({ startMs, durationMs }) => startMs + durationMs));
+  const restMs = turn.startedAt === null ? 0 : measureTurn(turn, nowMs) - doneMs;
+  const rest: TurnSpan = { ...plain, kind: 'rest', startMs: doneMs, durationMs: restMs };
+  return [waited, ...(first === undefined ? [] : [prepared]), ...steps, ...(restMs > 0 ? [rest] : []), ...sent];
 }
 
 /** How long a turn has taken, or takes already. */

@@ -7,6 +7,7 @@ import { Badge, Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useApi, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { formatFilePath } from './files-page.tsx';
 import { ChangeProblem, useCanChange, useChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */
@@ -47,7 +48,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
           </Badge>
         )}
         {!builtIn && (
-          <Link href={`/files/agents/${name}.md`} className="ml-auto text-primary underline">
+          <Link href={formatFilePath(`agents/${name}.md`)} className="ml-auto text-primary underline">
             {words.file}
           </Link>
         )}

@@ -71,7 +71,7 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
   const id = useId();
   const [text, setText] = useState(stored.text);
   const isDirty = text !== stored.text || stored.etag === null;
-  useLeaveGuard(text !== stored.text);
+  useLeaveGuard(text !== stored.text, words.files.leave);
   const save = useSave(gateway, { path, text });
   const isConflict = save.error !== null && ConciergeError.from(save.error).status === 412;
   const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
@@ -138,14 +138,24 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
   });
 }
 
-/** The browser asks before the page is left with changes in it. */
-function useLeaveGuard(isDirty: boolean): void {
+/** Asks before the page is left with changes in it: by the browser, or by a link of the console. */
+function useLeaveGuard(isDirty: boolean, question: string): void {
   useEffect(() => {
     if (!isDirty) return undefined;
     const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
+    const askAtLink = (event: MouseEvent): void => {
+      const isLink = event.target instanceof Element && event.target.closest('a[href]') !== null;
+      if (!isLink || confirm(question)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
     addEventListener('beforeunload', ask);
-    return () => removeEventListener('beforeunload', ask);
-  }, [isDirty]);
+    addEventListener('click', askAtLink, { capture: true });
+    return () => {
+      removeEventListener('beforeunload', ask);
+      removeEventListener('click', askAtLink, { capture: true });
+    };
+  }, [isDirty, question]);
 }
 
 function Outcome({ written }: { readonly written: z.infer<typeof Written> }): ReactNode {

@@ -1,6 +1,6 @@
 import { routes } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
-import { Link } from 'wouter';
+import { Link, useSearchParams } from 'wouter';
 import { useBrowserLocation } from 'wouter/use-browser-location';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
@@ -13,25 +13,21 @@ import { useWords } from '../words/words.tsx';
 import { FileEditor } from './file-editor.tsx';
 import { useCanChange } from './owner-parts.tsx';
 
-export interface FilesPageProps {
-  readonly gateway: GatewayClient;
-  /** The file that is open; empty: none. */
-  readonly path: string;
-}
-
-/** The address of a file in the console. */
+/** The address of a file in the console: in the query, as the server looks for files under paths with an ending. */
 export function formatFilePath(path: string): string {
-  return `/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+  return `/files?${new URLSearchParams({ path }).toString()}`;
 }
 
 /** The tenant's own files, and one of them in an editor. */
-export function FilesPage({ gateway, path }: FilesPageProps): ReactNode {
+export function FilesPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
   const { files: words } = useWords().owner;
+  const [search] = useSearchParams();
+  const path = search.get('path') ?? '';
   const query = useRead(routes.listFiles, { query: { recursive: true } });
   return (
     <Page title={words.title} about={words.about}>
       <div className="grid gap-4 lg:grid-cols-[18rem_1fr]">
-        <div className="space-y-3">
+        <div className={`space-y-3 ${path === '' ? '' : 'max-lg:order-last'}`}>
           <NewFile />
           <Loaded query={query}>
             {(items) => <Tree paths={items.filter(({ kind }) => kind === 'file').map((item) => item.path)} open={path} />}

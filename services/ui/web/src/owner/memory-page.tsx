@@ -18,7 +18,8 @@ import { useCanChange, useChange } from './owner-parts.tsx';
 
 /** What agents have noted: the owner's notes, those about contacts, and a search through notes and conversations. */
 export function MemoryPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
-  const { memory: words } = useWords().owner;
+  const { owner, parts } = useWords();
+  const words = owner.memory;
   const [search, setSearch] = useSearchParams();
   const asked = search.get('q') ?? '';
   const [typed, setTyped] = useState(asked);
@@ -33,7 +34,7 @@ export function MemoryPage({ gateway }: { readonly gateway: GatewayClient }): Re
         }}
       >
         <SearchField label={words.search} value={typed} onChange={setTyped} />
-        <Button type="submit">{words.hits}</Button>
+        <Button type="submit">{parts.search}</Button>
       </form>
       {asked === '' ? (
         <>

@@ -115,7 +115,9 @@ function tenantPages(gateway: GatewayClient): ReactNode {
       </Route>
       <Route path="/turns/:id">{({ id }) => <TurnPage key={id} id={id} />}</Route>
       <Route path="/schedules/:id?">{({ id }) => <SchedulesPage id={id} />}</Route>
-      <Route path="/files/*?">{({ '*': path = '' }) => <FilesPage gateway={gateway} path={path} />}</Route>
+      <Route path="/files">
+        <FilesPage gateway={gateway} />
+      </Route>
       <Route path="/channels">
         <ChannelsPage />
       </Route>

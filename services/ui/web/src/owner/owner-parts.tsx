@@ -63,3 +63,8 @@ export function Copyable({ label, text }: { readonly label: string; readonly tex
 export function toChannelSlug(channel: ChannelName): string {
   return isMessagingChannel(channel) ? toAppName(channel) : channel;
 }
+
+/** A time with its offset, without it: written as the clocks of its zone show it, wherever the reader is. */
+export function toWallTime(at: string): string {
+  return at.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+}

@@ -7,7 +7,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { useApi, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Done, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, toWallTime, useCanChange, useChange } from './owner-parts.tsx';
 
 const HISTORY_SHOWN = 20;
 
@@ -71,7 +71,7 @@ function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
             <ol className="flex flex-wrap gap-x-4 gap-y-1 tabular-nums">
               {nextRuns.map((run) => (
                 <li key={run} title={formats.exactTime(run)}>
-                  {formats.time(run.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length))}
+                  {formats.time(toWallTime(run))}
                 </li>
               ))}
             </ol>
@@ -157,7 +157,7 @@ function RunsTable({ runs }: { readonly runs: readonly ScheduleRunView[] }): Rea
       label: words.outcome,
       cell: ({ outcome, reason }) => (
         <>
-          <Badge tone={outcome === 'ran' ? 'ok' : 'warn'}>{outcome}</Badge> {reason}
+          <Badge tone={outcome === 'ran' ? 'ok' : 'warn'}>{words.outcomes[outcome]}</Badge> {reason}
         </>
       ),
     },
@@ -174,7 +174,8 @@ function RunsTable({ runs }: { readonly runs: readonly ScheduleRunView[] }): Rea
     },
     {
       label: words.delivery,
-      cell: ({ delivery }) => (delivery === null ? words.nothing : [delivery.status, delivery.reason].filter(Boolean).join(': ')),
+      cell: ({ delivery }) =>
+        delivery === null ? words.nothing : [words.deliveries[delivery.status], delivery.reason].filter((text) => text !== null).join(': '),
     },
   ];
   return <Table caption={words.history} columns={columns} rows={runs} keyOf={({ id }) => id} />;

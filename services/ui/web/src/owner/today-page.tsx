@@ -8,7 +8,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { toChannelSlug } from './owner-parts.tsx';
+import { toChannelSlug, toWallTime } from './owner-parts.tsx';
 
 const SHOWN = 5;
 /** Read at most: more than these since yesterday are shown as so many and more. */
@@ -212,17 +212,19 @@ function NextSchedules(): ReactNode {
       <Loaded query={query}>
         {(schedules) => {
           const next = schedules
-            .flatMap(({ id, name, agent, nextRunAt }) => (nextRunAt === null ? [] : [{ id, name, agent, nextRunAt }]))
+            .flatMap(({ id, name, agent, nextRunAt, nextRuns: [inZone] }) =>
+              nextRunAt === null || inZone === undefined ? [] : [{ id, name, agent, nextRunAt, inZone }],
+            )
             .toSorted((one, other) => one.nextRunAt.localeCompare(other.nextRunAt));
           if (next.length === 0) return <Empty title={today.nextNone} />;
           return (
             <ul className="space-y-2">
-              {next.slice(0, SHOWN).map(({ id, name, agent, nextRunAt }) => (
+              {next.slice(0, SHOWN).map(({ id, name, agent, inZone }) => (
                 <li key={id}>
                   <Link href={`/schedules/${id}`} className={`${card} flex justify-between gap-3`}>
                     <span className="truncate font-medium">{name}</span>
                     <span className="text-muted-foreground">
-                      {agent} · {formats.time(nextRunAt)}
+                      {agent} · {formats.time(toWallTime(inZone))}
                     </span>
                   </Link>
                 </li>

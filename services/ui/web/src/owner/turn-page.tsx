@@ -134,7 +134,7 @@ function Facts({ turn, now }: { readonly turn: TurnView; readonly now: number })
         value={formats.number(inputTokens + outputTokens)}
         note={words.tokensOf(formats.number(inputTokens), formats.number(outputTokens))}
       />
-      <Tile label={words.accepted} value={formats.number(turn.attempts)} note={`${words.attempts} · ${formats.time(turn.acceptedAt)}`} />
+      <Tile label={words.attempts} value={formats.number(turn.attempts)} note={`${words.accepted} ${formats.time(turn.acceptedAt)}`} />
     </div>
   );
 }
@@ -146,6 +146,7 @@ const bars: Readonly<Record<TurnSpan['kind'], string>> = {
   tool: 'bg-ok',
   compaction: 'bg-muted-foreground',
   sent: 'bg-ok',
+  rest: 'bg-muted-foreground',
 };
 
 /** Each span as a bar at its place in time: a table, so that it reads in order without the picture, too. */
