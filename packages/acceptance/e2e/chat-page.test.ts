@@ -41,17 +41,32 @@ inBrowser('the chat page', () => {
     browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
-  it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {
+  it('says what is wrong with a wrong key, and keeps a right one from scripts, for all tabs until one signs out', async () => {
     await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
     await visit.signIn('ck_live_wrong');
     await eventuallyHolds(async () => expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid'));
     keys = await system.createTenant('tenant-keys');
     await visit.signIn(keys.admin);
     await visit.page.getByText('No conversations yet').waitFor();
-    expect(await visit.page.evaluate('JSON.stringify(localStorage)')).not.toContain('ck_live');
+    for (const kept of ['localStorage', 'sessionStorage', 'document.cookie'])
+      expect(await visit.page.evaluate(`JSON.stringify(${kept})`)).not.toContain('ck_live');
+    const tab = await visit.openTab();
+    await tab.getByText('No conversations yet').waitFor();
     await visit.page.getByRole('button', { name: 'Sign out' }).click();
     await visit.page.getByLabel('API key').waitFor();
     expect(await visit.page.evaluate('sessionStorage.length')).toBe(0);
+    await tab.getByLabel('API key').waitFor();
+  });
+
+  it('keeps a key for one tab alone when it is asked to', async () => {
+    keys = await system.createTenant('tenant-of-a-tab');
+    await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
+    await visit.page.getByLabel('Only in this tab').check();
+    await visit.enter(keys.admin);
+    await visit.page.reload();
+    await visit.shows(visit.page.getByText('No conversations yet'));
+    const tab = await visit.openTab();
+    await tab.getByLabel('API key').waitFor();
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {

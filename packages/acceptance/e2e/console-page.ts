@@ -34,6 +34,14 @@ export class ConsolePage implements AsyncDisposable {
     await this.page.getByRole('button', { name: 'Sign in' }).click();
   }
 
+  /** Another tab of the same browser. */
+  async openTab(): Promise<Page> {
+    const tab = await this.#context.newPage();
+    tab.setDefaultTimeout(PATIENCE_MS);
+    await tab.goto(this.page.url());
+    return tab;
+  }
+
   /** Signs in with a key that must be good. */
   async enter(key: string): Promise<void> {
     await this.signIn(key);

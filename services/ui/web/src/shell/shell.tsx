@@ -1,7 +1,7 @@
 import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { ErrorBoundary } from 'react-error-boundary';
 import { Link, useLocation } from 'wouter';
-import { Button, IconButton } from '../parts/button.tsx';
+import { IconButton } from '../parts/button.tsx';
 import { CloseIcon, ExternalIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Loading } from '../parts/states.tsx';
 import { LanguageChoice, useWords } from '../words/words.tsx';
@@ -104,9 +104,9 @@ function Sidebar({ isOpen, onClose, title, onSignOut, children }: SidebarProps):
       <div className="flex flex-wrap items-center gap-1 border-t px-2 py-1.5">
         <ThemeButton />
         <LanguageChoice />
-        <Button tone="quiet" className="ml-auto px-2!" onClick={onSignOut}>
-          <SignOutIcon /> {words.shell.signOut}
-        </Button>
+        <IconButton label={words.shell.signOut} className="ml-auto" onClick={onSignOut}>
+          <SignOutIcon />
+        </IconButton>
       </div>
     </>
   );
