@@ -73,7 +73,6 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
   const isDirty = text !== stored.text || stored.etag === null;
   useLeaveGuard(text !== stored.text, words.files.leave);
   const save = useSave(gateway, { path, text });
-  const isConflict = save.error !== null && ConciergeError.from(save.error).status === 412;
   const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
   return (
     <form
@@ -103,8 +102,7 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
         )}
       </div>
       {stored.etag === null && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
-      {isConflict && <Conflict onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />}
-      {save.error !== null && !isConflict && <Problem error={save.error} />}
+      {save.error !== null && <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />}
       {save.data !== undefined && <Outcome written={save.data} />}
       <textarea
         id={id}
@@ -177,8 +175,16 @@ function Outcome({ written }: { readonly written: z.infer<typeof Written> }): Re
   );
 }
 
-function Conflict({ onReload, onOverwrite }: { readonly onReload: () => void; readonly onOverwrite: () => void }): ReactNode {
+interface SaveProblemProps {
+  readonly error: Error;
+  readonly onReload: () => void;
+  readonly onOverwrite: () => void;
+}
+
+/** Why it was not stored; where another one stored it first, what to do about that. */
+function SaveProblem({ error, onReload, onOverwrite }: SaveProblemProps): ReactNode {
   const words = useWords().owner.files;
+  if (ConciergeError.from(error).status !== 412) return <Problem error={error} />;
   return (
     <div role="alert" className="space-y-2 rounded-xl bg-warn-soft p-3 text-sm text-warn">
       <p>{words.conflict}</p>

@@ -108,7 +108,7 @@ function ScheduleActions({ schedule: { id, enabled } }: { readonly schedule: Sch
   );
 }
 
-/** A cron expression in the console's language; as it is written until the words are there, and where there are none. */
+/** A cron expression in the console's language; as it is written until the words are there. */
 function TimingWords({ schedule: { schedule } }: { readonly schedule: ScheduleView }): ReactNode {
   const words = useWords().owner.schedules;
   const formats = useFormats();

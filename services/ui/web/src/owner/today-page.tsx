@@ -3,7 +3,7 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { channelLabel } from '../parts/choice.tsx';
 import { AlertIcon, CheckIcon } from '../parts/icons.tsx';
-import { Badge, Page, Section, Tile } from '../parts/page.tsx';
+import { Badge, Page, Section, Tile, type TileProps } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useRead } from '../parts/use-api.tsx';
@@ -89,42 +89,36 @@ function useChannelProblems() {
   return { query, broken: (query.data ?? []).filter(({ state, lastError }) => state !== 'enabled' || lastError !== null) };
 }
 
-function Tiles(): ReactNode {
-  const words = useWords();
+/** What the month has cost so far, against its budget where there is one. */
+function useMonth(): { readonly value: string; readonly note: string } {
+  const { today } = useWords().owner;
   const formats = useFormats();
-  const { today } = words.owner;
+  const [from] = useState(() => `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`);
+  const usage = useRead(routes.getUsage, { query: { from } }).data;
+  if (usage === undefined) return { value: '–', note: '' };
+  const { costUsd, inputTokens, outputTokens } = usage.total;
+  const budget = usage.budgets?.items.find(({ period, unit }) => period === 'month' && unit === 'usd');
+  const value = costUsd === null ? '–' : formats.usd(costUsd);
+  if (budget !== undefined) return { value, note: today.budget(formats.usd(budget.spent), formats.usd(budget.limit)) };
+  return { value, note: costUsd === null ? today.noPrice : today.tokens(formats.number(inputTokens + outputTokens)) };
+}
+
+function Tiles(): ReactNode {
+  const { today } = useWords().owner;
+  const formats = useFormats();
   const handoffs = useRead(routes.listHandoffs, { query: { limit: SHOWN } });
   const { recent } = useFailed();
   const { broken } = useChannelProblems();
-  const [month] = useState(() => `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`);
-  const usage = useRead(routes.getUsage, { query: { from: month } }).data;
-  const cost = usage?.total.costUsd ?? null;
-  const budget = usage?.budgets?.items.find(({ period, unit }) => period === 'month' && unit === 'usd');
-  const used = formats.number((usage?.total.inputTokens ?? 0) + (usage?.total.outputTokens ?? 0));
+  const month = useMonth();
   const waiting = handoffs.data?.length ?? 0;
   const count = (number: number, atMost: number): string => `${formats.number(number)}${number >= atMost ? '+' : ''}`;
-  const tiles = [
+  const bad = (number: number): 'danger' | 'plain' => (number > 0 ? 'danger' : 'plain');
+  const tiles: readonly (TileProps & { readonly path: string })[] = [
     { path: '/chat', label: today.waiting, value: count(waiting, SHOWN), tone: waiting > 0 ? 'warn' : 'plain' },
-    {
-      path: '/turns?status=failed',
-      label: today.failed,
-      value: count(recent.length, FAILED_READ),
-      tone: recent.length > 0 ? 'danger' : 'plain',
-    },
-    {
-      path: '/usage',
-      label: today.cost,
-      value: cost === null ? '–' : formats.usd(cost),
-      note:
-        budget === undefined
-          ? cost === null
-            ? today.noPrice
-            : today.tokens(used)
-          : today.budget(formats.usd(budget.spent), formats.usd(budget.limit)),
-      tone: 'plain',
-    },
-    { path: '/channels', label: today.channels, value: formats.number(broken.length), tone: broken.length > 0 ? 'danger' : 'plain' },
-  ] as const;
+    { path: '/turns?status=failed', label: today.failed, value: count(recent.length, FAILED_READ), tone: bad(recent.length) },
+    { path: '/usage', label: today.cost, ...month },
+    { path: '/channels', label: today.channels, value: formats.number(broken.length), tone: bad(broken.length) },
+  ];
   return (
     <ul className="grid grid-cols-2 gap-3 lg:grid-cols-4">
       {tiles.map(({ path, ...tile }) => (
