@@ -43,7 +43,10 @@ function heading(page: Page, name: string): Locator {
   return page.getByRole('heading', { level: 1, name });
 }
 
-/** Opens a page, does something there, and looks whether it is sound; on a phone by night where `isPhone`. Answers with what the page complains about. */
+/**
+ * Opens a page, does something there, and looks whether it is sound; on a phone by night where `isPhone`. Answers with
+ * what the page complains about.
+ */
 async function visit(path: string, look: (page: Page) => Promise<void>, { isPhone = false } = {}): Promise<readonly string[]> {
   await using visiting = await BrowserVisit.begin(browser, url, { ...(isPhone && onPhone), ...signedIn });
   await visiting.goTo(path);
@@ -61,6 +64,11 @@ async function fill(): Promise<void> {
   await call('/api/admin', { body: { message: 'This one fails' } });
   await call('/api/admin', { body: { message: 'Who is it?' } });
   await call('/api/files/memory/recipe.md', { method: 'PUT', body: '# Recipe\n\nTwo spoons of sugar.' });
+  // The pages ask once: what they show has to be in the lists, and read by the search, before.
+  await eventuallyHolds(async () => expect(await call('/api/turns?status=failed', { method: 'GET' })).toHaveLength(1));
+  await eventuallyHolds(async () =>
+    expect(await call('/api/memory?q=who', { method: 'GET' })).toMatchObject({ hits: [{ kind: 'session' }] }),
+  );
   const schedule = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
   ({ id: scheduleId } = Schedule.parse(await call('/api/cron', { body: { name: 'Weekly report', message: 'Report.', schedule } })));
 }
@@ -195,7 +203,10 @@ inBrowser('the pages of an owner', () => {
       await visit(
         '/memory',
         async (page) => {
-          await page.getByRole('button', { name: 'Forget' }).first().click();
+          await page
+            .getByRole('row', { name: /recipe/u })
+            .getByRole('button', { name: 'Forget' })
+            .click();
           await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
           await page.getByRole('link', { name: 'memory/recipe.md' }).waitFor({ state: 'detached' });
           await page.getByRole('searchbox').fill('who');

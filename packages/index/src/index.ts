@@ -1,7 +1,7 @@
 export { CursorPages, type Page } from './cursor.ts';
 export { SqliteBackend } from './database/sqlite-backend.ts';
 export type { IndexStore } from './open-index.ts';
-export { sumCost } from './lists/queries.ts';
+export { toTurnView } from './lists/queries.ts';
 export { foldWords, toRemovedSession } from './lists/rows.ts';
 export { openIndex, storeOver } from './open-index.ts';
 export { isUnspaced, readTerms, readQuestion, termFor, weighTerm, type QuestionTerm } from './passages/question.ts';

@@ -1,17 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { CursorPages, sumCost, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
+import { CursorPages, toTurnView, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
-import {
-  AppError,
-  clip,
-  limits,
-  viewSteps,
-  type AcceptedTurn,
-  type TurnRecord,
-  type TurnStatus,
-  type TurnView,
-  type WaitsFor,
-} from '@concierge/contract';
+import { AppError, clip, limits, viewSteps, type AcceptedTurn, type TurnStatus, type TurnView, type WaitsFor } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
@@ -75,7 +65,7 @@ export class Turns extends OrderedAcceptance {
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
     const said = await scope.outbox.ofTurn(turnId);
     const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
-    if (ended !== undefined) return { ...toRecordView(ended.record, ended), steps: ended.record.steps, ...deliveries };
+    if (ended !== undefined) return { ...toTurnView(ended), steps: ended.record.steps, ...deliveries };
     if (live === undefined) return undefined;
     const steps = await readEntries(this.#redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
@@ -218,45 +208,6 @@ const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs
 
 function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
-}
-
-/** An ended turn, without its steps. */
-function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
-  const {
-    id,
-    origin,
-    parentTurnId,
-    joinedTo,
-    status,
-    acceptedAt,
-    startedAt,
-    firstTextAt,
-    endedAt,
-    attempts,
-    usage,
-    models,
-    finishReason,
-    error,
-  } = record;
-  return {
-    id,
-    contact_id: sessionId,
-    agent,
-    channel,
-    origin,
-    ...(parentTurnId !== undefined && { parentTurnId }),
-    ...(joinedTo !== undefined && { joinedTo }),
-    status,
-    acceptedAt,
-    startedAt,
-    firstTextAt,
-    endedAt,
-    attempts,
-    usage,
-    costUsd: sumCost(models),
-    finishReason,
-    error,
-  };
 }
 
 function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {

@@ -186,7 +186,7 @@ export async function selectTurn(
 }
 
 /** An ended turn as lists show it: no steps, nothing internal. */
-function toTurnView(turn: IndexedTurn): TurnView {
+export function toTurnView(turn: IndexedTurn): TurnView {
   const { record } = turn;
   return {
     id: record.id,
@@ -210,7 +210,7 @@ function toTurnView(turn: IndexedTurn): TurnView {
 }
 
 /** US dollars; a price that is unknown adds nothing, and a sum of none but those is null. */
-export function sumCost(models: TurnRecord['models']): number | null {
+function sumCost(models: TurnRecord['models']): number | null {
   const known = models.flatMap(({ costUsd }) => (costUsd === null ? [] : [costUsd]));
   return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost, 0);
 }

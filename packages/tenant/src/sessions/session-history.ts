@@ -11,7 +11,7 @@ import {
   type TurnRecord,
   RemovedSession,
 } from '@concierge/contract';
-import { sumCost } from '@concierge/index';
+import { toTurnView } from '@concierge/index';
 import {
   appendLines,
   ignoreMissing,
@@ -129,26 +129,10 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
   };
 }
 
-/** An ended turn as a page of its conversation shows it. */
-export function toSessionTurn(record: TurnRecord): SessionTurn {
-  const { id, origin, parentTurnId, joinedTo, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts } = record;
-  return {
-    id,
-    origin,
-    ...(parentTurnId !== undefined && { parentTurnId }),
-    ...(joinedTo !== undefined && { joinedTo }),
-    status,
-    acceptedAt,
-    startedAt,
-    firstTextAt,
-    endedAt,
-    attempts,
-    usage: record.usage,
-    costUsd: sumCost(record.models),
-    finishReason: record.finishReason,
-    error: record.error,
-    steps: record.steps,
-  };
+/** An ended turn as a page of its conversation shows it, which says itself whose turn it is. */
+export function toSessionTurn({ id: sessionId, agent, channel }: Session, record: TurnRecord): SessionTurn {
+  const { contact_id: _sessionId, agent: _agent, channel: _channel, ...turn } = toTurnView({ sessionId, agent, channel, record });
+  return { ...turn, steps: record.steps };
 }
 
 export interface PageQuery {

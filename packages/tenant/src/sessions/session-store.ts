@@ -228,7 +228,7 @@ export class SessionStore {
       throw new AppError('invalid_request', undefined, { errors: [{ path: 'before', message: 'is no message of this conversation' }] });
     const turns = mergeTurns(oldTurns, session.turns).filter((turn) => page.turnIds.has(turn.id));
     const view = viewSession({ ...session, messages: [...page.messages] }, []);
-    return { ...view, turns: turns.map((turn) => toSessionTurn(turn)), before: page.before };
+    return { ...view, turns: turns.map((turn) => toSessionTurn(session, turn)), before: page.before };
   }
 
   /** The session and all of its messages, history first, as `view` numbers them. */
