@@ -67,6 +67,7 @@ inBrowser('the chat page', () => {
     await visit.shows(visit.page.getByText('No conversations yet'));
     const tab = await visit.openTab();
     await tab.getByLabel('API key').waitFor();
+    expect(visit.complaints).toEqual([]);
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {

@@ -37,7 +37,7 @@ export async function expectSoundPage(page: Page): Promise<void> {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
   });
   expect(findings).toEqual([]);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0);
+  expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')).toBe(0);
 }
 
 /** Waits until it is there; fails with what the page shows instead. */

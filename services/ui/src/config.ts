@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { checkTogether, parseConfig, port, processEnvironment, secret, toProcessSettings } from '@concierge/runtime/config';
 import { z } from 'zod';
 
@@ -25,8 +24,8 @@ const Settings = z
     gatewayUrl: new URL(given.GATEWAY_URL),
     /** Only whether there is one matters here; the gateway compares it. */
     opsTokenIsSet: given.OPS_TOKEN !== undefined,
-    /** Seals sign-ins. Where none is given, which production refuses, they end with this process. */
-    secret: given.CONSOLE_SECRET ?? randomBytes(32).toString('base64url'),
+    /** Seals sign-ins; never undefined in production. */
+    secret: given.CONSOLE_SECRET,
   }));
 
 export type Config = Readonly<z.infer<typeof Settings>>;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { AppError, Problem } from '@concierge/contract';
 import { buildCookie, mayActByCookie, omitCookie, readCookie, Sealer, type BrowserRequest } from '@concierge/runtime/process';
 import express, { Router, type Request, type Response } from 'express';
@@ -10,8 +11,8 @@ const CHECK_TIMEOUT_MS = 15_000;
 const CHECK_PATH = '/api/sessions?limit=1';
 
 export interface OwnerSignInOptions {
-  /** CONSOLE_SECRET: consoles that share it open each other's cookies. */
-  readonly secret: string;
+  /** CONSOLE_SECRET: consoles that share it open each other's cookies. Without one, sign-ins end with this process. */
+  readonly secret: string | undefined;
   readonly gatewayUrl: URL;
   readonly now?: () => number;
 }
@@ -26,7 +27,7 @@ export class OwnerSignIn {
   readonly #now: () => number;
 
   constructor({ secret, gatewayUrl, now = Date.now }: OwnerSignInOptions) {
-    this.#sealer = new Sealer(secret, 'concierge console sign-in');
+    this.#sealer = new Sealer(secret ?? randomBytes(32).toString('base64url'), 'concierge console sign-in');
     this.#gateway = gatewayUrl;
     this.#now = now;
   }

@@ -1,10 +1,10 @@
 import { routes, type AuditEntry } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { MorePages, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useReadPages } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -20,17 +20,9 @@ export function AuditPage(): ReactNode {
       <div className="max-w-xs">
         <TenantField value={read('tenant')} onChange={(typed) => change({ tenant: typed })} />
       </div>
-      <Loaded query={log}>
-        {({ pages }) => {
-          const entries = pages.flatMap(({ value }) => value);
-          return (
-            <>
-              {entries.length === 0 ? <Empty title={words.audit.none} /> : <AuditTable entries={entries} />}
-              <MorePages query={log} />
-            </>
-          );
-        }}
-      </Loaded>
+      <LoadedPages query={log} read={(page) => page} empty={<Empty title={words.audit.none} />}>
+        {(entries) => <AuditTable entries={entries} />}
+      </LoadedPages>
     </Page>
   );
 }

@@ -4,10 +4,10 @@ import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { MorePages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
@@ -27,17 +27,9 @@ export function DeliveriesPage(): ReactNode {
       <div className="max-w-xs">
         <TenantField value={read('tenant')} onChange={(typed) => change({ tenant: typed })} />
       </div>
-      <Loaded query={stuck}>
-        {({ pages }) => {
-          const rows = pages.flatMap(({ value }) => value);
-          return (
-            <>
-              {rows.length === 0 ? <Empty title={words.deliveries.none} /> : <StuckTable rows={rows} onRedrive={setWay} />}
-              <MorePages query={stuck} />
-            </>
-          );
-        }}
-      </Loaded>
+      <LoadedPages query={stuck} read={(page) => page} empty={<Empty title={words.deliveries.none} />}>
+        {(rows) => <StuckTable rows={rows} onRedrive={setWay} />}
+      </LoadedPages>
       {way !== null && <RedriveDialog way={way} onClose={() => setWay(null)} />}
     </Page>
   );

@@ -4,10 +4,10 @@ import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { MorePages, useApi, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { SLOW_MS, TenantField, TenantLink, toTenantFilter, TurnLink, useSince } from './shared.tsx';
@@ -50,22 +50,14 @@ export function FailuresPage(): ReactNode {
           onChange={(typed) => change({ code: typed })}
         />
       </div>
-      <Loaded query={failures}>
-        {({ pages }) => {
-          const groups = sumFailures(pages.flatMap(({ value }) => value));
-          const retry = (group: FailureGroup): void => setRetried({ code: group.code, tenant, since, until: new Date().toISOString() });
-          return (
-            <>
-              {groups.length === 0 ? (
-                <Empty title={words.failures.none}>{words.failures.noneNext}</Empty>
-              ) : (
-                <Causes groups={groups} onRetry={retry} />
-              )}
-              <MorePages query={failures} />
-            </>
-          );
-        }}
-      </Loaded>
+      <LoadedPages query={failures} read={(page) => page} empty={<Empty title={words.failures.none}>{words.failures.noneNext}</Empty>}>
+        {(groups) => (
+          <Causes
+            groups={sumFailures(groups)}
+            onRetry={(group) => setRetried({ code: group.code, tenant, since, until: new Date().toISOString() })}
+          />
+        )}
+      </LoadedPages>
       {retried !== null && <RetryDialog retried={retried} onClose={() => setRetried(null)} />}
     </Page>
   );

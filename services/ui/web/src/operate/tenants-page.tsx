@@ -7,9 +7,9 @@ import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
 import { SearchField, SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
-import { MorePages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { NewKey, TenantLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -43,18 +43,13 @@ export function TenantsPage(): ReactNode {
           {words.tenants.open}
         </Button>
       </form>
-      <Loaded query={tenants}>
-        {({ pages }) => {
-          const all = pages.flatMap(({ value }) => value);
-          const found = all.filter(({ tenantId, name }) => tenantId.includes(asked) || (name ?? '').toLowerCase().includes(asked));
-          return (
-            <>
-              {found.length === 0 ? <Empty title={words.tenants.none}>{words.tenants.noneNext}</Empty> : <TenantsTable tenants={found} />}
-              <MorePages query={tenants} />
-            </>
-          );
-        }}
-      </Loaded>
+      <LoadedPages
+        query={tenants}
+        read={(page) => page.filter(({ tenantId, name }) => tenantId.includes(asked) || (name ?? '').toLowerCase().includes(asked))}
+        empty={<Empty title={words.tenants.none}>{words.tenants.noneNext}</Empty>}
+      >
+        {(found) => <TenantsTable tenants={found} />}
+      </LoadedPages>
       {isMaking && <CreateTenant onClose={() => setMaking(false)} />}
     </Page>
   );

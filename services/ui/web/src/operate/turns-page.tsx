@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
-import { MorePages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -36,17 +36,9 @@ export function TurnsPage(): ReactNode {
           onChange={(typed) => change({ code: typed })}
         />
       </div>
-      <Loaded query={turns}>
-        {({ pages }) => {
-          const found = pages.flatMap(({ value }) => value);
-          return (
-            <>
-              {found.length === 0 ? <Empty title={words.turns.none}>{words.turns.noneNext}</Empty> : <TurnsTable turns={found} />}
-              <MorePages query={turns} />
-            </>
-          );
-        }}
-      </Loaded>
+      <LoadedPages query={turns} read={(page) => page} empty={<Empty title={words.turns.none}>{words.turns.noneNext}</Empty>}>
+        {(found) => <TurnsTable turns={found} />}
+      </LoadedPages>
     </Page>
   );
 }

@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration } from '../parts/times.tsx';
-import { MorePages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { LIVE_MS, TenantField, TenantLink, toTenantFilter, TurnLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -30,19 +30,10 @@ export function WaitingPage(): ReactNode {
           onChange={(chosen) => change({ reason: chosen })}
         />
       </div>
-      <Loaded query={waiting}>
-        {({ pages }) => {
-          const entries = pages.flatMap(({ value }) => value.waiting);
-          if (entries.length === 0) return <Empty title={words.waiting.none}>{words.waiting.noneNext}</Empty>;
-          return (
-            <>
-              {pages.some(({ value }) => !value.isWhole) && <p className="text-sm text-warn">{words.waiting.notWhole}</p>}
-              <WaitingTable entries={entries} />
-              <MorePages query={waiting} />
-            </>
-          );
-        }}
-      </Loaded>
+      {waiting.data?.pages.some(({ value }) => !value.isWhole) === true && <p className="text-sm text-warn">{words.waiting.notWhole}</p>}
+      <LoadedPages query={waiting} read={(page) => page.waiting} empty={<Empty title={words.waiting.none}>{words.waiting.noneNext}</Empty>}>
+        {(entries) => <WaitingTable entries={entries} />}
+      </LoadedPages>
     </Page>
   );
 }

@@ -14,6 +14,7 @@ import { createContext, useContext, type ReactNode } from 'react';
 import type { AnswerOf, Call, JsonClient } from '../../../src/json-client.ts';
 import { useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
+import { Loaded } from './states.tsx';
 
 const ApiContext = createContext<JsonClient | null>(null);
 
@@ -54,7 +55,7 @@ interface Pages<Value> {
   readonly pages: readonly { readonly value: Value }[];
 }
 
-/** A list by pages, each after the cursor of the one before; show `MorePages` below it. */
+/** A list by pages, each after the cursor of the one before; `LoadedPages` shows them. */
 export function useReadPages<R extends Route>(
   route: R,
   call: Call<R> = {},
@@ -90,7 +91,7 @@ interface MorePagesProps {
 }
 
 /** Loads the next page of a list; nothing where there is none. */
-export function MorePages({ query }: MorePagesProps): ReactNode {
+function MorePages({ query }: MorePagesProps): ReactNode {
   const words = useWords();
   if (!query.hasNextPage) return null;
   return (
@@ -99,6 +100,32 @@ export function MorePages({ query }: MorePagesProps): ReactNode {
         {query.isFetchingNextPage ? words.parts.loading : words.parts.more}
       </Button>
     </div>
+  );
+}
+
+export interface LoadedPagesProps<Value, Row> {
+  readonly query: UseInfiniteQueryResult<Pages<Value>>;
+  /** The rows of one page. */
+  readonly read: (value: Value) => readonly Row[];
+  /** Shown in place of no rows at all. */
+  readonly empty: ReactNode;
+  readonly children: (rows: readonly Row[]) => ReactNode;
+}
+
+/** The rows of all pages that were loaded, and a button for the next one. */
+export function LoadedPages<Value, Row>({ query, read, empty, children }: LoadedPagesProps<Value, Row>): ReactNode {
+  return (
+    <Loaded query={query}>
+      {({ pages }) => {
+        const rows = pages.flatMap(({ value }) => read(value));
+        return (
+          <>
+            {rows.length === 0 ? empty : children(rows)}
+            <MorePages query={query} />
+          </>
+        );
+      }}
+    </Loaded>
   );
 }
 
