@@ -5,10 +5,10 @@ import { Button } from '../parts/button.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
-import { ChangeProblem, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, useCanChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */
 export function AgentsPage(): ReactNode {
@@ -72,18 +72,17 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
 function PolicyCheck({ agents }: { readonly agents: readonly AgentView[] }): ReactNode {
   const { owner } = useWords();
   const words = owner.agents;
-  const api = useApi();
   const [agent, setAgent] = useState('cs');
   const [tool, setTool] = useState('read');
   const [path, setPath] = useState('');
-  const check = useChange(async () => api.call(routes.checkPolicy, { body: { agent, tool, arguments: path === '' ? {} : { path } } }), []);
+  const check = useChange(routes.checkPolicy, []);
   return (
     <Section title={words.policy} about={words.policyAbout}>
       <form
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          check.mutate();
+          check.mutate({ body: { agent, tool, arguments: path === '' ? {} : { path } } });
         }}
       >
         <div className="grid items-end gap-3 sm:grid-cols-[1fr_1fr_1fr_auto]">

@@ -2,18 +2,18 @@ import { routes, type ChannelSetup } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { CheckIcon, AlertIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { LastMessages } from './channels-page.tsx';
-import { ChangeProblem, Copyable, Done, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Copyable, Done, useCanChange } from './owner-parts.tsx';
 
 const FIRST_MESSAGE_LOOK_MS = 10_000;
-const changed = [routes.getChannelSetup.id, routes.getChannel.id, routes.listChannels.id];
+const changed = [routes.getChannelSetup, routes.getChannel, routes.listChannels];
 
 /** Connects one channel in four steps, and shows how it does once it is connected. */
 export function ChannelPage({ app }: { readonly app: string }): ReactNode {
@@ -59,19 +59,18 @@ interface StepProps {
 
 function Credentials({ app, setup }: StepProps): ReactNode {
   const { channels: words } = useWords().owner;
-  const api = useApi();
   const canChange = useCanChange();
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
   const { verifyToken, fields, connected } = setup;
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
-  const connect = useChange(async () => api.call(routes.putChannel, { params: { channel: app }, body: given }), changed);
+  const connect = useChange(routes.putChannel, changed);
   return (
     <Section title={words.stepOne} about={words.stepOneHelp}>
       <form
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          connect.mutate(undefined, { onSuccess: () => setValues({}) });
+          connect.mutate({ params: { channel: app }, body: given }, { onSuccess: () => setValues({}) });
         }}
       >
         <div className="grid gap-3 sm:grid-cols-2">
@@ -117,14 +116,13 @@ function Webhook({ setup }: { readonly setup: ChannelSetup }): ReactNode {
 
 function Test({ app, setup }: StepProps): ReactNode {
   const { channels: words } = useWords().owner;
-  const api = useApi();
   const canChange = useCanChange();
-  const test = useChange(async () => api.call(routes.testChannel, { params: { channel: app } }), [routes.getChannel.id]);
+  const test = useChange(routes.testChannel, [routes.getChannel]);
   return (
     <Section title={words.stepThree} about={words.stepThreeHelp}>
       <div className="space-y-3 rounded-xl border bg-card p-4 text-sm">
         {canChange && (
-          <Button disabled={!setup.connected || test.isPending} onClick={() => test.mutate()}>
+          <Button disabled={!setup.connected || test.isPending} onClick={() => test.mutate({ params: { channel: app } })}>
             {test.isPending && <SpinnerIcon />} {words.test}
           </Button>
         )}
@@ -172,26 +170,17 @@ function FirstMessage({ app, setup: { connected } }: StepProps): ReactNode {
 
 function Disconnect({ app, label }: { readonly app: string; readonly label: string }): ReactNode {
   const { channels: words } = useWords().owner;
-  const api = useApi();
   const canChange = useCanChange();
-  const [isAsking, setAsking] = useState(false);
-  const disconnect = useChange(async () => api.call(routes.deleteChannel, { params: { channel: app } }), changed);
+  const disconnect = useChange(routes.deleteChannel, changed);
   if (!canChange) return null;
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>{words.disconnect}</Button>
-      {isAsking && (
-        <ConfirmDialog
-          title={words.disconnectTitle(label)}
-          action={words.disconnect}
-          busy={disconnect.isPending}
-          error={disconnect.error?.message ?? null}
-          onConfirm={() => disconnect.mutate(undefined, { onSuccess: () => setAsking(false) })}
-          onCancel={() => setAsking(false)}
-        >
-          {words.disconnectText}
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmButton
+      label={words.disconnect}
+      title={words.disconnectTitle(label)}
+      action={words.disconnect}
+      onConfirm={async () => disconnect.mutateAsync({ params: { channel: app } })}
+    >
+      {words.disconnectText}
+    </ConfirmButton>
   );
 }

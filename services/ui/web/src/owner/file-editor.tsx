@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
 import { useWords } from '../words/words.tsx';
@@ -198,32 +198,17 @@ function SaveProblem({ error, onReload, onOverwrite }: SaveProblemProps): ReactN
 
 function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: string }): ReactNode {
   const words = useWords().owner;
-  const [isAsking, setAsking] = useState(false);
   const queries = useQueryClient();
   const [, navigate] = useBrowserLocation();
-  const remove = useMutation({
-    mutationFn: async () => gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } }),
-    onSuccess: async () => {
-      queries.removeQueries({ queryKey: [routes.getFile.id, path] });
-      await queries.invalidateQueries({ queryKey: [routes.listFiles.id] });
-      navigate('/files');
-    },
-  });
+  const remove = async (): Promise<void> => {
+    await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
+    queries.removeQueries({ queryKey: [routes.getFile.id, path] });
+    await queries.invalidateQueries({ queryKey: [routes.listFiles.id] });
+    navigate('/files');
+  };
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>{words.remove}</Button>
-      {isAsking && (
-        <ConfirmDialog
-          title={words.files.deleteTitle(path)}
-          action={words.remove}
-          busy={remove.isPending}
-          error={remove.error?.message ?? null}
-          onConfirm={() => remove.mutate()}
-          onCancel={() => setAsking(false)}
-        >
-          {words.files.deleteText}
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmButton label={words.remove} title={words.files.deleteTitle(path)} action={words.remove} onConfirm={remove}>
+      {words.files.deleteText}
+    </ConfirmButton>
   );
 }

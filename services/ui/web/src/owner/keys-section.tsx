@@ -1,17 +1,15 @@
 import { keyScopes, routes, type KeyView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, useCanChange, useChange } from './owner-parts.tsx';
-
-const changed = [routes.listKeys.id];
+import { ChangeProblem, Copyable, useCanChange } from './owner-parts.tsx';
 
 /** The keys of the tenant: made, shown once, revoked. */
 export function KeysSection(): ReactNode {
@@ -39,16 +37,15 @@ export function KeysSection(): ReactNode {
 
 function NewKey(): ReactNode {
   const words = useWords().owner.settings;
-  const api = useApi();
   const [label, setLabel] = useState('');
   const [scope, setScope] = useState<(typeof keyScopes)[number]>('cs');
-  const create = useChange(async () => api.call(routes.createKey, { body: { label, scopes: [scope] } }), changed);
+  const create = useChange(routes.createKey, [routes.listKeys]);
   return (
     <form
       className="space-y-3 rounded-xl border bg-card p-4"
       onSubmit={(event) => {
         event.preventDefault();
-        create.mutate(undefined, { onSuccess: () => setLabel('') });
+        create.mutate({ body: { label, scopes: [scope] } }, { onSuccess: () => setLabel('') });
       }}
     >
       <div className="grid items-end gap-3 sm:grid-cols-[1fr_1fr_auto]">
@@ -75,24 +72,15 @@ function NewKey(): ReactNode {
 
 function Revoke({ entry: { id, label } }: { readonly entry: KeyView }): ReactNode {
   const words = useWords().owner.settings;
-  const api = useApi();
-  const [isAsking, setAsking] = useState(false);
-  const revoke = useChange(async () => api.call(routes.revokeKey, { params: { id } }), changed);
+  const revoke = useChange(routes.revokeKey, [routes.listKeys]);
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>{words.revoke}</Button>
-      {isAsking && (
-        <ConfirmDialog
-          title={words.revokeTitle(label === '' ? id : label)}
-          action={words.revoke}
-          busy={revoke.isPending}
-          error={revoke.error?.message ?? null}
-          onConfirm={() => revoke.mutate(undefined, { onSuccess: () => setAsking(false) })}
-          onCancel={() => setAsking(false)}
-        >
-          {words.revokeText}
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmButton
+      label={words.revoke}
+      title={words.revokeTitle(label === '' ? id : label)}
+      action={words.revoke}
+      onConfirm={async () => revoke.mutateAsync({ params: { id } })}
+    >
+      {words.revokeText}
+    </ConfirmButton>
   );
 }

@@ -5,16 +5,16 @@ import { Link, useSearchParams } from 'wouter';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SearchField } from '../parts/fields.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { MorePages, useApi, useRead, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useChange, useRead, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
-import { useCanChange, useChange } from './owner-parts.tsx';
+import { useCanChange } from './owner-parts.tsx';
 
 /** What agents have noted: the owner's notes, those about contacts, and a search through notes and conversations. */
 export function MemoryPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
@@ -91,8 +91,7 @@ function Notes(): ReactNode {
   const { memory: words } = useWords().owner;
   const formats = useFormats();
   const query = useRead(routes.searchMemory);
-  const api = useApi();
-  const forget = async (path: string): Promise<unknown> => api.call(routes.deleteFile, { params: { path } });
+  const forget = useChange(routes.deleteFile, [routes.searchMemory, routes.listFiles]);
   const columns: readonly Column<Note>[] = [
     {
       label: words.note,
@@ -104,7 +103,11 @@ function Notes(): ReactNode {
     },
     { label: words.size, align: 'end', cell: ({ size }) => formats.bytes(size) },
     { label: words.changed, cell: ({ updatedAt }) => <RelativeTime at={updatedAt} /> },
-    { label: words.forget, isActions: true, cell: ({ ref }) => <Forget what={ref} forget={async () => forget(ref)} /> },
+    {
+      label: words.forget,
+      isActions: true,
+      cell: ({ ref }) => <Forget what={ref} forget={async () => forget.mutateAsync({ params: { path: ref } })} />,
+    },
   ];
   return (
     <Section title={words.notes}>
@@ -121,33 +124,27 @@ function Notes(): ReactNode {
 
 function Contacts({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
   const { memory: words } = useWords().owner;
-  const api = useApi();
   const query = useReadPages(routes.listNotedContacts);
-  const contacts = { ...query, data: query.data?.pages.flatMap(({ value }) => value) };
+  const forget = useChange(routes.forgetContact, [routes.listNotedContacts]);
   return (
     <Section title={words.contacts}>
-      <Loaded query={contacts}>
-        {(items) =>
-          items.length === 0 ? (
-            <Empty title={words.noContacts} />
-          ) : (
-            <ul className="space-y-2">
-              {items.map(({ id, sender, displayName, notes }) => (
-                <li key={id} className="rounded-xl border bg-card px-4 py-2.5 text-sm">
-                  <div className="flex flex-wrap items-center gap-2">
-                    <span className="min-w-0 flex-1 font-medium wrap-anywhere">{displayName ?? sender ?? id}</span>
-                    <Forget what={displayName ?? sender ?? id} forget={async () => api.call(routes.forgetContact, { params: { id } })} />
-                  </div>
-                  {notes.map(({ ref }) => (
-                    <ContactNote key={ref} gateway={gateway} id={id} path={ref} />
-                  ))}
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-      <MorePages query={query} />
+      <LoadedPages query={query} read={(page) => page} empty={<Empty title={words.noContacts} />}>
+        {(items) => (
+          <ul className="space-y-2">
+            {items.map(({ id, sender, displayName, notes }) => (
+              <li key={id} className="rounded-xl border bg-card px-4 py-2.5 text-sm">
+                <div className="flex flex-wrap items-center gap-2">
+                  <span className="min-w-0 flex-1 font-medium wrap-anywhere">{displayName ?? sender ?? id}</span>
+                  <Forget what={displayName ?? sender ?? id} forget={async () => forget.mutateAsync({ params: { id } })} />
+                </div>
+                {notes.map(({ ref }) => (
+                  <ContactNote key={ref} gateway={gateway} id={id} path={ref} />
+                ))}
+              </li>
+            ))}
+          </ul>
+        )}
+      </LoadedPages>
     </Section>
   );
 }
@@ -172,24 +169,10 @@ function ContactNote({ gateway, id, path }: { readonly gateway: GatewayClient; r
 function Forget({ what, forget }: { readonly what: string; readonly forget: () => Promise<unknown> }): ReactNode {
   const { memory: words } = useWords().owner;
   const canChange = useCanChange();
-  const [isAsking, setAsking] = useState(false);
-  const change = useChange(forget, [routes.searchMemory.id, routes.listNotedContacts.id, routes.listFiles.id]);
   if (!canChange) return null;
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>{words.forget}</Button>
-      {isAsking && (
-        <ConfirmDialog
-          title={words.forgetTitle(what)}
-          action={words.forget}
-          busy={change.isPending}
-          error={change.error?.message ?? null}
-          onConfirm={() => change.mutate(undefined, { onSuccess: () => setAsking(false) })}
-          onCancel={() => setAsking(false)}
-        >
-          {words.forgetText}
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmButton label={words.forget} title={words.forgetTitle(what)} action={words.forget} onConfirm={forget}>
+      {words.forgetText}
+    </ConfirmButton>
   );
 }

@@ -1,6 +1,5 @@
 import { isMessagingChannel, routes, toAppName, type ChannelName } from '@concierge/contract';
 import type { ReactNode } from 'react';
-import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query';
 import { Badge } from '../parts/page.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { Problem } from '../parts/states.tsx';
@@ -12,20 +11,8 @@ export function useCanChange(): boolean {
   return useRead(routes.whoAmI).data?.scopes.includes('admin') ?? true;
 }
 
-/** Does something, then asks again for what it has changed: the ids of routes. */
-export function useChange<Input, Output>(
-  change: (input: Input) => Promise<Output>,
-  changed: readonly string[],
-): UseMutationResult<Output, Error, Input> {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: change,
-    onSettled: async () => Promise.all(changed.map(async (id) => queries.invalidateQueries({ queryKey: [id] }))),
-  });
-}
-
 /** What went wrong with a change; nothing while nothing did. */
-export function ChangeProblem({ change }: { readonly change: { readonly error: Error | null } }): ReactNode {
+export function ChangeProblem({ change }: { readonly change: { readonly error: unknown } }): ReactNode {
   return change.error === null ? null : <Problem error={change.error} />;
 }
 

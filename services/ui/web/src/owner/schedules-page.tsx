@@ -5,9 +5,9 @@ import { Button } from '../parts/button.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Done, toWallTime, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, toWallTime, useCanChange } from './owner-parts.tsx';
 
 const HISTORY_SHOWN = 20;
 
@@ -85,19 +85,17 @@ function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
 
 function ScheduleActions({ schedule: { id, enabled } }: { readonly schedule: ScheduleView }): ReactNode {
   const words = useWords().owner.schedules;
-  const api = useApi();
   const canChange = useCanChange();
-  const changed = [routes.listSchedules.id, routes.listScheduleRuns.id];
-  const pause = useChange(async () => api.call(routes.updateSchedule, { params: { id }, body: { enabled: !enabled } }), changed);
-  const run = useChange(async () => api.call(routes.runSchedule, { params: { id } }), changed);
+  const pause = useChange(routes.updateSchedule, [routes.listSchedules]);
+  const run = useChange(routes.runSchedule, [routes.listScheduleRuns]);
   if (!canChange) return null;
   return (
     <>
       <span className="ml-auto flex gap-2">
-        <Button disabled={run.isPending} onClick={() => run.mutate()}>
+        <Button disabled={run.isPending} onClick={() => run.mutate({ params: { id } })}>
           {words.run}
         </Button>
-        <Button disabled={pause.isPending} onClick={() => pause.mutate()}>
+        <Button disabled={pause.isPending} onClick={() => pause.mutate({ params: { id }, body: { enabled: !enabled } })}>
           {enabled ? words.pause : words.resume}
         </Button>
       </span>

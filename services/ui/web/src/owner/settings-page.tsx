@@ -6,10 +6,10 @@ import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { KeysSection } from './keys-section.tsx';
-import { ChangeProblem, Done, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, useCanChange } from './owner-parts.tsx';
 import { WidgetSection } from './widget-section.tsx';
 
 /** The tenant's own settings: business, keys, the chat on its site, and everything in one archive. */
@@ -36,21 +36,17 @@ function listTimeZones(): readonly string[] {
 function Business({ tenant }: { readonly tenant: TenantView }): ReactNode {
   const { owner } = useWords();
   const words = owner.settings;
-  const api = useApi();
   const canChange = useCanChange();
   const [name, setName] = useState(tenant.name ?? '');
   const [timezone, setTimezone] = useState(tenant.timezone ?? '');
-  const save = useChange(
-    async () => api.call(routes.updateTenant, { body: { name: name === '' ? null : name, timezone: timezone === '' ? null : timezone } }),
-    [routes.getTenant.id, routes.whoAmI.id, routes.listSchedules.id],
-  );
+  const save = useChange(routes.updateTenant, [routes.getTenant, routes.whoAmI, routes.listSchedules]);
   return (
     <Section title={words.business}>
       <form
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate();
+          save.mutate({ body: { name: name === '' ? null : name, timezone: timezone === '' ? null : timezone } });
         }}
       >
         <div className="grid gap-3 sm:grid-cols-2">

@@ -8,9 +8,9 @@ import { RetryIcon } from '../parts/icons.tsx';
 import { Page, Section, Tile } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useNow } from '../parts/times.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Done, StatusBadge, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, StatusBadge, useCanChange } from './owner-parts.tsx';
 
 const LIVE_LOOK_MS = 5000;
 
@@ -83,22 +83,21 @@ function Life({ turn }: { readonly turn: TurnView }): ReactNode {
 
 function Actions({ turn }: { readonly turn: TurnView }): ReactNode {
   const { turn: words } = useWords().owner;
-  const api = useApi();
   const canChange = useCanChange();
-  const changed = [routes.getTurn.id, routes.listTurns.id];
-  const retry = useChange(async () => api.call(routes.retryTurn, { params: { id: turn.id } }), changed);
-  const cancel = useChange(async () => api.call(routes.cancelTurn, { params: { id: turn.id } }), changed);
+  const retry = useChange(routes.retryTurn, [routes.getTurn, routes.listTurns]);
+  const cancel = useChange(routes.cancelTurn, [routes.getTurn, routes.listTurns]);
+  const params = { id: turn.id };
   const made = retry.data;
   const canRetry = canChange && turn.origin === 'api' && (turn.status === 'failed' || turn.status === 'cancelled');
   return (
     <>
       {canRetry && made === undefined && (
-        <Button tone="primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
+        <Button tone="primary" disabled={retry.isPending} onClick={() => retry.mutate({ params })}>
           <RetryIcon /> {words.retry}
         </Button>
       )}
       {canChange && turn.endedAt === null && (
-        <Button disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+        <Button disabled={cancel.isPending} onClick={() => cancel.mutate({ params })}>
           {words.cancel}
         </Button>
       )}

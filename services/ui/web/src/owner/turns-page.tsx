@@ -1,65 +1,41 @@
 import { builtInAgents, channelNames, errorCodeNames, routes, TurnStatus, type TurnView } from '@concierge/contract';
 import type { ReactNode } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import { measureTurn } from '../../../src/turn-life.ts';
 import { channelLabel } from '../parts/choice.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { Duration, RelativeTime, useNow } from '../parts/times.tsx';
-import { MorePages, useRead, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useRead, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
+import { useFilters } from '../operate/use-filters.ts';
 import { StatusBadge } from './owner-parts.tsx';
 
 const names = ['status', 'agent', 'channel', 'origin', 'error'] as const;
-type Filters = Readonly<Record<(typeof names)[number], string>>;
 const origins = ['api', 'webhook', 'schedule', 'heartbeat', 'subagent', 'handoff', 'person', 'retraction'] as const;
 
 /** All turns of the tenant, narrowed by what the address says. */
 export function TurnsPage(): ReactNode {
   const { turns } = useWords().owner;
-  const [search, setSearch] = useSearchParams();
-  const read = (name: string): string => search.get(name) ?? '';
-  const filters: Filters = {
-    status: read('status'),
-    agent: read('agent'),
-    channel: read('channel'),
-    origin: read('origin'),
-    error: read('error'),
-  };
+  const { read, change } = useFilters();
+  const filters = Object.fromEntries(names.map((name) => [name, read(name)]));
   const query = useReadPages(routes.listTurns, { query: { ...filters, contact_id: read('contact_id'), limit: 25 } });
-  const isNarrow = names.some((name) => filters[name] !== '');
-  const choose = (name: string, value: string): void =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value === '') next.delete(name);
-        else next.set(name, value);
-        return next;
-      },
-      { replace: true },
-    );
-  const loaded = { ...query, data: query.data?.pages.flatMap(({ value }) => value) };
+  const isNarrow = Object.values(filters).some((value) => value !== '');
+  const empty = <Empty title={isNarrow ? turns.none : turns.noneYet}>{isNarrow ? undefined : turns.noneYetHelp}</Empty>;
   return (
     <Page title={turns.title} about={turns.about}>
-      <FilterFields filters={filters} onChoose={choose} />
-      <Loaded query={loaded}>
-        {(items) =>
-          items.length === 0 ? (
-            <Empty title={isNarrow ? turns.none : turns.noneYet}>{isNarrow ? undefined : turns.noneYetHelp}</Empty>
-          ) : (
-            <TurnsTable turns={items} />
-          )
-        }
-      </Loaded>
-      <MorePages query={query} />
+      <FilterFields filters={filters} onChoose={(name, value) => change({ [name]: value })} />
+      <LoadedPages query={query} read={(page) => page} empty={empty}>
+        {(items) => <TurnsTable turns={items} />}
+      </LoadedPages>
     </Page>
   );
 }
 
 interface FilterFieldsProps {
-  readonly filters: Filters;
+  readonly filters: Readonly<Record<string, string>>;
   readonly onChoose: (name: string, value: string) => void;
 }
 
@@ -81,7 +57,7 @@ function FilterFields({ filters, onChoose }: FilterFieldsProps): ReactNode {
         <SelectField<string>
           key={name}
           label={label}
-          value={filters[name]}
+          value={filters[name] ?? ''}
           options={[all, ...options]}
           onChange={(value) => onChoose(name, value)}
         />

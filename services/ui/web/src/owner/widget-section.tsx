@@ -4,9 +4,9 @@ import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, Done, useCanChange, useChange } from './owner-parts.tsx';
+import { ChangeProblem, Copyable, Done, useCanChange } from './owner-parts.tsx';
 
 /** The chat on the owner's site: where it may be, how it looks, and the line that puts it there. */
 export function WidgetSection(): ReactNode {
@@ -39,7 +39,6 @@ export function WidgetSection(): ReactNode {
 function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
   const { owner } = useWords();
   const words = owner.settings;
-  const api = useApi();
   const canChange = useCanChange();
   const id = useId();
   const [enabled, setEnabled] = useState(widget.enabled);
@@ -51,13 +50,13 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
     appearance,
     requireSenderToken: widget.requireSenderToken,
   };
-  const save = useChange(async () => api.call(routes.putWidget, { body }), [routes.getWidget.id]);
+  const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
     <form
       className="space-y-3"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        save.mutate({ body });
       }}
     >
       <label className="flex min-h-9 items-center gap-2 text-sm">
