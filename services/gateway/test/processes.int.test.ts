@@ -72,6 +72,28 @@ function readParent(pid: number): number | undefined {
   }
 }
 
+/** Clients that asked a process which stood still for longer than they have for their headers, when all are answered. */
+async function askFrozen(): Promise<readonly RawClient[]> {
+  const clients = await Promise.all(Array.from({ length: 8 }, async () => RawClient.open({ url: system.url })));
+  // A connection is open before a process has taken it, and one process may take most of them.
+  const holders = await eventually(() => {
+    const found = clients.map(findHolder);
+    return found.every((pid) => pid !== undefined) ? found : undefined;
+  });
+  const count = (pid: number): number => holders.filter((holder) => holder === pid).length;
+  const [frozen = 0] = listProcesses().toSorted((left, right) => count(right) - count(left));
+  const frozenMs = performance.now();
+  process.kill(frozen, 'SIGSTOP');
+  try {
+    for (const client of clients) client.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
+    await eventually(() => performance.now() - frozenMs > 17_000);
+  } finally {
+    process.kill(frozen, 'SIGCONT');
+  }
+  await eventually(() => clients.every(({ status }) => status !== undefined));
+  return clients;
+}
+
 /** The process that has taken a client's connection. */
 function findHolder({ socket }: RawClient): number | undefined {
   const name = findSocket(socket.localPort ?? 0);
@@ -294,27 +316,15 @@ describe('a gateway of two processes', () => {
   });
 
   it('does not blame clients for the time in which one of them stood still', async () => {
-    const clients = await Promise.all(Array.from({ length: 8 }, async () => RawClient.open({ url: system.url })));
-    // A connection is open before a process has taken it, and one process may take most of them.
-    const holders = await eventually(() => {
-      const found = clients.map(findHolder);
-      return found.every((pid) => pid !== undefined) ? found : undefined;
-    });
-    const count = (pid: number): number => holders.filter((holder) => holder === pid).length;
-    const [frozen = 0] = listProcesses().toSorted((left, right) => count(right) - count(left));
-    const frozenMs = performance.now();
-    process.kill(frozen, 'SIGSTOP');
-    try {
-      for (const client of clients) client.send('GET /livez HTTP/1.1', 'Host: localhost', '', '');
-      // Longer than the time that a client has for its headers.
-      await eventually(() => performance.now() - frozenMs > 17_000);
-    } finally {
-      process.kill(frozen, 'SIGCONT');
+    let refused = false;
+    // A process that goes on may read what has arrived before it looks at times: then it answers, which is right, too.
+    for (let round = 0; round < 5 && !refused; round += 1) {
+      const clients = await askFrozen();
+      for (const { status, seen } of clients) expect(status === 200 || (status === 503 && /^retry-after: /imu.test(seen))).toBe(true);
+      refused = clients.some(({ status }) => status === 503);
+      for (const client of clients) client[Symbol.dispose]();
     }
-    await eventually(() => clients.every(({ status }) => status !== undefined));
-    for (const { status, seen } of clients) expect(status === 200 || (status === 503 && /^retry-after: /imu.test(seen))).toBe(true);
-    expect(clients.some(({ status }) => status === 503)).toBe(true);
-    for (const client of clients) client[Symbol.dispose]();
+    expect(refused).toBe(true);
   });
 
   it('drains on SIGTERM under load: no request of a client that looks at /readyz fails, and the exit code is 0', async () => {

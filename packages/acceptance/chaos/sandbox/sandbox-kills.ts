@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { callTools, eventually, say, startScriptedModel, System, type ScriptedModel } from '@concierge/testing';
+import { eventually, startScriptedModel, System } from '@concierge/testing';
 import { z } from 'zod';
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ export async function runSandboxKills({ sandbox, kills, tree }: SandboxKills): P
   const model = await startScriptedModel();
   stack.defer(async () => await model.close());
   const system = stack.use(await System.start({ modelUrl: model.url, tree, env: { SANDBOX: sandbox } }));
-  const run = new KillRun({ system, model, sandbox, tenantId: `kills-${randomBytes(6).toString('hex')}` });
+  const run = new KillRun({ system, sandbox, tenantId: `kills-${randomBytes(6).toString('hex')}` });
   await run.prepare();
   for (let kill = 1; kill <= kills; kill += 1) await run.killInTheMiddle(kill);
   return await run.report();
@@ -51,14 +51,12 @@ export async function runSandboxKills({ sandbox, kills, tree }: SandboxKills): P
 
 interface KillRunParts {
   readonly system: System;
-  readonly model: ScriptedModel;
   readonly sandbox: SandboxKills['sandbox'];
   readonly tenantId: string;
 }
 
 class KillRun {
   readonly #system: System;
-  readonly #model: ScriptedModel;
   readonly #sandbox: SandboxKills['sandbox'];
   readonly #tenantId: string;
   /** In the command line of everything that this run's commands start. */
@@ -67,9 +65,8 @@ class KillRun {
   #withContainer = 0;
   #key = '';
 
-  constructor({ system, model, sandbox, tenantId }: KillRunParts) {
+  constructor({ system, sandbox, tenantId }: KillRunParts) {
     this.#system = system;
-    this.#model = model;
     this.#sandbox = sandbox;
     this.#tenantId = tenantId;
   }
@@ -82,9 +79,9 @@ class KillRun {
     const marker = `${this.#marker}_${String(kill)}_`;
     // The shell's own name carries the marker; a child of it makes sure that more than one process would be left.
     const command = `sleep ${String(SLEEP_S)} & exec -a ${marker} sleep ${String(SLEEP_S)}`;
-    const call = callTools([{ name: 'bash', args: { command, timeoutMs: SLEEP_S * 1000 } }]);
-    this.#model.when(marker, [call], [say('went on')]);
-    this.#answers.push(this.#ask(marker));
+    // By round, as often as it is asked: an answer that came before the kill and was not recorded is asked for again.
+    const call = JSON.stringify({ command, timeoutMs: SLEEP_S * 1000 });
+    this.#answers.push(this.#ask(`${marker} [[tools:bash ${call}]] [[say:went on]]`));
     // The process itself, not the shell that is about to become it or a client that brings its words.
     await eventually(async () => (await processesWith(marker)).some((line) => line.startsWith(marker)), { timeoutMs: BEGIN_TIMEOUT_MS });
     if ((await this.#containers()).length > 0) this.#withContainer += 1;

@@ -8,6 +8,7 @@ import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
 import type { Reach } from '../../../src/signed-in.ts';
+import { refreshSessions } from '../sessions/session-list.tsx';
 import { ownerSession } from '../sign-in/owner-session.ts';
 import { replaceRoute } from '../use-route.ts';
 
@@ -66,7 +67,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
       onContact: (contactId) => {
         replaceRoute({ page: 'conversation', contactId });
       },
-      onTurnEnded: () => void queries.invalidateQueries({ queryKey: ['sessions'] }),
+      onTurnEnded: () => void refreshSessions(queries, next.snapshot().contactId),
     });
     current.current = next;
     setConversation(next);

@@ -2,7 +2,7 @@ import { ConciergeClient, ConciergeError } from '@concierge/client';
 import { routes } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, useEffect, useMemo, useState, type ReactNode } from 'react';
-import { Route, Switch } from 'wouter';
+import { Route, Switch, useLocation } from 'wouter';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import { JsonClient } from '../../../src/json-client.ts';
 import {
@@ -118,7 +118,9 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
   const words = useWords();
   const api = useApi();
   const items = useNavigation(waiting);
+  const [path] = useLocation();
   const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => setProblem(null), [path]);
   const signOut = async (): Promise<void> => {
     await api.call(routes.signOut);
     // Without a token the pages stay open, to this machine.
@@ -139,7 +141,7 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
       }}
     >
       {problem !== null && (
-        <p role="alert" className="bg-danger-soft px-4 py-2 text-sm text-danger">
+        <p role="alert" className="bg-warn-soft px-4 py-2 text-sm text-warn">
           {problem}
         </p>
       )}

@@ -1,6 +1,6 @@
 import { ConciergeError } from '@concierge/client';
 import type { SessionListItem, SessionOrigin } from '@concierge/contract';
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient, type InfiniteData, type QueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
@@ -43,6 +43,22 @@ function useSessions(gateway: GatewayClient, filter: 'all' | 'admin' | 'cs', isA
     queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, origin, cursor: pageParam, limit: PAGE_SIZE }, signal),
     getNextPageParam: (page) => page.nextCursor,
   });
+}
+
+/** Ms before each look at the list after a turn: the index may follow the end of a turn by seconds. */
+const LOOK_AFTER_MS = [0, 1000, 2500, 4000];
+
+/** Asks for the list again until it has the conversation, or for as long as the index may take. */
+export async function refreshSessions(queries: QueryClient, contactId: string | null): Promise<void> {
+  const filters = { queryKey: ['sessions'] };
+  for (const afterMs of LOOK_AFTER_MS) {
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    // The first request of a list is not repeated while it is under way, though its answer may be from before the turn.
+    await queries.cancelQueries(filters);
+    await queries.invalidateQueries(filters);
+    const lists = queries.getQueriesData<InfiniteData<{ readonly items: readonly SessionListItem[] }>>(filters);
+    if (contactId === null || lists.some(([, data]) => data?.pages.some(({ items }) => items.some(({ id }) => id === contactId)))) return;
+  }
 }
 
 export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
