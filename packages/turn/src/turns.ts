@@ -89,21 +89,24 @@ export class Turns extends OrderedAcceptance {
   }
 
   /**
-   * Adds to ended turns how their messages begin. Reads the session of each, once for all of its turns here: only for
-   * what is shown, a page at most.
+   * Adds to turns how their messages begin: for the tenant's own eyes. Reads the inbox file of a live turn, and the
+   * session of ended ones, once for all of its turns here: only for what is shown, a page at most.
    */
   async withInputs(scope: TenantScope, turns: readonly TurnView[]): Promise<TurnView[]> {
-    const ids = new Set(turns.filter(({ input }) => input === undefined).map(({ contact_id: id }) => id));
     const inputs = new Map<string, string>();
-    for (const id of ids) {
-      const session = await unlessLater(scope.sessions.load(id));
+    for (const { id } of turns.filter(({ endedAt }) => endedAt === null)) {
+      const live = await unlessLater(scope.inbox.read(id));
+      if (live !== undefined) inputs.set(id, excerpt(live.text));
+    }
+    for (const sessionId of new Set(turns.filter(({ id }) => !inputs.has(id)).map(({ contact_id: id }) => id))) {
+      const session = await unlessLater(scope.sessions.load(sessionId));
       for (const message of session?.messages ?? []) {
         if (message.role !== 'user') continue;
         for (const { turnId, text } of message.said ?? [message]) inputs.set(turnId, excerpt(text));
       }
     }
     return turns.map((turn) => {
-      const input = turn.input ?? inputs.get(turn.id);
+      const input = inputs.get(turn.id);
       return { ...turn, ...(input !== undefined && { input }) };
     });
   }
@@ -215,6 +218,5 @@ function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFac
   const parent = grant === undefined ? {} : { parentTurnId: grant.parentTurnId };
   const acceptedAt = new Date(acceptedAtMs).toISOString();
   const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
-  const input = excerpt(turn.text);
-  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, input, ...open };
+  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open };
 }
