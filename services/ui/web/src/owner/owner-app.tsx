@@ -58,7 +58,7 @@ export function OwnerApp(): ReactNode {
 function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
   const words = useWords();
   const gateway = useMemo(
-    () => new GatewayClient({ key: owner.key, onKeyRefused: (failure) => void ownerSession.signOut(failure) }),
+    () => new GatewayClient({ key: owner.key, onKeyRefused: (failure) => void ownerSession.refuse(owner, failure) }),
     [owner],
   );
   const api = useMemo(() => new JsonClient(gateway), [gateway]);

@@ -92,6 +92,11 @@ export class OwnerSession {
     this.#tabs.send();
   }
 
+  /** The service has refused the key of a sign-in: it ends, unless another has taken its place meanwhile. */
+  async refuse(owner: Owner, failure: ConciergeError): Promise<void> {
+    if (this.#state.status === 'signed-in' && this.#state.owner === owner) await this.signOut(failure);
+  }
+
   async #post(path: string, body: object): Promise<Response> {
     return this.#client.request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   }
