@@ -21,7 +21,7 @@ const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.
 export function turnHandlers({
   turns,
   replies,
-}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn'> {
+}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
       const { items, nextCursor } = await turns.list(caller.scope, query);
@@ -48,6 +48,10 @@ export function turnHandlers({
       const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };
       if (await replies.isOver(watch)) return { kind: 'answer', status: 204 };
       replies.stream(response, watch);
+      return streamed;
+    },
+    followFeed: ({ caller, response }) => {
+      replies.streamFeed(response, { scope: caller.scope, keyId: caller.key.id });
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {
