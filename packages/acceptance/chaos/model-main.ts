@@ -16,8 +16,8 @@ function write(event: LedgerLine['event'], request: RecordedRequest): void {
     number: request.number,
     marker,
     round: request.round,
-    // Every process of the system has its own name for its key.
-    caller: request.headers.authorization?.replace('Bearer ', '') ?? '',
+    // The key of every process of the system begins with its name.
+    caller: request.headers.authorization?.replace('Bearer ', '').split('.', 1)[0] ?? '',
     ...(event === 'end' && { aborted: request.aborted }),
   };
   ledger.write(`${JSON.stringify(line)}\n`);

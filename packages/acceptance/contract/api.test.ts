@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from '@jest/globals';
 import { z } from 'zod';
-import { SessionListItem, SessionView, Skill, TurnView, UploadRef } from '@concierge/contract';
+import { SessionListItem, SessionView, Skill, TurnView, UploadRef, UsageReport } from '@concierge/contract';
 import { eventually, onePixelPng, smallPdf } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { ContractSystem, promise, type Tenant } from './fixture.ts';
@@ -327,6 +327,25 @@ describe('memory', () => {
 });
 
 describe('usage', () => {
+  promise(['C/4/9'], 'calls models with the tenant’s own key, which it shows to none', async () => {
+    const tenant = await contract.tenant();
+    const [owner, operator] = [tenant.as('admin'), contract.client()];
+    const apiKey = `sk-own-${tenant.tenantId}-0123456789`;
+    const set = await owner.request('/api/model-keys/test', { method: 'PUT', body: { apiKey } });
+    expect(set.json()).toMatchObject({ provider: 'test', hint: '6789', problem: null });
+    expect((await owner.ask('admin', { message: '[[say:paid]] [[usage:7,1]]' })).status).toBe(200);
+    expect(contract.model.requests.at(-1)?.headers.authorization).toBe(`Bearer ${apiKey}`);
+    const report = await eventually(async () => {
+      const found = UsageReport.parse((await tenant.as('read').get('/api/usage')).json());
+      return found.total.turns === 1 ? found : undefined;
+    });
+    expect(report.items).toMatchObject([{ ownKey: true, inputTokens: 7 }]);
+    const path = `/ops/api/tenants/${tenant.tenantId}/model-keys`;
+    for (const answer of [set, await owner.get('/api/model-keys'), await operator.get(path)]) expect(answer.text).not.toContain(apiKey);
+    expect((await operator.request(`${path}/test`, { method: 'DELETE' })).status).toBe(204);
+    expect((await owner.get('/api/model-keys')).json()).toEqual([]);
+  });
+
   promise(['C/4/9'], 'counts tokens by day, agent, channel and model, and lists keys without secrets', async () => {
     const tenant = await contract.tenant();
     const client = tenant.as('admin');

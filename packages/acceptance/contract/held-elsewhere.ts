@@ -72,6 +72,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'fails readiness first, and serves what still comes until the balancer has had time to notice',
     },
     { file: 'services/gateway/test/operations.int.test.ts', name: 'ends streams that outlast the grace in good order' },
+    { file: 'services/worker/test/drain.int.test.ts', name: 'hands it on between two of them' },
     chaos('chaos.test.ts', 'loses nothing and fails no turn in a rolling restart, and every process exits with 0'),
   ],
   'C/7/10': [

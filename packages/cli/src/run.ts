@@ -15,6 +15,10 @@ interface Loadable {
 const commands: Readonly<Record<string, Loadable>> = {
   tenant: { description: 'tenants of this deployment', load: async () => (await import('./commands/tenant.ts')).tenantCommand },
   key: { description: 'API keys of a tenant', load: async () => (await import('./commands/key.ts')).keyCommand },
+  'model-key': {
+    description: 'a tenant’s own keys for model providers',
+    load: async () => (await import('./commands/model-key.ts')).modelKeyCommand,
+  },
   skill: { description: 'skills of a tenant', load: async () => (await import('./commands/skill.ts')).skillCommand },
   channel: { description: 'channels of a tenant', load: async () => (await import('./commands/channel.ts')).channelCommand },
   contact: { description: 'notes about contacts of a tenant', load: async () => (await import('./commands/contact.ts')).contactCommand },

@@ -62,6 +62,7 @@ const session: Session = {
 async function fillWithMessaging(scope: TenantScope): Promise<void> {
   const by = { kind: 'operator' } as const;
   await scope.channels.connect('channel_c', { botToken: 'token', secretToken: 'hook' });
+  await scope.modelKeys.put('openai', { apiKey: 'sk-of-the-tenant' });
   await scope.schedules.create({ name: 'Report', message: 'Go.', schedule: { every: '1h' } }, { by, authority: 'admin' });
   await scope.handoffs.request(conversation, { reason: 'asked', by });
   await scope.contacts.remember({ sender: '4242', displayName: 'Bob' });
@@ -142,6 +143,7 @@ describe('concierge tenant export and import', () => {
       expect(await scope.channels.list()).toEqual([]);
       expect(await scope.outbox.waiting()).toEqual([]);
       expect(await scope.events.endpoints.list()).toEqual([]);
+      expect(await scope.modelKeys.list()).toEqual([]);
     });
   });
 
@@ -153,6 +155,7 @@ describe('concierge tenant export and import', () => {
     expect(await concierge.json('tenant', 'import', archive)).toMatchObject({ notes: [] });
     await concierge.withScope('acme', async (scope) => {
       expect(await scope.channels.open('channel_c')).toEqual({ botToken: 'token', secretToken: 'hook' });
+      expect([...(await scope.modelKeys.open())]).toEqual([['openai', 'sk-of-the-tenant']]);
       expect(await scope.outbox.waiting()).toHaveLength(1);
       expect(await scope.events.endpoints.list()).toMatchObject([{ url: 'https://example.com/', state: 'enabled' }]);
     });

@@ -16,6 +16,34 @@ afterEach(async () => await concierge[Symbol.asyncDispose]());
 const createTenant = async (...more: string[]): Promise<z.infer<typeof CreatedTenant>> =>
   CreatedTenant.parse(await concierge.json('tenant', 'create', 'acme', ...more));
 
+describe('concierge model-key', () => {
+  it('takes a tenant’s own key from standard input, lists it without showing it, and removes it', async () => {
+    await createTenant();
+    const apiKey = 'sk-0123456789abcdef-wxyz';
+    const set = await concierge.runPiped({ input: Buffer.from(`${apiKey}\n`) }, 'model-key', 'set', 'acme', 'openai');
+    expect([set.code, set.out.toString()]).toEqual([0, expect.stringContaining('its own key')]);
+    expect(await concierge.json('model-key', 'list', 'acme')).toMatchObject([{ provider: 'openai', hint: 'wxyz', problem: null }]);
+    const listed = await concierge.run('model-key', 'list', 'acme');
+    expect(listed.out).toMatch(/^openai +…wxyz/mu);
+    for (const { out } of [set, listed]) expect(out.toString()).not.toContain(apiKey);
+    await concierge.withScope('acme', async (scope) => expect([...(await scope.modelKeys.open())]).toEqual([['openai', apiKey]]));
+    await concierge.json('model-key', 'remove', 'acme', 'openai');
+    expect(await concierge.json('model-key', 'list', 'acme')).toEqual([]);
+  });
+
+  it('says what it needs', async () => {
+    await createTenant();
+    const none = await concierge.runPiped({}, 'model-key', 'set', 'acme', 'openai');
+    expect([none.code, none.err]).toEqual([1, expect.stringContaining('Give the key on standard input')]);
+    const providers = { default: 'openai/gpt', providers: { openai: { baseUrl: 'https://api.example.com/v1' } } };
+    await writeFile(join(concierge.dataDir, 'providers.json'), JSON.stringify(providers));
+    const unknown = await concierge.runPiped({ input: Buffer.from('sk-long-enough') }, 'model-key', 'set', 'acme', 'opnai');
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('opnai is no model provider here; there are: openai')]);
+    const missing = await concierge.run('model-key', 'remove', 'acme', 'openai');
+    expect([missing.code, missing.err]).toEqual([1, expect.stringContaining('There is no own key for openai')]);
+  });
+});
+
 describe('concierge tenant', () => {
   it('makes a tenant whose two keys open it with their own scopes', async () => {
     const { tenantId, keys } = await createTenant('--plan', 'preview');

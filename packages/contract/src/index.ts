@@ -188,6 +188,7 @@ export {
 export { CreateKeyBody, CreatedKey, KeyScope, KeyView, keyPrefix, keyScopes } from './tenants/key.ts';
 export { limits } from './limits.ts';
 export { MessageTemplate, OutboundId, OutboundKind, OutboundMessage } from './channels/outbound.ts';
+export { ModelKeyBody, ModelKeyView, ModelProviderName } from './tenants/model-key.ts';
 export { McpServerBody, McpServerName, McpServerTest, McpServerView } from './tenants/mcp.ts';
 export {
   ChatCompletion,
@@ -281,6 +282,7 @@ export {
   OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
+export { FeedChange } from './turns/feed.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,

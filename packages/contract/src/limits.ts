@@ -112,6 +112,12 @@ export const limits = {
    * Bytes a client may leave unread before it is given no more; one that takes nothing at all is dropped, and resumes.
    */
   sseMaxBufferedBytes: 1024 * 1024,
+  /** A feed of changes ends after this long, so that a key that was revoked meanwhile is asked for again. */
+  feedMs: 10 * 60_000,
+  feedsPerKey: 20,
+  /** Changes of one tenant are sent to its feeds together, and no more of them at once. */
+  feedEveryMs: 200,
+  feedChangesAtOnce: 200,
   /** Sums of budgets are exact up to here: dollars are counted in billionths. */
   budgetTokensMax: 1_000_000_000_000,
   budgetUsdMax: 1_000_000,
@@ -142,6 +148,7 @@ export const limits = {
   channelCheckTimeoutMs: 5000,
   /** A file of credentials that is put beside the bindings. */
   channelFileMaxBytes: 64 * 1024,
+  modelKeysMax: 32,
   mcpServersMax: 20,
   mcpHeadersMax: 20,
   keyLabelMaxCharacters: 100,

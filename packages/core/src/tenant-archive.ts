@@ -12,11 +12,11 @@ import { exists, FOLDER_MODE, packEntries, unpackArchive, type Streamed } from '
  * that an editor made of them, and what a crashed process left half done are left out.
  */
 const LEFT_OUT =
-  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$|audit$|audit\/)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
+  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$|audit$|audit\/|model-keys$|model-keys\/)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
 /**
  * What is useless or harmful under another id: keys (the widget's, too), unanswered turns and the mark in settings/
- * name the old id, credentials of channels and secrets of event endpoints are sealed for it, and a message or an event
- * that waits to be sent would be sent by both.
+ * name the old id, credentials of channels, keys for model providers and secrets of event endpoints are sealed for it,
+ * and a message or an event that waits to be sent would be sent by both.
  */
 const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings|handoffs\/calls)\//u;
 
@@ -129,7 +129,7 @@ export async function listImportNotes(scope: TenantScope, newId: string | undefi
   const active = schedules.filter(({ enabled }) => enabled).length;
   if (newId !== undefined) {
     notes.push(
-      'Channels are not connected, and messages that waited to be sent and event endpoints stayed behind: all of them belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too.',
+      'Channels are not connected, and messages that waited to be sent and event endpoints stayed behind: all of them belong to the other id. Connect the channels anew. The web widget, if there was one, is to be set up anew, too, and own keys for model providers are to be entered again.',
     );
     if (active > 0)
       notes.push(
@@ -139,6 +139,11 @@ export async function listImportNotes(scope: TenantScope, newId: string | undefi
   if (newId !== undefined && toWebhooks > 0)
     notes.push(
       `${String(toWebhooks)} schedules send their replies to webhooks: make event endpoints with these URLs (concierge event-endpoint add).`,
+    );
+  const lost = (await scope.modelKeys.list()).filter(({ problem }) => problem !== null).map(({ provider }) => provider);
+  if (lost.length > 0)
+    notes.push(
+      `The own keys for ${lost.join(', ')} cannot be opened with this SECRETS_KEY: use the one they were sealed with, or enter them again.`,
     );
   if (broken.length > 0)
     notes.push(

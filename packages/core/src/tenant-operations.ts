@@ -8,6 +8,8 @@ import {
   type ErasureReport,
   type ImportedTenant,
   type KeyView,
+  type ModelKeyBody,
+  type ModelKeyView,
   type NewTenantBody,
   type OperatedTenant,
   type OperatedTenantDetails,
@@ -129,6 +131,30 @@ export class TenantOperations {
     const created = await scope.keys.rotate(keyId, allScopes);
     await this.record('key.rotate', { scope, target: `${keyId} ${created.id}`, asked });
     return created;
+  }
+
+  /** @throws AppError not_found */
+  async listModelKeys(id: string): Promise<ModelKeyView[]> {
+    return await (await this.open(id)).modelKeys.list();
+  }
+
+  /** Whether there is such a provider is the caller's to see to. @throws AppError not_found, invalid_request */
+  async putModelKey(
+    { tenantId, provider }: { readonly tenantId: string; readonly provider: string },
+    body: ModelKeyBody,
+    asked = byHand,
+  ): Promise<ModelKeyView> {
+    const scope = await this.open(tenantId);
+    const view = await scope.modelKeys.put(provider, body);
+    await this.record('model-key.set', { scope, target: provider, asked });
+    return view;
+  }
+
+  /** @throws AppError not_found */
+  async removeModelKey({ tenantId, provider }: { readonly tenantId: string; readonly provider: string }, asked = byHand): Promise<void> {
+    const scope = await this.open(tenantId);
+    await scope.modelKeys.remove(provider);
+    await this.record('model-key.remove', { scope, target: provider, asked });
   }
 
   /**

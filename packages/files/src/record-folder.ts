@@ -174,6 +174,8 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
   readonly names: Pick<RegExp, 'test'>;
   readonly folders: FolderSync;
   readonly tenantId: string;
+  /** Called when the record of this name has been written or removed. */
+  readonly onChanged?: ((name: string) => void) | undefined;
   readonly log: Log;
 }
 
@@ -248,6 +250,7 @@ export class RecordFolder<Schema extends z.ZodType> {
       throw error;
     }
     await folders.sync(folder);
+    this.#options.onChanged?.(name);
     return true;
   }
 
@@ -268,6 +271,7 @@ export class RecordFolder<Schema extends z.ZodType> {
     const made = await makeStoreFolder(folder, { store });
     // At once: all of it is on disk when this returns, and the order does not matter.
     const [result] = await Promise.all([write(file), keepFolders(made, folders)]);
+    this.#options.onChanged?.(name);
     return result;
   }
 }

@@ -253,6 +253,26 @@ for (const backend of indexBackends) {
       expect((await index.usage({ to: '2026-03-01' })).length).toBe(3);
     });
 
+    it('counts calls with the tenant’s own key apart, and as nothing that was spent, also of removed sessions', async () => {
+      const [used] = turn('').models;
+      if (used === undefined) throw new Error('no model was used');
+      const models = [used, { ...used, ownKey: true as const, inputTokens: 7 }];
+      const put = session(1, { turns: [turn('t1', { models })] });
+      await index.putSession(put);
+      const marks = async () => (await index.usage({})).map(({ model, ownKey, inputTokens }) => [model, ownKey, inputTokens]);
+      const apart = [
+        ['openai/gpt-5-mini', undefined, 100],
+        ['openai/gpt-5-mini', true, 7],
+      ];
+      expect(await marks()).toEqual(apart);
+      const day = { fromMs: Date.UTC(2026, 2, 1), toMs: Date.UTC(2026, 2, 2) };
+      const hours = { fromMs: Date.UTC(2026, 2, 1, 9), toMs: Date.UTC(2026, 2, 1, 23) };
+      for (const period of [day, hours]) expect(await index.spent(period)).toEqual({ tokens: 110, costNano: 300_000 });
+      await index.removeSession(toRemovedSession(put, put.turns, new Date()));
+      expect(await marks()).toEqual(apart);
+      for (const period of [day, hours]) expect(await index.spent(period)).toEqual({ tokens: 110, costNano: 300_000 });
+    });
+
     it('adds up what a period has cost that begins and ends within days', async () => {
       const hours = [21, 22, 46, 47].map((hour) => new Date(Date.UTC(2026, 2, 1, hour)).toISOString());
       await index.putSession(session(1, { turns: hours.map((endedAt, number) => turn(`t${String(number)}`, { endedAt })) }));

@@ -19,6 +19,7 @@ export {
   loadProviders,
   resolveProviders,
   type EnvironmentLookup,
+  type OwnKeys,
   type Provider,
   type Providers,
   type UsableModel,

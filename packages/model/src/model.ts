@@ -88,6 +88,8 @@ export interface ModelErrorOptions {
   readonly status?: number | undefined;
   /** What the provider calls the failure, as in `insufficient_quota`, when it names one. */
   readonly code?: string | undefined;
+  /** It was called with the tenant's own key. */
+  readonly ownKey?: boolean | undefined;
   readonly cause?: unknown;
 }
 
@@ -101,6 +103,7 @@ export class ModelError extends Error {
   readonly model: string | undefined;
   readonly status: number | undefined;
   readonly code: string | undefined;
+  readonly ownKey: boolean;
 
   constructor(kind: ModelErrorKind, message: string, options: ModelErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -108,6 +111,7 @@ export class ModelError extends Error {
     this.model = options.model;
     this.status = options.status;
     this.code = options.code;
+    this.ownKey = options.ownKey === true;
   }
 }
 

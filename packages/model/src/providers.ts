@@ -9,6 +9,8 @@ export interface Provider {
   /** null: the provider asks for no key (for example a model server on the same machine). */
   readonly apiKey: string | null;
   readonly models: Readonly<Record<string, ModelFacts>>;
+  /** The key is a tenant's own. */
+  readonly ownKey?: true;
 }
 
 /** A `provider/model` that can be called. */
@@ -36,11 +38,16 @@ export interface Providers {
   readonly fallbacks: readonly string[];
   /** Only those that can be called, by name. */
   readonly usable: ReadonlyMap<string, Provider>;
+  /** All of the file, for tenants with keys of their own. */
+  readonly listed: ReadonlyMap<string, Omit<Provider, 'apiKey'>>;
   /** One line for each provider that cannot: for the log and `concierge doctor`. */
   readonly unusable: readonly string[];
   /** Null when none are configured, or their key is not there. */
   readonly embeddings: EmbeddingsModel | null;
 }
+
+/** A tenant's own keys, by provider; null: there is one, and it cannot be read. */
+export type OwnKeys = ReadonlyMap<string, string | null>;
 
 /** Looks up an environment variable. */
 export type EnvironmentLookup = (name: string) => string | undefined;
@@ -72,13 +79,15 @@ export async function loadProviders(path: string, lookup: EnvironmentLookup): Pr
 /** The same from a file that has been parsed. */
 export function resolveProviders(file: ProvidersFile, lookup: EnvironmentLookup): Providers {
   const usable = new Map<string, Provider>();
+  const listed = new Map<string, Omit<Provider, 'apiKey'>>();
   const unusable: string[] = [];
   for (const [name, { baseUrl, models, ...key }] of Object.entries(file.providers)) {
+    listed.set(name, { name, baseUrl, models });
     const apiKey = resolveKey(key, lookup);
     if (apiKey === undefined) unusable.push(`${name}: the environment variable ${key.apiKeyEnv ?? ''} is not set`);
     else usable.set(name, { name, baseUrl, apiKey, models });
   }
-  return { default: file.default, fallbacks: file.fallbacks, usable, unusable, embeddings: resolveEmbeddings(file, lookup) };
+  return { default: file.default, fallbacks: file.fallbacks, usable, listed, unusable, embeddings: resolveEmbeddings(file, lookup) };
 }
 
 /**
@@ -90,6 +99,7 @@ export function demoProviders(baseUrl: string): Providers {
     default: 'demo/demo',
     fallbacks: [],
     usable: new Map([['demo', { name: 'demo', baseUrl, apiKey: null, models }]]),
+    listed: new Map(),
     unusable: [],
     embeddings: null,
   };
@@ -104,14 +114,25 @@ export function hasUsableKey(providers: Providers | undefined): boolean {
   return [providers.default, ...providers.fallbacks].some((ref) => findModel(providers, ref) !== undefined);
 }
 
-/** Undefined when the provider is unknown or has no key. A model the file does not list gets default facts. */
-export function findModel(providers: Providers, ref: string): UsableModel | undefined {
+/**
+ * Undefined when the provider is unknown or has no key. A model the file does not list gets default facts. `ownKey`: a
+ * tenant's, in place of the operator's.
+ */
+export function findModel(providers: Providers, ref: string, ownKey?: string): UsableModel | undefined {
   const { providerName, modelName } = splitRef(ref);
-  const provider = providers.usable.get(providerName);
+  const provider = ownKey === undefined ? providers.usable.get(providerName) : openOwn(providers.listed.get(providerName), ownKey);
   if (provider === undefined || modelName === '') return undefined;
   const listed = Object.hasOwn(provider.models, modelName);
   const facts = (listed ? provider.models[modelName] : undefined) ?? ModelFacts.parse({});
   return { ref, provider, name: modelName, facts, listed };
+}
+
+function openOwn(provider: Omit<Provider, 'apiKey'> | undefined, apiKey: string): Provider | undefined {
+  return provider && { ...provider, apiKey, ownKey: true };
+}
+
+export function toProviderName(ref: string): string {
+  return splitRef(ref).providerName;
 }
 
 /** `openrouter/meta-llama/llama-4` is the model `meta-llama/llama-4` of `openrouter`. */

@@ -52,7 +52,7 @@ describe('embeddings', () => {
     expect(server.embeddings.requests).toMatchObject([
       { model: 'org/small', inputs: ['blue lamp', 'green chair'], headers: { authorization: `Bearer ${API_KEY}` } },
     ]);
-    expect(usage).toEqual([{ model: 'p/org/small', texts: 2, inputTokens: 6 }]);
+    expect(usage).toEqual([{ model: 'p/org/small', texts: 2, inputTokens: 6, ownKey: false }]);
     expect(embeddings.model).toBe('p/org/small');
   });
 

@@ -52,7 +52,7 @@ export {
 } from './files/tenant-files.ts';
 export { readSenderToken, signSenderToken, type ReadToken } from './widget/sender-token.ts';
 export { TenantSecrets } from './tenant-secrets.ts';
-export { TenantScope, type TenantDriftReport } from './tenant-scope.ts';
+export { TenantScope, type TellChange, type TenantDriftReport } from './tenant-scope.ts';
 export { RevisionConflict, type Publications } from './sessions/publications.ts';
 export { Tenants, toLogsFolder, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';

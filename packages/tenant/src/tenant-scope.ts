@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import {
+  AppError,
   builtInAgent,
   HOUR_MS,
   limits,
   type ReindexReport,
   type TenantSettings,
   type Embedder,
+  type FeedChange,
   type RemovedSession,
   type Skill,
 } from '@concierge/contract';
@@ -32,6 +34,7 @@ import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { Publication, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
+import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
@@ -55,15 +58,20 @@ export interface TenantScopeOptions {
   readonly embedder: Embedder | undefined;
   /** Called when something is to be sent. */
   readonly wakeOutbox: WakeOutbox | undefined;
+  /** Called when something has changed that pages show. */
+  readonly tell: TellChange | undefined;
   /** Accepted turns that have no file yet. */
   readonly logged: LoggedTurns | undefined;
   readonly wal: Publications | undefined;
   readonly log: Log;
 }
 
+/** Tells who reads a tenant's feed of a change; does not wait, and does not throw. */
+export type TellChange = (tenantId: string, change: FeedChange) => void;
+
 const REINDEX_TIMEOUT_MS = HOUR_MS;
 /** See `uses`. */
-const storesAskedEveryTurn = 3;
+const storesAskedEveryTurn = 4;
 
 /** What a reindex found: in the lists, and in what memory is searched through. */
 export interface TenantDriftReport extends DriftReport {
@@ -110,9 +118,11 @@ export class TenantScope {
   readonly outbox: Outbox;
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
+  readonly modelKeys: ModelKeys;
   readonly widget: WidgetStore;
   /** What commands and uploads hold on disk, and may hold. */
   readonly workspace: WorkspaceMeter;
+  readonly #tellRemoved: ((sessionId: string) => void) | undefined;
   readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
@@ -120,7 +130,7 @@ export class TenantScope {
   readonly #usedStores = new StatCache<boolean>(storesAskedEveryTurn);
 
   constructor(options: TenantScopeOptions) {
-    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, logged, wal, log } = options;
+    const { tenantId, root, index, keys, secretsKey, folders, sessionCache, embedder, wakeOutbox, tell, logged, wal, log } = options;
     this.tenantId = tenantId;
     this.root = root;
     this.keys = keys;
@@ -161,6 +171,7 @@ export class TenantScope {
     this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
+    const telling = (kind: FeedChange['kind']) => tell && ((id: string) => tell(tenantId, { kind, id }));
     this.channels = new Channels({
       ...place,
       folder: join(root, 'channels'),
@@ -168,9 +179,11 @@ export class TenantScope {
       onOpened: async () => this.outbox.wakeAll(),
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
+    this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
-    this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs') });
-    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox });
+    this.#tellRemoved = telling('session');
+    this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
+    this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
     const { sessions, index: ownIndex, events } = this;
     this.contacts = new Contacts({
@@ -183,13 +196,22 @@ export class TenantScope {
     this.schedules = new Schedules({
       ...place,
       folder: join(root, 'cron'),
+      onChanged: telling('schedule'),
       plan: async () => (await this.settings()).plan,
       outbox: this.outbox,
       ensureEndpoint: async (url) => events.endpoints.ensure(url),
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
     const { memory } = this;
-    this.memorySearch = new MemorySearch({ tenantId, root, memory, sessions, passages: this.index.passages, embedder, log });
+    this.memorySearch = new MemorySearch({
+      tenantId,
+      root,
+      memory,
+      sessions,
+      passages: this.index.passages,
+      embedder: this.#openEmbedder(embedder),
+      log,
+    });
     this.contactNotes = new ContactNotes({ memory, memorySearch: this.memorySearch, contacts: this.contacts });
   }
 
@@ -202,9 +224,14 @@ export class TenantScope {
    * False when the store is empty: what most tenants do not use is asked no more than this in each turn. One system
    * call when nothing has changed.
    */
-  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp'): Promise<boolean> {
+  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp' | 'settings/model-keys'): Promise<boolean> {
     const folder = join(this.root, store);
     return (await this.#usedStores.get(folder, async () => (await namesIn(folder)).length > 0)) === true;
+  }
+
+  /** The tenant's own keys for model providers; null: there is one, and it cannot be read. */
+  async openModelKeys(): Promise<ReadonlyMap<string, string | null>> {
+    return (await this.uses('settings/model-keys')) ? this.modelKeys.open() : noModelKeys;
   }
 
   /**
@@ -240,6 +267,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
+      this.#tellRemoved?.(id);
     }
     return removed !== undefined;
   }
@@ -274,10 +302,27 @@ export class TenantScope {
     await this.outbox.sweep();
     await this.events.sweep();
     await this.mcp.sweep();
+    await this.modelKeys.sweep();
     await this.widget.sweep();
     await this.#settings.sweep();
   }
+
+  /** Texts of a tenant with an own key are embedded with it or not at all. */
+  #openEmbedder(embedder: Embedder | undefined): Embedder | undefined {
+    if (embedder === undefined) return undefined;
+    const [provider = ''] = embedder.model.split('/', 1);
+    return {
+      model: embedder.model,
+      embed: async (texts, signal) => {
+        const key = (await this.openModelKeys()).get(provider);
+        if (key === null) throw new AppError('internal_error', `The own key for ${provider} cannot be read; enter it again.`);
+        return embedder.embed(texts, signal, key);
+      },
+    };
+  }
 }
+
+const noModelKeys: ReadonlyMap<string, string | null> = new Map();
 
 function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);

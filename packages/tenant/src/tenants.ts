@@ -19,7 +19,7 @@ import { SessionCache } from './sessions/session-store.ts';
 import { mayAskForHeartbeat } from './settings/settings-files.ts';
 import { writeStarter } from './starter.ts';
 import type { Publications } from './sessions/publications.ts';
-import { TenantScope } from './tenant-scope.ts';
+import { TenantScope, type TellChange } from './tenant-scope.ts';
 import { tenantOfWidgetKey, type OpenWidget } from './widget/widget-store.ts';
 import { Generations } from './inbox/lane-order.ts';
 import { fileMark, markSchedules, scheduleIdsIn } from './schedules/schedules.ts';
@@ -55,6 +55,8 @@ export interface TenantsOptions {
    * Called when something is to be sent on a channel; without it the delivery reconciler finds it a few seconds later.
    */
   readonly wakeOutbox?: WakeOutbox | undefined;
+  /** Called when something of a tenant has changed that pages show. */
+  readonly tell?: TellChange | undefined;
   /** Accepted turns that have no inbox file yet. */
   readonly logged?: LoggedTurns | undefined;
   /** Of this process: what is in it need not be synced at once. */
@@ -329,7 +331,7 @@ export class Tenants {
   }
 
   #newScope(tenantId: string): TenantScope {
-    const { index, secretsKey, embedder, wakeOutbox, logged, wal, log } = this.#options;
+    const { index, secretsKey, embedder, wakeOutbox, tell, logged, wal, log } = this.#options;
     return new TenantScope({
       tenantId,
       root: this.#toTenantRoot(tenantId),
@@ -340,6 +342,7 @@ export class Tenants {
       sessionCache: this.#sessionCache,
       embedder,
       wakeOutbox,
+      tell,
       logged,
       wal,
       log,

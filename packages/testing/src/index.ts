@@ -1,4 +1,5 @@
 export { eventually, gate, untilAborted } from './eventually.ts';
+export { describeHits, LogSearch, type LogHit } from './log-search.ts';
 export { freePort } from './free-port.ts';
 export { canRunRipgrep, runRipgrep } from './ripgrep.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';

@@ -12,6 +12,7 @@ import { Lanes, LogsOnDisk, SharedLogs } from '@concierge/turn';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
+import { describeHits, LogSearch } from './log-search.ts';
 import { startScriptedModel, type ScriptedModel, type ScriptedModelOptions } from './model/scripted-model.ts';
 import { TestRedis } from './redis-server.ts';
 import { ServiceProcess, sourceFlags, systemPath } from './service-process.ts';
@@ -64,6 +65,8 @@ export class System implements AsyncDisposable {
   readonly dataDir: string;
   readonly logsFolder: string;
   readonly redis: TestRedis;
+  /** What the services' logs are searched for when the system is disposed: a hit fails the test. */
+  readonly logSearch = new LogSearch();
   readonly gateways: ServiceProcess[] = [];
   readonly workers: ServiceProcess[] = [];
   readonly crons: ServiceProcess[] = [];
@@ -72,6 +75,7 @@ export class System implements AsyncDisposable {
   readonly uiUrls: string[] = [];
   readonly #options: SystemOptions;
   readonly #keySecret = randomBytes(32).toString('hex');
+  readonly #modelKey = randomBytes(16).toString('hex');
   #tenants: Tenants | undefined;
   #index: IndexStore | undefined;
   #redisClient: ReturnType<TestRedis['client']> | undefined;
@@ -151,15 +155,23 @@ export class System implements AsyncDisposable {
 
   /** What a service printed. */
   async readServiceLog(name: string): Promise<string> {
-    return await readFile(join(this.logsFolder, `${name}.log`), 'utf8');
+    return await readFile(this.#toLogFile(name), 'utf8');
   }
 
+  /** @throws Error when a service has logged what this system handed out, after everything is closed */
   async [Symbol.asyncDispose](): Promise<void> {
+    await using stack = new AsyncDisposableStack();
+    if (this.#options.dataDir === undefined) stack.defer(async () => rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 }));
+    stack.use(this.redis);
+    stack.defer(() => this.#redisClient?.disconnect());
+    stack.defer(async () => this.#index?.close());
     await Promise.all(this.services.map(async (service) => await service.kill()));
-    await this.#index?.close();
-    this.#redisClient?.disconnect();
-    await this.redis[Symbol.asyncDispose]();
-    if (this.#options.dataDir === undefined) await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
+    const hits = await this.logSearch.findHits(this.services.map(({ name }) => this.#toLogFile(name)));
+    if (hits.length > 0) throw new Error(describeHits(hits));
+  }
+
+  #toLogFile(name: string): string {
+    return join(this.logsFolder, `${name}.log`);
   }
 
   async #addServices({ gateways = 1, workers = 1, crons = 0, uis = 0 }: SystemOptions): Promise<void> {
@@ -184,13 +196,11 @@ export class System implements AsyncDisposable {
   #service(kind: 'gateway' | 'worker' | 'cron' | 'ui', index: number, env: Record<string, string>): ServiceProcess {
     const name = `${kind}-${String(index)}`;
     const { tree, envFor } = this.#options;
-    return new ServiceProcess({
-      name,
-      tree,
-      entry: `services/${kind}/src/main.ts`,
-      env: { ...this.#commonEnvironment(), MODEL_API_KEY: name, ...env, ...this.#options.env, ...envFor?.(name) },
-      logFile: join(this.logsFolder, `${name}.log`),
-    });
+    // The model server reads from it which process asks.
+    const modelKey = { MODEL_API_KEY: `${name}.${this.#modelKey}` };
+    const all = { ...this.#commonEnvironment(), ...modelKey, ...env, ...this.#options.env, ...envFor?.(name) };
+    this.logSearch.plantSecrets(all);
+    return new ServiceProcess({ name, tree, entry: `services/${kind}/src/main.ts`, env: all, logFile: this.#toLogFile(name) });
   }
 
   #commonEnvironment(): Record<string, string> {

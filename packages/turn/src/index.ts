@@ -49,6 +49,7 @@ export { readWorkers, type ReportedWorker, type WorkerReport } from './waiting/w
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
 export { StreamBytes } from './streams/stream-bytes.ts';
+export { TenantFeeds, tellFeeds } from './streams/tenant-feeds.ts';
 export { TurnStreams } from './streams/turn-streams.ts';
 export { Turns, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './runs/turn-worker.ts';

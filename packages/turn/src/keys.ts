@@ -93,6 +93,8 @@ export const keyOf = {
   cooldowns: `${queuePrefix}:cooldowns`,
   /** Pub/sub: the entries of one turn, live. */
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
+  /** Pub/sub: what changes of a tenant (`FeedChange`). */
+  feed: (tenantId: string): string => `${queuePrefix}:feed:${tenantId}`,
   /** Pub/sub: ids of turns to cancel. */
   cancel: `${queuePrefix}:cancel`,
 } as const;

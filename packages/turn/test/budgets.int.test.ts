@@ -378,6 +378,19 @@ describe('a budget that runs out', () => {
     await expect(refusal).rejects.toThrow(/^[^\d]*$/u);
   });
 
+  it('refuses a tenant with keys of its own no message and no schedule: the calls that the operator pays are', async () => {
+    const settings = await limit({ tokensPerDay: 10 });
+    await callModel(newBudgets(), settings, usage(10));
+    await callModel(newBudgets(), await limit({ tokensPerDay: 11 }), { ...usage(500), ownKey: true });
+    expect(await look()).toEqual({ 'day tokens': [10, 0] });
+    await limit({ tokensPerDay: 10 });
+    await expect(newBudgets().refuseWhenSpent(scope, { isOwners: true })).rejects.toMatchObject({ code: 'budget_exceeded' });
+    await scope.modelKeys.put('openai', { apiKey: 'sk-of-the-tenant' });
+    await newBudgets().refuseWhenSpent(scope, { isOwners: true });
+    expect(await newBudgets().schedulesBlockedReason(scope)).toBeNull();
+    await expect(begin(newBudgets(), settings).reserve({ tokens: 1, nanos: 0 })).rejects.toMatchObject({ code: 'budget_exceeded' });
+  });
+
   it('has room again when the operator raises it', async () => {
     const settings = await limit({ tokensPerDay: 10 });
     const running = begin(newBudgets(), settings);

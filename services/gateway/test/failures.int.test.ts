@@ -24,15 +24,20 @@ async function operate(path: string, init: Asked = {}): Promise<Response> {
   return gateway.ask(undefined, path, { ...init, headers: { Authorization: `Bearer ${opsToken}` } });
 }
 
-async function listAll(query = ''): Promise<FailureGroup[]> {
-  const groups: FailureGroup[] = [];
-  for (let next: string | undefined = `${listFailures.path}?${query}`; next !== undefined;) {
+/** All pages of a list, one behind the other. */
+async function readPages<Item>(path: string, page: z.ZodType<Item[]>): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let next: string | undefined = path; next !== undefined;) {
     const response: Response = await operate(next);
     expect(response.status).toBe(200);
-    groups.push(...listFailures.answers[200].json.parse(await response.json()));
+    items.push(...page.parse(await response.json()));
     next = /<([^>]+)>/u.exec(response.headers.get('link') ?? '')?.[1];
   }
-  return groups;
+  return items;
+}
+
+async function listAll(query = ''): Promise<FailureGroup[]> {
+  return readPages(`${listFailures.path}?${query}`, listFailures.answers[200].json);
 }
 
 async function retry(body: object): Promise<z.infer<(typeof retryTurns.answers)[200]['json']>> {
@@ -95,14 +100,7 @@ describe('turns of all tenants', () => {
   const { listOperatedTurns } = routes;
 
   async function listPages(query: string): Promise<OperatedTurn[]> {
-    const turns: OperatedTurn[] = [];
-    for (let next: string | undefined = `${listOperatedTurns.path}?${query}`; next !== undefined;) {
-      const response: Response = await operate(next);
-      expect(response.status).toBe(200);
-      turns.push(...listOperatedTurns.answers[200].json.parse(await response.json()));
-      next = /<([^>]+)>/u.exec(response.headers.get('link') ?? '')?.[1];
-    }
-    return turns;
+    return readPages(`${listOperatedTurns.path}?${query}`, listOperatedTurns.answers[200].json);
   }
 
   it('are listed tenant by tenant, page by page, by state, code and id', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { AuditEntry, CreatedKey, CreatedTenant, ImportedTenant, Problem, routes, type Route } from '@concierge/contract';
@@ -73,6 +73,45 @@ describe('the operators’ API', () => {
       'invalid_request',
     );
     expect(await readCode(await operate('/tenants/nobody'))).toBe('not_found');
+  });
+
+  it('sets, lists and removes a tenant’s own keys for model providers, and shows no key again', async () => {
+    const tenant = await gateway.tenant();
+    const path = `/tenants/${tenant.id}/model-keys`;
+    const apiKey = `sk-${randomBytes(16).toString('hex')}`;
+    const set = await operate(`${path}/openai`, { method: 'PUT', body: { apiKey } });
+    const shown = [{ provider: 'openai', hint: apiKey.slice(-4), problem: null }];
+    expect(await set.clone().json()).toMatchObject(shown[0] ?? {});
+    const own = await gateway.ask(tenant.admin, '/api/model-keys');
+    expect(await own.clone().json()).toMatchObject(shown);
+    for (const answer of [set, own, await operate(path), await operate('/audit')]) expect(await answer.text()).not.toContain(apiKey);
+    const refused = await operate(`${path}/openai`, { method: 'PUT', body: { apiKey: 'with a space in it' } });
+    expect([refused.status, (await refused.text()).includes('with a space')]).toEqual([400, false]);
+    expect((await gateway.ask(tenant.cs, '/api/model-keys')).status).toBe(403);
+    expect((await gateway.ask(tenant.read, '/api/model-keys/openai', { method: 'PUT', body: { apiKey } })).status).toBe(403);
+    const replaced = await gateway.ask(tenant.admin, '/api/model-keys/openai', { method: 'PUT', body: { apiKey: 'short-key' } });
+    expect(await replaced.json()).toMatchObject({ hint: '' });
+    expect((await operate(`${path}/openai`, { method: 'DELETE' })).status).toBe(204);
+    expect(await readCode(await operate(`${path}/openai`, { method: 'DELETE' }))).toBe('not_found');
+    expect(await (await operate(path)).json()).toEqual([]);
+    expect(await readAudit('/api/audit', tenant.admin)).toEqual([
+      'operator model-key.remove openai',
+      'key model-key.set openai',
+      'operator model-key.set openai',
+    ]);
+  });
+
+  it('takes a key for no provider that the providers file does not have', async () => {
+    const tenant = await gateway.tenant();
+    const file = { default: 'openai/gpt', providers: { openai: { baseUrl: 'https://api.example.com/v1' } } };
+    const providersFile = join(gateway.dataDir, 'providers.json');
+    await writeFile(providersFile, JSON.stringify(file));
+    const put = async (provider: string): Promise<Response> =>
+      gateway.ask(tenant.admin, `/api/model-keys/${provider}`, { method: 'PUT', body: { apiKey: 'sk-long-enough' } });
+    const refused = await put('elsewhere');
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('there are: openai')]);
+    expect((await put('openai')).status).toBe(200);
+    await rm(providersFile);
   });
 
   it('lists all tenants, page by page', async () => {

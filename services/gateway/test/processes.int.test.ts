@@ -72,7 +72,7 @@ function readParent(pid: number): number | undefined {
   }
 }
 
-/** Clients that asked a process which stood still for longer than they have for their headers, when all are answered. */
+/** Clients that asked a process which stood still for longer than they have for their headers; all are answered. */
 async function askFrozen(): Promise<readonly RawClient[]> {
   const clients = await Promise.all(Array.from({ length: 8 }, async () => RawClient.open({ url: system.url })));
   // A connection is open before a process has taken it, and one process may take most of them.

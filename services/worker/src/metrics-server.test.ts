@@ -49,6 +49,19 @@ describe('the worker’s figures', () => {
     expect(text).not.toContain('made-up-by-a-model');
   });
 
+  it('page no operator for a tenant’s own key, and do not count what its owner pays', async () => {
+    const { url, metrics } = await served();
+    const error = { code: 'provider_error', message: 'no' } as const;
+    const models = record.models.map((used) => ({ ...used, ownKey: true as const }));
+    const failed: TurnRecord = { ...record, models, status: 'failed', finishReason: null, error, failedOnOwnKey: true };
+    metrics.ended({ agent: 'cs', channel: 'web', acceptedAtMs: Date.parse(record.acceptedAt) }, failed);
+    metrics.modelFailed({ model: 'test/model', kind: 'rejected', status: 401, waitMs: null, ownKey: true });
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text).toContain('concierge_turns_total{agent="cs",channel="web",outcome="own_key_failed",service="worker"} 1');
+    expect(text).not.toContain('model="test/model"');
+    expect(text).not.toContain('status="4xx",service="worker"} 1');
+  });
+
   it('count what is rare: costs, compactions, sandboxes, fenced writes, restarts', async () => {
     const { url, metrics } = await served();
     const [used] = record.models;

@@ -34,6 +34,7 @@ interface ModelFailure {
   readonly kind: string;
   readonly status: number | undefined;
   readonly waitMs: number | null;
+  readonly ownKey?: boolean;
 }
 
 export interface TurnMetricsOptions {
@@ -120,16 +121,19 @@ export class TurnMetrics {
   };
 
   ended({ agent, channel, acceptedAtMs }: Pick<AcceptedTurn, 'agent' | 'channel' | 'acceptedAtMs'>, record: TurnRecord): void {
-    const outcome = record.error?.code ?? record.finishReason ?? record.status;
+    // What befalls a tenant's own key is its owner's business: no operator is paged for it.
+    const ended = record.failedOnOwnKey === true ? 'own_key_failed' : record.error?.code;
+    const outcome = ended ?? record.finishReason ?? record.status;
     const kind = agent === 'admin' || agent === 'cs' ? agent : 'other';
     this.#turns.inc({ agent: kind, channel, outcome: outcomes.has(outcome) ? outcome : 'other' });
     this.#duration.observe((Date.parse(record.endedAt) - acceptedAtMs) / 1000);
     if (record.firstTextAt !== null) this.#firstText.observe((Date.parse(record.firstTextAt) - acceptedAtMs) / 1000);
-    for (const used of record.models) this.#answered(used);
+    for (const used of record.models) if (used.ownKey !== true) this.#answered(used);
     for (const step of record.steps) this.#step(step);
   }
 
-  modelFailed({ model, kind, status, waitMs }: ModelFailure): void {
+  modelFailed({ model, kind, status, waitMs, ownKey = false }: ModelFailure): void {
+    if (ownKey) return;
     this.#models.failures.inc({ model: this.#nameModel(model), kind });
     this.#models.requests.inc({ provider: this.#nameProvider(model), status: toStatusLabel(status) });
     if (waitMs === null) this.#models.fallbacks.inc();

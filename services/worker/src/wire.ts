@@ -241,6 +241,7 @@ function openEmbedder({ embeddings }: Providers, metrics: TurnMetrics, { stack, 
 function noteFailed(message: string, metrics: TurnMetrics, log: ServiceParts['log']): (failure: FailedAttempt) => void {
   return (failure) => {
     metrics.modelFailed(failure);
-    log.warn({ ...failure }, message);
+    if (failure.ownKey) log.info({ ...failure }, message);
+    else log.warn({ ...failure }, message);
   };
 }

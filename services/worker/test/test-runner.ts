@@ -157,6 +157,7 @@ export class TestRunner implements AsyncDisposable {
       reset: null,
       openCalls: new Set(),
       waitingBehind: async () => Promise.resolve(this.behind),
+      handOn: async () => Promise.resolve(),
       signal: new AbortController().signal,
       writer,
     };

@@ -111,11 +111,14 @@ export class Tenant {
   async begin(to: Addressed, ...calls: readonly ScriptedCall[]): Promise<StartedTurn> {
     const { agent, says, sender } = typeof to === 'string' ? { agent: to } : to;
     const marker = randomBytes(8).toString('hex');
+    this.#whole.system.logSearch.plant('the text of a message', marker);
     this.#whole.model.when(marker, ...calls.map((call) => [callTools([call])]), [say('done')]);
-    const response = await this.#fetch(agent, `/api/${agent}`, {
-      method: 'POST',
-      body: JSON.stringify({ message: says === undefined ? marker : `${marker} ${says}`, sender }),
-    });
+    return this.ask(agent, says === undefined ? marker : `${marker} ${says}`, sender);
+  }
+
+  /** A turn whose replies the test has scripted. */
+  async ask(agent: Agent, message: string, sender?: string): Promise<StartedTurn> {
+    const response = await this.#fetch(agent, `/api/${agent}`, { method: 'POST', body: JSON.stringify({ message, sender }) });
     if (response.status !== 200) throw new Error(await response.text());
     return new StartedTurn(response, async (path, method) => this.#fetch('admin', path, { method }));
   }

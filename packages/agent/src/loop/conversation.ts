@@ -367,8 +367,9 @@ export class TurnUsage {
   }
 
   #addUsage(usage: ModelUsage): void {
-    const before = this.#models.get(usage.model);
-    this.#models.set(usage.model, before === undefined ? usage : sumUsage(before, usage));
+    const key = `${usage.model} ${String(usage.ownKey === true)}`;
+    const before = this.#models.get(key);
+    this.#models.set(key, before === undefined ? usage : sumUsage(before, usage));
   }
 }
 
@@ -380,5 +381,6 @@ function sumUsage(left: ModelUsage, right: ModelUsage): ModelUsage {
     outputTokens: left.outputTokens + right.outputTokens,
     cachedInputTokens: left.cachedInputTokens + right.cachedInputTokens,
     costUsd: left.costUsd === null && right.costUsd === null ? null : (left.costUsd ?? 0) + (right.costUsd ?? 0),
+    ...(left.ownKey === true && { ownKey: left.ownKey }),
   };
 }

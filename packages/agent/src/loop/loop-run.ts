@@ -53,6 +53,8 @@ export interface LoopRun {
   readonly signal: AbortSignal;
   readonly writer: TurnOutput;
   readonly compact: Compact;
+  /** Called before each model call; rejects when the turn goes on elsewhere. */
+  readonly handOn: () => Promise<void>;
   /** Calls whose `tool_call_start` an earlier attempt has already published. */
   readonly startedCalls: ReadonlySet<string>;
 }

@@ -17,6 +17,7 @@ export async function runAgentLoop(run: LoopRun): Promise<FinishReason> {
   await callTools(run); // What an earlier attempt left open; usually nothing.
   for (let round = conversation.replies; !conversation.answered && round <= maxTurns; round += 1) {
     run.signal.throwIfAborted();
+    await run.handOn();
     await run.compact('due');
     await replyInBounds(run, round < maxTurns);
     await callTools(run);

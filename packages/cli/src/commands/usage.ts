@@ -42,12 +42,17 @@ async function showUsage({ deployment, answer }: CommandContext, tenantId: strin
   }
   const items = await (await deployment.scope(tenantId)).index.usage(days);
   const total = totalUsage(items);
-  const groups = Object.entries(Object.groupBy(items, (row: UsageRow) => row[options.by])).toSorted(([one], [other]) =>
+  const groups = Object.entries(Object.groupBy(items, (row: UsageRow) => nameGroup(row, options.by))).toSorted(([one], [other]) =>
     one < other ? -1 : 1,
   );
   const rows = groups.map(([name, found = []]) => [name, ...cells(totalUsage(found))]);
   const text = table([options.by.toUpperCase(), ...HEAD], [...rows, ['all', ...cells(total)]]);
   answer({ json: { ...days, items, total }, text: items.length === 0 ? `No usage from ${days.from} to ${days.to}.` : text });
+}
+
+/** Models that were called with the tenant's own key are apart: the operator does not pay for them. */
+function nameGroup(row: UsageRow, by: UsageOptions['by']): string {
+  return by === 'model' && row.ownKey === true ? `${row.model} (own key)` : row[by];
 }
 
 export function usageCommand(context: CommandContext): Command {

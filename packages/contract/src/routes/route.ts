@@ -89,6 +89,8 @@ export interface Route {
   readonly scopes: readonly KeyScope[];
   /** Answers for as long as a turn takes, so it is refused while the service shuts down. */
   readonly waitsForTurn?: true;
+  /** Does not count against the tenant's requests in an hour. */
+  readonly uncounted?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Request headers that the route reads, lower-case names. */

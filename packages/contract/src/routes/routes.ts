@@ -64,10 +64,18 @@ import {
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
+import {
+  deleteModelKey,
+  deleteOperatedModelKey,
+  listModelKeys,
+  listOperatedModelKeys,
+  putModelKey,
+  putOperatedModelKey,
+} from './tenant/model-keys.ts';
 import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
+import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -95,6 +103,7 @@ export const routes = {
   listTurns,
   getTurn,
   followTurn,
+  followFeed,
   cancelTurn,
   retryTurn,
   listSessions,
@@ -158,6 +167,9 @@ export const routes = {
   listEvents,
   getEvent,
   redriveEvent,
+  listModelKeys,
+  putModelKey,
+  deleteModelKey,
   listMcpServers,
   getMcpServer,
   putMcpServer,
@@ -204,6 +216,9 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  listOperatedModelKeys,
+  putOperatedModelKey,
+  deleteOperatedModelKey,
   listOperatedTurns,
   cancelOperatedTurn,
   listStuckDeliveries,

@@ -75,6 +75,21 @@ export const followTurn = defineRoute({
   errors: ['not_found'],
 });
 
+export const followFeed = defineRoute({
+  id: 'followFeed',
+  method: 'get',
+  path: '/api/feed',
+  tag: 'turns',
+  summary: 'Hear what changes: turns, conversations, handoffs, schedules, deliveries',
+  description:
+    'An event names what has changed, so that a page reads it again: `event: turn`, `data: {"id","contact_id","status"}`; `session`, `handoff` (its `id` is the contact_id), `schedule` and `delivery` with `data: {"id"}`. `event: again` comes first, and whenever changes may have been missed or were too many to name: read everything that is shown again. Changes are sent several times a second at most, one thing once. The stream ends after ten minutes at most; open it again.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  uncounted: true,
+  answers: { 200: { description: 'Changes, as they come.', text: 'text/event-stream' } },
+  errors: [],
+});
+
 export const cancelTurn = defineRoute({
   id: 'cancelTurn',
   method: 'post',

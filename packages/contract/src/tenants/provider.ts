@@ -57,7 +57,7 @@ export interface Embedder {
   readonly model: string;
   /**
    * One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the
-   * signal.
+   * signal. `ownKey`: a tenant's, in place of the operator's.
    */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
+  embed(texts: readonly string[], signal: AbortSignal, ownKey?: string): Promise<readonly Float32Array[]>;
 }

@@ -116,6 +116,8 @@ export const ModelUsage = Usage.extend({
   calls: z.int().nonnegative(),
   cachedInputTokens: z.int().nonnegative(),
   costUsd: z.number().nonnegative().nullable(),
+  /** Called with the tenant's own key: its owner pays, and no budget counts it. */
+  ownKey: z.literal(true).optional(),
 });
 export type ModelUsage = z.infer<typeof ModelUsage>;
 
@@ -147,6 +149,8 @@ export const TurnRecord = z.object({
   heldBack: z.literal('handoff').optional(),
   /** The model at which it failed, for operators. */
   failedModel: z.string().optional(),
+  /** That model was called with the tenant's own key. */
+  failedOnOwnKey: z.literal(true).optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 

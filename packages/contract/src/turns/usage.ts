@@ -27,6 +27,8 @@ export const UsageRow = z
     outputTokens: count,
     /** US dollars, exact to a billionth; null when no price is known. */
     costUsd: z.number().nonnegative().nullable(),
+    /** Called with the tenant's own key: its owner pays, and no budget counts it. */
+    ownKey: z.literal(true).optional(),
   })
   .meta({ id: 'UsageRow' });
 export type UsageRow = z.infer<typeof UsageRow>;

@@ -27,6 +27,8 @@ export const auditActs = [
   'event-endpoint.update',
   'event-endpoint.delete',
   'event-endpoint.rotate',
+  'model-key.set',
+  'model-key.remove',
   'mcp-server.put',
   'mcp-server.delete',
   'widget.update',

@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
 import { findPendingTurn } from './pending-puts.ts';
-import { foldWords, storable, toUsd } from './rows.ts';
+import { foldWords, readUsageModel, storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { FailedTurnsQuery, IndexedSession, IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
 
@@ -240,7 +240,7 @@ export async function selectUsage(db: Db, tenantId: string, query: UsageQuery): 
     ) as used
     group by day, agent, channel, model
     order by day, agent, channel, model`.execute(db);
-  return rows.map(({ costNano, ...row }) => ({ ...row, costUsd: toUsd(costNano) }));
+  return rows.map(({ costNano, model, ...row }) => ({ ...row, ...readUsageModel(model), costUsd: toUsd(costNano) }));
 }
 
 function parseRecord(json: string): TurnRecord {

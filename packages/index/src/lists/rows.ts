@@ -92,6 +92,18 @@ export function turnRow(context: RowContext, session: IndexableSession, turn: Tu
   };
 }
 
+/** No reference to a model has a space in it. Versions that do not know the mark show it as part of the name. */
+export const OWN_KEY_MARK = ' own-key';
+
+/** A model of the tables of usage: what was called with the tenant's own key is counted apart. */
+function toUsageModel({ model, ownKey }: Pick<UsageRow, 'model' | 'ownKey'>): string {
+  return storable(model) + (ownKey === true ? OWN_KEY_MARK : '');
+}
+
+export function readUsageModel(stored: string): Pick<UsageRow, 'model' | 'ownKey'> {
+  return stored.endsWith(OWN_KEY_MARK) ? { model: stored.slice(0, -OWN_KEY_MARK.length), ownKey: true } : { model: stored };
+}
+
 export function usageRows(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<UsageTable>[] {
   return usageOfTurn(session, turn).map((usage) => ({
     account_id: context.tenantId,
@@ -101,7 +113,7 @@ export function usageRows(context: RowContext, session: IndexableSession, turn: 
     day: usage.day,
     agent: usage.agent,
     channel: usage.channel,
-    model: storable(usage.model),
+    model: toUsageModel(usage),
     calls: usage.calls,
     input_tokens: usage.inputTokens,
     cached_input_tokens: usage.cachedInputTokens,
@@ -128,7 +140,7 @@ export function removedUsageRows(context: RowContext, removed: RemovedSession): 
     day: usage.day,
     agent: usage.agent,
     channel: usage.channel,
-    model: storable(usage.model),
+    model: toUsageModel(usage),
     turns: usage.turns,
     calls: usage.calls,
     input_tokens: usage.inputTokens,
@@ -173,6 +185,7 @@ export function usageOfTurn(session: Pick<IndexableSession, 'agent' | 'channel'>
     cachedInputTokens: used.cachedInputTokens,
     outputTokens: used.outputTokens,
     costUsd: used.costUsd,
+    ...(used.ownKey === true && { ownKey: used.ownKey }),
   }));
   return turn.models.length < 2 ? rows : sum(rows).map((row) => ({ ...row, turns: 1 }));
 }
@@ -186,11 +199,11 @@ export function toRemovedSession(session: IndexableSession, turns: Iterable<Turn
   return { id: session.id, createdAt: session.createdAt, removedAt: removedAt.toISOString(), usage };
 }
 
-/** By day, agent, channel and model. A price that is unknown adds nothing; a sum of none but those is unknown. */
+/** By day, agent, channel, model and key. A price that is unknown adds nothing; a sum of none but those is unknown. */
 function sum(rows: readonly UsageRow[]): UsageRow[] {
   const sums = new Map<string, UsageRow>();
   for (const row of rows) {
-    const key = JSON.stringify([row.day, row.agent, row.channel, row.model]);
+    const key = JSON.stringify([row.day, row.agent, row.channel, row.model, row.ownKey === true]);
     const before = sums.get(key);
     sums.set(key, before === undefined ? row : add(before, row));
   }

@@ -1,6 +1,7 @@
 import { DAY_MS } from '@concierge/contract';
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { IndexDialect, IndexTables } from '../database/tables.ts';
+import { OWN_KEY_MARK } from './rows.ts';
 
 /** Milliseconds since the epoch; the end is left out. */
 export interface SpentQuery {
@@ -8,7 +9,10 @@ export interface SpentQuery {
   readonly toMs: number;
 }
 
-/** Input and output tokens, and billionths of a dollar; calls without a known price add nothing to those. */
+/**
+ * Input and output tokens, and billionths of a dollar; calls without a known price add nothing to those, and calls with
+ * the tenant's own key add nothing at all.
+ */
 export interface Spent {
   readonly tokens: number;
   readonly costNano: number;
@@ -34,20 +38,25 @@ export async function selectSpent({ db, dialect, tenantId }: Asked, { fromMs, to
     (dayMs) => sql`union all
       select u.input_tokens, u.output_tokens, u.cost_nano from usage as u
       join turns as t on t.account_id = u.account_id and t.id = u.turn_id
-      where u.account_id = ${tenantId} and u.day = ${toDay(dayMs)} and ${within}`,
+      where u.account_id = ${tenantId} and ${isOperators(sql`u.model`)} and u.day = ${toDay(dayMs)} and ${within}`,
   );
   const { rows } = await sql<Spent>`
     select cast(coalesce(sum(input_tokens + output_tokens), 0) as bigint) as tokens,
       cast(coalesce(sum(cost_nano), 0) as bigint) as "costNano"
     from (
       select input_tokens, output_tokens, cost_nano from usage
-      where account_id = ${tenantId} and day >= ${toDay(wholeFromMs)} and day < ${toDay(wholeToMs)}
+      where account_id = ${tenantId} and ${isOperators(sql`model`)} and day >= ${toDay(wholeFromMs)} and day < ${toDay(wholeToMs)}
       ${sql.join(partly, sql` `)}
       union all
       select input_tokens, output_tokens, cost_nano from removed_usage
-      where account_id = ${tenantId} and day >= ${dayOfNoon(fromMs)} and day < ${dayOfNoon(toMs)}
+      where account_id = ${tenantId} and ${isOperators(sql`model`)} and day >= ${dayOfNoon(fromMs)} and day < ${dayOfNoon(toMs)}
     ) as used`.execute(db);
   return rows[0] ?? { tokens: 0, costNano: 0 };
+}
+
+/** Calls with the tenant's own key cost the operator nothing. */
+function isOperators(model: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`${model} not like ${`%${OWN_KEY_MARK}`}`;
 }
 
 /** The first day whose noon is not before this moment. */

@@ -65,16 +65,32 @@ export async function pause(waitMs: number, signal: AbortSignal): Promise<void> 
   }
 }
 
-export function asModelError(failure: CallFailure, { ref, apiKey }: { readonly ref: string; readonly apiKey: string | null }): ModelError {
+interface Called {
+  readonly ref: string;
+  readonly apiKey: string | null;
+  readonly ownKey?: boolean | undefined;
+}
+
+export function asModelError(failure: CallFailure, { ref, apiKey, ownKey }: Called): ModelError {
   const message = `${ref}: ${redact(failure.message, apiKey)}`;
-  const { status, code, cause } = failure;
-  return new ModelError(failure.kind, message, { model: ref, status, code, cause });
+  const { status, code } = failure;
+  // The parser's message quotes pieces of what the provider wrote, from which a key cannot be taken out.
+  const cause = isSyntaxError(failure.cause) ? undefined : failure.cause;
+  return new ModelError(failure.kind, message, { model: ref, status, code: code && redact(code, apiKey), ownKey, cause });
+}
+
+function isSyntaxError(cause: unknown): boolean {
+  return typeof cause === 'object' && cause !== null && 'name' in cause && cause.name === 'SyntaxError';
 }
 
 /** Shorter ones are placeholders of servers that ask for no key. */
 const SECRET_MIN_CHARACTERS = 8;
 
-/** Providers like to quote the key they refuse. */
+/** Providers like to quote the key they refuse. An answer that was cut may end within it. */
 export function redact(message: string, apiKey: string | null): string {
-  return apiKey === null || apiKey.length < SECRET_MIN_CHARACTERS ? message : message.replaceAll(apiKey, '[key]');
+  if (apiKey === null || apiKey.length < SECRET_MIN_CHARACTERS) return message;
+  const whole = message.replaceAll(apiKey, '[key]').replaceAll(encodeURIComponent(apiKey), '[key]');
+  for (let length = apiKey.length - 1; length >= SECRET_MIN_CHARACTERS; length -= 1)
+    if (whole.endsWith(apiKey.slice(0, length))) return `${whole.slice(0, -length)}[key]`;
+  return whole;
 }

@@ -95,9 +95,15 @@ export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof CallFailure) return error;
   if (isRefusal(error)) {
     const retryAfterMs = error.headers === undefined ? undefined : readRetryAfter(error.headers);
-    return fromProvider({ status: error.status, code: error.code ?? error.type, message: error.message, retryAfterMs });
+    return fromProvider({ status: error.status, code: toCode(error.code, error) ?? error.type, message: error.message, retryAfterMs });
   }
   return new CallFailure(unavailable, error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** The library hands on what the provider wrote: some write the status once more, as a number. */
+function toCode(code: unknown, { status }: Pick<APIError, 'status'>): string | undefined {
+  if (typeof code === 'string') return code;
+  return typeof code === 'number' && code !== status ? String(code) : undefined;
 }
 
 const ErrorPayload = z.object({

@@ -1,7 +1,7 @@
 import type { Embedder } from '@concierge/contract';
 import type OpenAI from 'openai';
 import { z } from 'zod';
-import type { Providers } from '../providers.ts';
+import type { EmbeddingsModel, Providers } from '../providers.ts';
 import { asModelError, mayRepeat, pause, redact, waitBefore, defaultModelLimits, type ModelLimits } from './attempts.ts';
 import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';
 import { HttpTransport, openEndpoint, type Endpoint } from './transport.ts';
@@ -13,6 +13,8 @@ export interface EmbeddingsUsage {
   readonly texts: number;
   /** The provider's own figure; null when it gave none. */
   readonly inputTokens: number | null;
+  /** With the tenant's own key. */
+  readonly ownKey: boolean;
 }
 
 export interface EmbeddingsOptions {
@@ -48,7 +50,7 @@ export class Embeddings implements Embedder {
   readonly #options: EmbeddingsOptions;
   readonly #limits: ModelLimits;
   readonly #transport = new HttpTransport();
-  readonly #endpoint: Endpoint;
+  readonly #operators: Access;
   /** Dimensions of the first answer: a provider that changes them has changed its model. */
   #dimensions: number | undefined;
 
@@ -56,13 +58,15 @@ export class Embeddings implements Embedder {
     this.model = options.embeddings.ref;
     this.#options = options;
     this.#limits = { ...embeddingsLimits, ...options.limits };
-    this.#endpoint = openEndpoint(options.embeddings, '/embeddings');
+    this.#operators = openAccess(options.embeddings);
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+  async embed(texts: readonly string[], signal: AbortSignal, ownKey?: string): Promise<readonly Float32Array[]> {
+    const { embeddings } = this.#options;
+    const access = ownKey === undefined ? this.#operators : openAccess({ ...embeddings, apiKey: ownKey, ownKey: true });
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += BATCH_TEXTS) {
-      vectors.push(...(await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), signal)));
+      vectors.push(...(await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), access, signal)));
     }
     return vectors;
   }
@@ -72,35 +76,37 @@ export class Embeddings implements Embedder {
     this.#transport.close();
   }
 
-  async #embedBatch(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+  async #embedBatch(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Float32Array[]> {
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       try {
-        return await this.#request(texts, signal);
+        return await this.#request(texts, access, signal);
       } catch (error) {
         signal.throwIfAborted();
         const failure = toCallFailure(error);
-        const waitMs = this.#report(attempt, failure);
-        if (waitMs === null) throw asModelError(failure, this.#options.embeddings);
+        const waitMs = this.#report(attempt, failure, access);
+        if (waitMs === null) throw asModelError(failure, access);
         await pause(waitMs, signal);
       }
     }
   }
 
-  async #request(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+  async #request(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Float32Array[]> {
     const deadline = AbortSignal.timeout(this.#limits.attemptMs);
     try {
       // Floats, as not every compatible server knows base64.
       const request: OpenAI.EmbeddingCreateParams = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' };
       const parts = [Buffer.from(JSON.stringify(request))];
-      const body = await this.#transport.post(this.#endpoint, parts, AbortSignal.any([signal, deadline]));
-      return this.#readVectors(await body.readAll(BODY_MAX_CHARACTERS), texts.length);
+      const body = await this.#transport.post(access.endpoint, parts, AbortSignal.any([signal, deadline]));
+      const { vectors, inputTokens } = this.#readVectors(await body.readAll(BODY_MAX_CHARACTERS), texts.length);
+      this.#options.onUsage?.({ model: this.model, texts: texts.length, inputTokens, ownKey: access.ownKey });
+      return vectors;
     } catch (error) {
       throw deadline.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
     }
   }
 
-  #readVectors(body: string, count: number): Float32Array[] {
+  #readVectors(body: string, count: number): { readonly vectors: Float32Array[]; readonly inputTokens: number | null } {
     const { data, usage } = parseAnswer(body);
     const inOrder = data.toSorted((one, other) => one.index - other.index);
     if (inOrder.length !== count || inOrder.some(({ index }, position) => index !== position)) {
@@ -109,19 +115,36 @@ export class Embeddings implements Embedder {
     const dimensions = this.#dimensions ?? inOrder[0]?.embedding.length;
     if (inOrder.some(({ embedding }) => embedding.length !== dimensions)) throw brokenStream('vectors of different lengths came');
     this.#dimensions = dimensions;
-    this.#options.onUsage?.({ model: this.model, texts: count, inputTokens: usage?.prompt_tokens ?? null });
-    return inOrder.map(({ embedding }) => Float32Array.from(embedding));
+    return { vectors: inOrder.map(({ embedding }) => Float32Array.from(embedding)), inputTokens: usage?.prompt_tokens ?? null };
   }
 
   /** The wait before it is asked again; null when it is not. */
-  #report(attempt: number, failure: CallFailure): number | null {
+  #report(attempt: number, failure: CallFailure, { apiKey, ownKey }: Access): number | null {
     const limits = this.#limits;
     const waitMs = attempt < limits.attempts && mayRepeat(failure, limits) ? waitBefore(attempt, { failure, limits }) : null;
-    const reason = redact(failure.message, this.#options.embeddings.apiKey);
-    const { kind, status, code } = failure;
-    this.#options.onFailedAttempt?.({ model: this.model, attempt, kind, status, code, reason, waitMs });
+    const reason = redact(failure.message, apiKey);
+    const { kind, status } = failure;
+    const code = failure.code && redact(failure.code, apiKey);
+    this.#options.onFailedAttempt?.({ model: this.model, attempt, kind, status, code, reason, waitMs, ownKey });
     return waitMs;
   }
+}
+
+/** With whose key it is asked. */
+interface Access {
+  readonly ref: string;
+  readonly apiKey: string | null;
+  readonly ownKey: boolean;
+  readonly endpoint: Endpoint;
+}
+
+function openAccess({
+  ref,
+  baseUrl,
+  apiKey,
+  ownKey = false,
+}: Pick<EmbeddingsModel, 'ref' | 'baseUrl' | 'apiKey'> & { readonly ownKey?: boolean }): Access {
+  return { ref, apiKey, ownKey, endpoint: openEndpoint({ baseUrl, apiKey }, '/embeddings') };
 }
 
 function parseAnswer(body: string): z.infer<typeof EmbeddingsAnswer> {

@@ -9,7 +9,7 @@ import {
   type ModelEvent,
   type ModelRequest,
 } from '../model.ts';
-import { findModel, type Providers, type UsableModel } from '../providers.ts';
+import { findModel, toProviderName, type OwnKeys, type Providers, type UsableModel } from '../providers.ts';
 import { applyTimeouts, defaultModelLimits, type ModelLimits, asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { ChatRequests } from './chat-request.ts';
 import { openEventParser, Reply, type FinishedReply } from './reply.ts';
@@ -44,11 +44,15 @@ export interface ModelsOptions {
   readonly health?: ModelHealth | undefined;
 }
 
+const noKeys: OwnKeys = new Map();
+
 /** A model in use: asked first, with its fallbacks behind it. */
 export interface ProviderModel extends Model {
   /** `provider/model` that is asked first. */
   readonly ref: string;
   readonly facts: ModelFacts;
+  /** The tenant's own keys pay for every call of it. */
+  readonly ownKey: boolean;
 }
 
 /** All models of the providers file, over one set of kept-alive connections. */
@@ -71,10 +75,11 @@ export class Models {
 
   /**
    * `ref` (the file's default when undefined), then the file's fallbacks. A ref whose provider is unknown or has no key
-   * is reported and passed over. Throws `ModelError` (`rejected`) when none is left.
+   * is reported and passed over. Throws `ModelError` (`rejected`) when none is left. With an own key for its provider,
+   * fallbacks are those that the tenant has own keys for: the operator does not pay in their place.
    */
-  forRef(ref: string = this.#providers.default): ProviderModel {
-    return this.#whole.get(ref) ?? this.#openLine(ref);
+  forRef(ref: string = this.#providers.default, own: OwnKeys = noKeys): ProviderModel {
+    return (own.size === 0 ? this.#whole.get(ref) : undefined) ?? this.#openLine(ref, own);
   }
 
   /** Ends all connections. Replies under way fail. */
@@ -82,18 +87,20 @@ export class Models {
     this.#transport.close();
   }
 
-  #openLine(ref: string): ProviderModel {
-    const refs = [...new Set([ref, ...this.#providers.fallbacks])];
-    const line = refs.flatMap((each) => this.#listModels(each));
+  #openLine(ref: string, own: OwnKeys): ProviderModel {
+    const ownKey = own.has(toProviderName(ref));
+    const refs = [...new Set([ref, ...this.#providers.fallbacks])].filter((each) => !ownKey || own.has(toProviderName(each)));
+    const line = refs.flatMap((each) => this.#listModels(each, own));
     const [first] = line;
-    if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref });
+    if (first === undefined) throw new ModelError('rejected', `no usable key for ${ref} nor for any fallback`, { model: ref, ownKey });
     const model = new FallbackModel(line, { limits: this.#limits, onFailedAttempt: this.#onFailedAttempt, health: this.#health });
-    if (line.length === refs.length) this.#whole.set(ref, model);
+    if (own.size === 0 && line.length === refs.length) this.#whole.set(ref, model);
     return model;
   }
 
-  #listModels(ref: string): ChatModel[] {
-    const usable = findModel(this.#providers, ref);
+  #listModels(ref: string, own: OwnKeys): ChatModel[] {
+    const key = own.get(toProviderName(ref));
+    const usable = key === null ? undefined : findModel(this.#providers, ref, key);
     if (usable === undefined) {
       this.#onFailedAttempt({
         model: ref,
@@ -101,16 +108,23 @@ export class Models {
         kind: 'rejected',
         status: undefined,
         code: undefined,
-        reason: 'unknown provider, or no key for it',
+        reason: key === null ? 'the own key cannot be read' : 'unknown provider, or no key for it',
         waitMs: null,
+        ownKey: key !== undefined,
       });
       return [];
     }
+    // Not kept: a key may be removed at any time.
+    if (key !== undefined) return [this.#newModel(usable)];
     return [this.#models.get(ref) ?? this.#open(usable)];
   }
 
+  #newModel(model: UsableModel): ChatModel {
+    return new ChatModel(model, { transport: this.#transport, limits: this.#limits });
+  }
+
   #open(model: UsableModel): ChatModel {
-    const opened = new ChatModel(model, { transport: this.#transport, limits: this.#limits });
+    const opened = this.#newModel(model);
     this.#models.set(model.ref, opened);
     return opened;
   }
@@ -129,6 +143,8 @@ export interface FailedAttempt {
   readonly reason: string;
   /** Until the same model is asked again; null: it is not. */
   readonly waitMs: number | null;
+  /** With the tenant's own key: its owner's business, and no other's. */
+  readonly ownKey: boolean;
 }
 
 interface FallbackModelOptions {
@@ -153,6 +169,7 @@ const SILENT_ATTEMPTS = 2;
 class FallbackModel implements Model {
   readonly ref: string;
   readonly facts: ModelFacts;
+  readonly ownKey: boolean;
   readonly isContextOverflow = isContextOverflow;
   readonly #line: readonly ChatModel[];
   readonly #options: FallbackModelOptions;
@@ -163,6 +180,7 @@ class FallbackModel implements Model {
     if (first === undefined) throw new RangeError('a line of models needs a first one');
     this.ref = first.facts.ref;
     this.facts = first.facts.facts;
+    this.ownKey = line.every((model) => model.ownKey);
     this.#line = line;
     this.#options = options;
   }
@@ -182,7 +200,7 @@ class FallbackModel implements Model {
           if (voided !== undefined) yield { type: 'reset', reason: voided === attempt.model ? 'restarted' : 'fallback_model' };
           voided = undefined;
           spokenBy = attempt.model;
-          if (event.type === 'end') health.answered(attempt.model.facts.ref);
+          if (event.type === 'end') this.#noteAnswer(attempt.model);
           yield event;
         }
         return;
@@ -191,10 +209,14 @@ class FallbackModel implements Model {
         failure = toCallFailure(error);
         const waitMs = this.#report(attempt, failure);
         const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
-        if (isHopeless) throw asModelError(failure, { ref: attempt.model.facts.ref, apiKey: attempt.model.facts.provider.apiKey });
+        if (isHopeless) throw asModelError(failure, { ref: attempt.model.facts.ref, ...attempt.model.facts.provider });
         if (waitMs !== null) await pause(waitMs, signal);
       }
     }
+  }
+
+  #noteAnswer({ ownKey, facts }: ChatModel): void {
+    if (!ownKey) this.#options.health.answered(facts.ref);
   }
 
   /** Every possible attempt, in order; a model whose last failure cannot be helped by repetition is left. */
@@ -221,9 +243,11 @@ class FallbackModel implements Model {
     const { limits } = this.#options;
     const waitMs = this.#isRepeated(attempt, failure) ? waitBefore(number, { failure, limits }) : null;
     const reason = redact(failure.message, model.facts.provider.apiKey);
-    const { kind, status, code } = failure;
-    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs });
-    if (waitMs === null && failure.remedy !== 'none') this.#options.health.failed(model.facts.ref, toSickness(failure));
+    const { kind, status } = failure;
+    const code = failure.code && redact(failure.code, model.facts.provider.apiKey);
+    this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs, ownKey: model.ownKey });
+    // What befalls one tenant's key says nothing of others'.
+    if (waitMs === null && failure.remedy !== 'none' && !model.ownKey) this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
 }
@@ -233,7 +257,10 @@ async function orderLine(line: readonly ChatModel[], health: ModelHealth): Promi
   if (line.length === 1) return line;
   const [well, cooling]: [ChatModel[], ChatModel[]] = [[], []];
   // One that may be asked takes the place of all after it: no other is tried out for this call.
-  for (const model of line) (well.length > 0 || (await health.mayAsk(model.facts.ref)) ? well : cooling).push(model);
+  for (const model of line) {
+    const isFirst = well.length > 0 || model.ownKey || (await health.mayAsk(model.facts.ref));
+    (isFirst ? well : cooling).push(model);
+  }
   return [...well, ...cooling];
 }
 
@@ -249,6 +276,7 @@ type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd
 /** One model of one provider. Each `attempt` is one HTTP request: no retry, no fallback. */
 export class ChatModel {
   readonly facts: UsableModel;
+  readonly ownKey: boolean;
   readonly #endpoint: Endpoint;
   readonly #requests: ChatRequests;
   readonly #transport: HttpTransport;
@@ -256,6 +284,7 @@ export class ChatModel {
 
   constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
     this.facts = model;
+    this.ownKey = model.provider.ownKey === true;
     this.#limits = applyTimeouts(options.limits, model.facts);
     this.#endpoint = openEndpoint(model.provider, '/chat/completions');
     this.#requests = new ChatRequests(model);
@@ -300,7 +329,13 @@ export class ChatModel {
     const { ref, facts } = this.facts;
     const { usage, ...said } = reply;
     const tokens = usage === undefined ? estimateUsage(request, reply) : countTokens(usage);
-    const modelUsage: ModelUsage = { ...tokens, model: ref, calls: 1, costUsd: costUsd(tokens, facts.price) };
+    const modelUsage: ModelUsage = {
+      ...tokens,
+      model: ref,
+      calls: 1,
+      costUsd: costUsd(tokens, facts.price),
+      ...(this.ownKey && { ownKey: true }),
+    };
     return { type: 'end', ...said, usage: modelUsage, usageEstimated: usage === undefined, model: ref };
   }
 }

@@ -38,7 +38,15 @@ const LONG = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900] as con
 /** Agents of a tenant's own are `other`: their names are as many as tenants like. */
 const agentKinds = ['admin', 'cs', 'other'] as const;
 /** What becomes of a turn: how the reply ended, or the code of its error. */
-export const turnOutcomes = [...finishReasons, 'provider_error', 'turn_timeout', 'turn_crashed', 'internal_error', 'other'] as const;
+export const turnOutcomes = [
+  ...finishReasons,
+  'provider_error',
+  'own_key_failed',
+  'turn_timeout',
+  'turn_crashed',
+  'internal_error',
+  'other',
+] as const;
 /** Tools of attached servers count as `attached`, names that a model made up as `unknown`. */
 const toolLabels = [...toolNames, 'attached', 'unknown'] as const;
 /** What a reconciler puts right. */

@@ -14,11 +14,15 @@ import {
 import { assertNotLater, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
 import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
 
+const END_SUFFIX = '.resumed';
+
 export interface HandoffsOptions {
   readonly tenantId: string;
   /** tenants/<id>/handoffs */
   readonly folder: string;
   readonly folders: FolderSync;
+  /** Called when a handoff of this conversation has changed. */
+  readonly onChanged?: ((sessionId: string) => void) | undefined;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -44,15 +48,15 @@ export class Handoffs {
   readonly #writers = new KeyedMutex();
   readonly #now: () => number;
 
-  constructor({ folder, folders, tenantId, log, now = Date.now }: HandoffsOptions) {
-    this.#handoffs = new RecordFolder({ folder, folders, tenantId, log, schema: Handoff, names: /^[0-9a-f]{32}$/u });
-    this.#ends = new RecordFolder({ folder, folders, tenantId, log, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
+  constructor({ folder, folders, tenantId, onChanged, log, now = Date.now }: HandoffsOptions) {
+    const place = { folder, folders, tenantId, log };
+    this.#handoffs = new RecordFolder({ ...place, onChanged, schema: Handoff, names: /^[0-9a-f]{32}$/u });
+    const onEnded = onChanged && ((name: string) => onChanged(name.slice(0, -END_SUFFIX.length)));
+    this.#ends = new RecordFolder({ ...place, onChanged: onEnded, schema: HandoffEnd, names: /^[0-9a-f]{32}\.resumed$/u });
     this.#calls = new RecordFolder({
+      ...place,
       folder: callsFolder(folder),
       store: folder,
-      folders,
-      tenantId,
-      log,
       schema: StoredHandoffCall,
       names: /^h_[0-9a-f]{32}$/u,
     });
@@ -175,5 +179,5 @@ export function callsFolder(folder: string): string {
 }
 
 function endName(sessionId: string): string {
-  return `${sessionId}.resumed`;
+  return `${sessionId}${END_SUFFIX}`;
 }

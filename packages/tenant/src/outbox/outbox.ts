@@ -31,6 +31,8 @@ export interface OutboxOptions {
   readonly folder: string;
   readonly folders: FolderSync;
   readonly wake?: WakeOutbox | undefined;
+  /** Called when it is known how the sending of this message has ended, and when it is sent again after that. */
+  readonly onChanged?: ((id: string) => void) | undefined;
   readonly log: Log;
   readonly now?: () => number;
 }
@@ -187,6 +189,7 @@ export class Outbox {
         await this.#sent.add(sentKey(delivery.message.channel, step.providerMessageId), `${id} ${String(step.part)}`);
     }
     if (delivery.state === 'failed') await this.#files.ended.moveToDead(delivery);
+    if (delivery.state !== 'waiting') this.#options.onChanged?.(id);
     return delivery;
   }
 
@@ -218,6 +221,7 @@ export class Outbox {
     if (after === undefined || (!isTakenUp && after.state !== 'waiting'))
       throw new AppError('conflict', 'The message is just being put away; ask again in a moment.');
     this.#wake(id);
+    this.#options.onChanged?.(id);
     return after;
   }
 

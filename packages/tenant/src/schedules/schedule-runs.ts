@@ -14,6 +14,8 @@ export interface ScheduleRunsOptions {
   /** tenants/<id>/cron */
   readonly folder: string;
   readonly folders: FolderSync;
+  /** Called when what is known of a run of this schedule has changed. */
+  readonly onChanged?: ((scheduleId: string) => void) | undefined;
   readonly log: Log;
   readonly now?: (() => number) | undefined;
 }
@@ -170,9 +172,12 @@ export class ScheduleRuns {
     return isThere ? this.#records(scheduleId).names() : [];
   }
 
-  #place(scheduleId: string): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'tenantId' | 'log'> {
-    const { folder, folders, tenantId, log } = this.#options;
-    return { folder: join(folder, scheduleId), store: folder, folders, tenantId, log };
+  #place(
+    scheduleId: string,
+  ): Pick<RecordFolderOptions<typeof ScheduleRun>, 'folder' | 'store' | 'folders' | 'tenantId' | 'onChanged' | 'log'> {
+    const { folder, folders, tenantId, onChanged, log } = this.#options;
+    const place = { folder: join(folder, scheduleId), store: folder, folders, tenantId, log };
+    return { ...place, onChanged: onChanged && (() => onChanged(scheduleId)) };
   }
 
   #records(scheduleId: string): RecordFolder<typeof ScheduleRun> {

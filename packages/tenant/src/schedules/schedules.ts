@@ -52,6 +52,8 @@ export interface SchedulesOptions {
   /** tenants/<id>/cron */
   readonly folder: string;
   readonly folders: FolderSync;
+  /** Called when this schedule or a run of it has changed. */
+  readonly onChanged?: ((scheduleId: string) => void) | undefined;
   readonly log: Log;
   readonly plan: () => Promise<TenantSettings['plan']>;
   /** Makes sure that replies can be sent to this URL. */
@@ -74,10 +76,11 @@ export class Schedules {
   readonly #writers = new KeyedMutex();
 
   constructor(options: SchedulesOptions) {
-    const { folder, folders, tenantId, log } = options;
+    const { folder, folders, tenantId, onChanged, log, now } = options;
+    const place = { folder, folders, tenantId, onChanged, log };
     this.#options = options;
-    this.runs = new ScheduleRuns({ folder, folders, tenantId, log, now: options.now });
-    this.#records = new RecordFolder({ folder, folders, tenantId, log, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
+    this.runs = new ScheduleRuns({ ...place, now });
+    this.#records = new RecordFolder({ ...place, schema: Schedule, names: /^s_[0-9a-f]{32}$/u });
   }
 
   /** The oldest first; what cannot be read beside them. */

@@ -113,10 +113,12 @@ export class Budgets {
   }
 
   /**
-   * Before a message is accepted. The figures are the owner's business.
+   * Before a message is accepted. The figures are the owner's business. With keys of its own a tenant may be answered
+   * without the operator's money: the calls decide.
    * @throws AppError `budget_exceeded`
    */
   async refuseWhenSpent(scope: TenantScope, { isOwners }: { readonly isOwners: boolean }): Promise<void> {
+    if (await paysItself(scope)) return;
     const look = await this.#look(scope, { share: FULL_SHARE });
     if (look?.spent !== undefined) throw this.#refusal(look.spent, FULL_SHARE, isOwners ? undefined : budgetSpentNotice);
   }
@@ -124,7 +126,7 @@ export class Budgets {
   /** Why no schedule of the tenant may start a run; null when they may. */
   async schedulesBlockedReason(scope: TenantScope): Promise<string | null> {
     const rules = this.#rules(await scope.settings());
-    if (rules === undefined) return null;
+    if (rules === undefined || (await paysItself(scope))) return null;
     const { spent } = await this.#reserve(scope, rules, { share: rules.scheduleShare });
     return spent === undefined ? null : describeSpent(spent, rules.scheduleShare);
   }
@@ -285,6 +287,10 @@ export class TurnBudget {
     const { turn, attempt } = this.#options;
     return { id: turn.turnId, attempt, ...this.#used, seeds: { ...this.#seeds } };
   }
+}
+
+async function paysItself(scope: TenantScope): Promise<boolean> {
+  return scope.uses('settings/model-keys');
 }
 
 function budgetKeys(tenantId: string): string[] {

@@ -48,10 +48,11 @@ function sumSteps(steps: readonly TurnStep[]): Amount {
   return sumUsage(used.filter((usage) => usage !== null));
 }
 
-/** Tokens and cost of model calls; a call without a known price costs nothing. */
+/** Tokens and cost of model calls that the operator pays; a call without a known price costs nothing. */
 export function sumUsage(usage: readonly ModelUsage[]): Amount {
   let [tokens, nanos] = [0, 0];
   for (const one of usage) {
+    if (one.ownKey === true) continue;
     tokens += one.inputTokens + one.outputTokens;
     nanos += toNanos(one.costUsd ?? 0);
   }

@@ -17,6 +17,7 @@
 #include "lanes.lua"
 #include "add-entry.lua"
 #include "wakeups.lua"
+#include "publish.lua"
 local prefix = KEYS[1]
 local given = cjson.decode(ARGV[1])
 local turn_id, account, session, found = given.turnId, given.tenantId, given.sessionId, given.found
@@ -86,6 +87,8 @@ local added = redis.call('HSET', held, 'agent', given.agent, 'latest', string.fo
   unpack(runs and { 'depth', depth, 'woken', 1 } or {}))
 -- The key of an earlier turn expires.
 if added < 2 then redis.call('PERSIST', held) end
+
+tell_feed(prefix, account, session, turn_id, 'waiting')
 
 local debounced = waiting > 0 and is_debounced(prefix, member)
 if open then

@@ -31,6 +31,7 @@ for _, entry in ipairs(given.entries) do
 end
 publish(prefix, turn_id, lease[6], given.payload)
 local wall = wall_ms()
+tell_feed(prefix, account, session, turn_id, given.state)
 redis.call('HSET', turn, 'state', given.state, 'endedAt', wall, 'endedBy', epoch)
 redis.call('EXPIRE', turn, given.recordTtlSeconds)
 redis.call('EXPIRE', events, given.streamTtlSeconds)

@@ -12,6 +12,7 @@
 -- Atomic because two workers may answer two wake-ups of one lane. The epoch is a counter that open.lua sets above all
 -- epochs ever drawn, so it also rises when Redis comes back empty or without its last second.
 #include "lanes.lua"
+#include "publish.lua"
 local prefix, given = KEYS[1], cjson.decode(ARGV[1])
 local account, session = given.tenantId, given.sessionId
 local member = account .. '/' .. session
@@ -76,5 +77,6 @@ local cut = known[2] ~= run and epoch or known[3] or ''
 local started_at, began, attempts = known[4] or string.format('%.0f', wall), tonumber(known[5] or now), tonumber(known[6] or '0') + 1
 redis.call('HSET', turn, 'state', 'running', 'run', run, 'crashes', crashes, 'cut', cut, 'startedAt', started_at, 'began', began,
   'attempts', attempts)
+tell_feed(prefix, account, session, head, 'running')
 return { 'leased', head, epoch, starts, attempts, known[7] or '0', known[8] or '0', started_at, now - began, cut, is_last and '1' or '0',
   redis.call('HGET', prefix .. ':logged:' .. account, head) or '' }

@@ -19,7 +19,10 @@ export interface AttemptOptions {
   readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
   readonly log: Log;
-  readonly worker: WritingWorker;
+  readonly worker: WritingWorker & {
+    /** It drains, and is not to begin another model call. */
+    isHandingOn(): boolean;
+  };
   /** Another worker has the turn: what this one would have written is refused. */
   readonly onFenced?: (() => void) | undefined;
 }
@@ -131,10 +134,20 @@ export class TurnAttempt {
       const writer = this.#openWriter(scope, { ...written, steps: [], openCalls: new Set() });
       const known = journal.length >= steps.length ? journal : steps;
       replaySteps(writer, known);
-      return { writer, run: { ...facts, writer, steps: known, reset: null, openCalls: new Set() } };
+      return { writer, run: { ...facts, ...this.#handingOn(writer), steps: known, reset: null, openCalls: new Set() } };
     }
     const writer = this.#openWriter(scope, { ...written, steps, openCalls });
-    return { writer, run: { ...facts, writer, steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
+    return { writer, run: { ...facts, ...this.#handingOn(writer), steps, reset: interruptedText ? 'worker_lost' : null, openCalls } };
+  }
+
+  /** What is not in the stream by then would be done again. */
+  #handingOn(writer: TurnWriter): Pick<TurnRun, 'writer' | 'handOn'> {
+    const handOn = async (): Promise<void> => {
+      if (!this.#options.worker.isHandingOn()) return;
+      await writer.flush();
+      throw new WorkerDraining('the worker stops');
+    };
+    return { writer, handOn };
   }
 
   async #earlierAttempts(scope: TenantScope): Promise<Earlier> {

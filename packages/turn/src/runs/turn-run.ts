@@ -22,6 +22,11 @@ export interface TurnRun {
   readonly openCalls: ReadonlySet<string>;
   /** Ids of the turns that wait behind this one in its session, the next one first. */
   waitingBehind(atMost: number): Promise<readonly string[]>;
+  /**
+   * To be called before each model call. @throws WorkerDraining when another worker is to make it; every step so far is
+   * in the stream then, and none is done again
+   */
+  handOn(): Promise<void>;
   /** Reasons: TurnCancelled, TurnTimedOut, WorkerDraining, LeaseLost. */
   readonly signal: AbortSignal;
   readonly writer: TurnOutput;
@@ -50,7 +55,8 @@ export interface TurnHandlers {
  * Why a running turn must stop: the reason of its AbortSignal.
  *   TurnCancelled   a caller cancelled it: its text is kept and the turn ends with `cancelled`
  *   TurnTimedOut    it ran longer than limits.turnTimeoutMs: it ends in an error
- *   WorkerDraining  SIGTERM and the grace is over: it continues in another worker after its last finished step
+ *   WorkerDraining  SIGTERM and the grace is over: it continues in another worker after its last finished step; thrown
+ *                   by handOn() in the second half of the grace
  *   LeaseLost       another worker has the lane now: writes of this one are refused
  */
 export class TurnCancelled extends Error {

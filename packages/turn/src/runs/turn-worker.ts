@@ -9,6 +9,7 @@ import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import type { WorkerReport } from '../waiting/workers.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
+import { StartGate } from './start-gate.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
 /**
@@ -74,6 +75,7 @@ export class TurnWorker {
   #pulse: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
   #draining = false;
+  #isHandingOn = false;
   #graceOver = false;
 
   constructor(options: TurnWorkerOptions) {
@@ -109,16 +111,24 @@ export class TurnWorker {
     for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
 
-  /** No new turns; running ones get the grace, then continue in another worker after their last finished step. */
+  /**
+   * No new turns. Running ones get the grace; in its second half those that come to another model call go on in another
+   * worker. After it the others do, too, after their last finished step: a call that is cut is made again.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#draining = true;
     await failpoint('worker.draining');
     const closed = Promise.all(this.#wakeups.map(async (wakeups) => await wakeups.close()));
+    const handOn = setTimeout(() => {
+      this.#isHandingOn = true;
+      this.#options.log.info({ running: this.#running.size }, 'turns go on elsewhere at their next model call');
+    }, graceMs / 2);
     const timer = setTimeout(() => {
       this.#graceOver = true;
       for (const { stop } of this.#running.values()) stop.abort(new WorkerDraining('the worker stops'));
     }, graceMs);
     await closed;
+    clearTimeout(handOn);
     clearTimeout(timer);
     clearInterval(this.#pulse);
     clearInterval(this.#renewal);
@@ -201,7 +211,8 @@ export class TurnWorker {
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, tenantId } = lease;
-      const worker = { turnsRunning: () => this.#running.size, onProgress, streamBytes: this.#streamBytes };
+      const isHandingOn = (): boolean => this.#isHandingOn;
+      const worker = { turnsRunning: () => this.#running.size, isHandingOn, onProgress, streamBytes: this.#streamBytes };
       await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, worker }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
@@ -234,55 +245,5 @@ export class TurnWorker {
     const state = { startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
     const facts = { version, concurrency, ...state, ...report };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
-  }
-}
-
-/**
- * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: when
- * the process dies, that turn may be the cause. A suspect, whose workers have died twice, starts when no other turn is
- * unproven, and no turn starts beside it until it has finished a step or used its time: a death can then be attributed
- * to it (docs/decisions/0007-crash-starts.md). open → closed (a suspect waits for the others, then runs) → open.
- */
-class StartGate {
-  readonly #unproven = new Set<object>();
-  #closed: PromiseWithResolvers<void> | undefined;
-  #quiet: (() => void) | undefined;
-
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
-  }
-
-  /** Resolves when the gate opens; it may be closed again by then. */
-  async opened(): Promise<void> {
-    await this.#closed?.promise;
-  }
-
-  /**
-   * Call before a lease is requested.
-   * @returns a function to call when the turn is proven, has ended, or was not leased
-   */
-  enter(): () => void {
-    const token = {};
-    this.#unproven.add(token);
-    return () => {
-      if (this.#unproven.delete(token) && this.#unproven.size === 0) this.#quiet?.();
-    };
-  }
-
-  /** Nothing starts until `open`. Resolves when nothing is unproven, or after `patienceMs`. */
-  async close(patienceMs: number): Promise<void> {
-    this.#closed = Promise.withResolvers<void>();
-    if (this.#unproven.size === 0) return;
-    const quiet = Promise.withResolvers<void>();
-    this.#quiet = quiet.resolve;
-    const timer = setTimeout(quiet.resolve, patienceMs);
-    await quiet.promise;
-    clearTimeout(timer);
-    this.#quiet = undefined;
-  }
-
-  open(): void {
-    this.#closed?.resolve();
-    this.#closed = undefined;
   }
 }

@@ -257,6 +257,8 @@ export class TurnStreams implements AcceptanceReader {
   }
 
   #deliver(channel: string, payload: string): void {
+    // Others subscribe on the same connection.
+    if (!channel.startsWith(LIVE_PREFIX)) return;
     const name = channel.slice(LIVE_PREFIX.length);
     if (name !== this.#own) {
       this.#pass(name, payload);

@@ -30,6 +30,7 @@ import { chatHandlers } from './chat.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { erasureHandlers, memoryHandlers } from './memory.ts';
+import { modelKeyHandlers } from './model-keys.ts';
 import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
@@ -100,6 +101,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
     ...fileHandlers(models),
     ...keyHandlers(),
+    ...modelKeyHandlers({ operations: tenantOperations, ...models }),
     ...memoryHandlers(),
     ...erasureHandlers({ turns, redis, logsFolder: tenants.logsFolder }),
     ...usageHandlers(core),

@@ -30,7 +30,7 @@ function refuseRetry(turn: TurnView | undefined): AppError | undefined {
 export function turnHandlers({
   turns,
   replies,
-}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'cancelTurn' | 'retryTurn'> {
+}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn' | 'retryTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
       const { cursor, error, ...asked } = query;
@@ -54,6 +54,10 @@ export function turnHandlers({
       const watch = { scope, turnId: params.id, keyId: key.id, after: given === '' ? null : given };
       if (await replies.isOver(watch)) return { kind: 'answer', status: 204 };
       replies.stream(response, watch);
+      return streamed;
+    },
+    followFeed: ({ caller, response }) => {
+      replies.streamFeed(response, { scope: caller.scope, keyId: caller.key.id });
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {

@@ -120,7 +120,7 @@ export class RouteServer {
       case 'key': {
         const caller = await this.#options.tenants.authenticate(readApiKey(request.headers));
         readRequestContext(response).tenantId = caller.scope.tenantId;
-        await this.#countRequest(caller, response);
+        if (route.uncounted !== true) await this.#countRequest(caller, response);
         requireScope(route, caller.key);
         return caller;
       }

@@ -43,6 +43,14 @@ export class ModelNames {
     if (errors.length > 0) throw new AppError('invalid_request', undefined, { errors });
   }
 
+  /** A key goes to no address but that of a provider of the file. @throws AppError `invalid_request` */
+  async refuseUnknownProvider(name: string): Promise<void> {
+    const file = await this.#read();
+    if (file === undefined || Object.hasOwn(file.providers, name)) return;
+    const message = `is no model provider here; there are: ${Object.keys(file.providers).join(', ')}`;
+    throw new AppError('invalid_request', undefined, { errors: [{ path: 'provider', message }] });
+  }
+
   /**
    * One for each agent whose tools leave its model little room for a conversation. Their size is estimated; the worker,
    * which has the tools, warns by their real size.

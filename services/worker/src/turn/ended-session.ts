@@ -26,6 +26,8 @@ export type TurnOutcome =
       readonly retryable?: boolean;
       /** Which model failed it. */
       readonly model?: string | undefined;
+      /** It was called with the tenant's own key. */
+      readonly ownKey?: boolean | undefined;
     };
 
 /**
@@ -111,6 +113,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     ...(outcome.status === 'done' && outcome.heldBack !== undefined && { heldBack: outcome.heldBack }),
     ...(turn.grant !== undefined && { parentTurnId: turn.grant.parentTurnId }),
     ...(outcome.status === 'failed' && outcome.model !== undefined && { failedModel: outcome.model }),
+    ...(outcome.status === 'failed' && outcome.ownKey === true && { failedOnOwnKey: true }),
   };
 }
 
@@ -184,15 +187,25 @@ const reasonsByKind: Record<ModelErrorKind, string> = {
  * Why a model call failed, for owner and operator: `openai/gpt-5-mini: the provider does not accept the key (401
  * invalid_api_key)`. Nothing that the provider wrote.
  */
-export function whyItFailed({ kind, model, status, code }: ModelError): string {
-  const known = (code !== undefined && Object.hasOwn(reasonsByCode, code) && reasonsByCode[code]) || reasonsByStatus[status ?? 0];
-  // The model was not asked at all: no provider of the file by this name has a key.
-  const reason = known ?? (kind === 'rejected' && status === undefined && code === undefined ? NO_KEY : reasonsByKind[kind]);
+export function whyItFailed(error: ModelError): string {
+  const { model, status, code, ownKey } = error;
   const facts = [status, code].filter((fact) => fact !== undefined).join(' ');
-  return `${model ?? 'the model'}: ${reason}${facts === '' ? '' : ` (${facts})`}`;
+  const called = ownKey ? ', called with the own key of the tenant' : '';
+  return `${model ?? 'the model'}${called}: ${findReason(error)}${facts === '' ? '' : ` (${facts})`}`;
+}
+
+function findReason({ kind, status, code, ownKey }: ModelError): string {
+  const byCode = code !== undefined && Object.hasOwn(reasonsByCode, code) ? reasonsByCode[code] : undefined;
+  const known = byCode ?? reasonsByStatus[status ?? 0];
+  if (known !== undefined) return known;
+  // The model was not asked at all: no provider of the file by this name has a key.
+  const isUnasked = kind === 'rejected' && status === undefined && code === undefined;
+  if (!isUnasked) return reasonsByKind[kind];
+  return ownKey ? NO_OWN_KEY : NO_KEY;
 }
 
 const NO_KEY = 'the providers file has no usable key for it';
+const NO_OWN_KEY = 'that key cannot be read, or its provider is no longer there: enter it again, or remove it';
 
 /**
  * The end that an error of the loop stands for; `isOwners`: the owner reads it. Rethrows what is no end: a lease that
@@ -204,7 +217,14 @@ export function toOutcome(error: unknown, signal: AbortSignal, isOwners: boolean
   if (signal.aborted) return stoppedOutcome(signal.reason);
   if (error instanceof ModelError) {
     const message = isOwners && error.kind === 'rejected' ? `${messages.rejected} ${whyItFailed(error)}.` : messages[error.kind];
-    return { status: 'failed', code: 'provider_error', message, retryable: passing.has(error.kind), model: error.model };
+    return {
+      status: 'failed',
+      code: 'provider_error',
+      message,
+      retryable: passing.has(error.kind),
+      model: error.model,
+      ownKey: error.ownKey,
+    };
   }
   if (error instanceof AgentUnusable) return { status: 'failed', code: error.code, message: error.message };
   if (error instanceof AppError && (error.code === 'provider_error' || error.code === 'budget_exceeded'))

@@ -84,6 +84,7 @@ function buildRun(accepted: Partial<AcceptedTurn>): TurnRun {
     reset: null,
     openCalls: new Set(),
     waitingBehind: async () => Promise.resolve([]),
+    handOn: async () => Promise.resolve(),
     signal: new AbortController().signal,
     writer: {
       emit: () => undefined,

@@ -18,7 +18,7 @@ import {
   type TurnCapabilities,
 } from '@concierge/agent';
 import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
-import { ModelError, type Model } from '@concierge/model';
+import { ModelError, type Model, type OwnKeys } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { Budgets, TurnRun } from '@concierge/turn';
 import { withBudget } from './budgeted-model.ts';
@@ -43,12 +43,17 @@ import type { ReportWarning } from './turn-warnings.ts';
 export interface ChosenModel extends Model {
   readonly ref: string;
   readonly facts: ModelFacts;
+  /** The tenant's own keys pay for every call of it. */
+  readonly ownKey?: boolean;
 }
 
 /** The models that turns may have. */
 export interface ModelChoice {
-  /** The model of this reference with its fallbacks; the deployment's default when undefined. @throws ModelError */
-  forRef(ref: string | undefined): ChosenModel;
+  /**
+   * The model of this reference with its fallbacks; the deployment's default when undefined. `own`: the tenant's keys.
+   * @throws ModelError
+   */
+  forRef(ref: string | undefined, own?: OwnKeys): ChosenModel;
 }
 
 /** Where a turn's tools come from. */
@@ -111,7 +116,7 @@ export class TurnPreparation {
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
-    const model = this.#chooseModel(run, { ref: agent.model, settings, conversation });
+    const model = await this.#chooseModel(run, { ref: agent.model, settings, conversation });
     const context = await promptContext(run, { agent, facts: model.facts, warn });
     const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
@@ -130,15 +135,17 @@ export class TurnPreparation {
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
   }
 
-  #chooseModel(
+  async #chooseModel(
     run: TurnRun,
     {
       ref,
       settings,
       conversation,
     }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
-  ): ChosenModel {
-    const model = this.#options.models.forRef(ref);
+  ): Promise<ChosenModel> {
+    const model = this.#options.models.forRef(ref, await run.scope.openModelKeys());
+    // A budget is of what the operator pays.
+    if (model.ownKey === true) return model;
     const budget = this.#options.budgets?.forTurn(run, settings, conversation.tally.models);
     return budget === undefined ? model : withBudget(model, budget);
   }
@@ -217,6 +224,7 @@ export class TurnPreparation {
       compact: async (reason) =>
         (reason === 'overflowed' || mayNeedRoom(conversation, budget)) &&
         compact({ conversation, model, budget, writer, signal, onFallback }, reason),
+      handOn: async () => run.handOn(),
       startedCalls: run.openCalls,
     };
   }
@@ -295,13 +303,14 @@ export function withToolFailpoints(tools: readonly Tool[]): Tool[] {
 
 /** Models with the named place after a whole reply, before anything of it is journaled. */
 export function withModelFailpoint(models: ModelChoice): ModelChoice {
-  return { forRef: (ref) => withFailpoint(models.forRef(ref)) };
+  return { forRef: (ref, own) => withFailpoint(models.forRef(ref, own)) };
 }
 
 function withFailpoint(model: ChosenModel): ChosenModel {
   return {
     ref: model.ref,
     facts: model.facts,
+    ...(model.ownKey !== undefined && { ownKey: model.ownKey }),
     isContextOverflow: (error) => model.isContextOverflow(error),
     async *stream(request, signal) {
       for await (const event of model.stream(request, signal)) {

@@ -100,7 +100,8 @@ export class TurnRunner implements TurnHandlers {
     const provider = error instanceof ModelError ? { model: error.model, providerStatus: error.status, providerCode: error.code } : {};
     log.warn({ ...logFacts(run), ...provider, err: error, code }, 'turn failed');
     if (!(error instanceof ModelError) || error.kind !== 'rejected') return;
-    const message = `No turn with this model is answered. ${whyItFailed(error)}.`;
+    const keyAdvice = error.ownKey ? ' The key of the operator is not used in its place: enter another one, or remove it.' : '';
+    const message = `No turn with this model is answered. ${whyItFailed(error)}.${keyAdvice}`;
     warn?.(run, { code: 'model_refused', message, subject: `${error.model ?? ''} ${error.code ?? ''} ${String(error.status)}` });
   }
 }

@@ -1,0 +1,49 @@
+/**
+ * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: when
+ * the process dies, that turn may be the cause. A suspect, whose workers have died twice, starts when no other turn is
+ * unproven, and no turn starts beside it until it has finished a step or used its time: a death can then be attributed
+ * to it (docs/decisions/0007-crash-starts.md). open → closed (a suspect waits for the others, then runs) → open.
+ */
+export class StartGate {
+  readonly #unproven = new Set<object>();
+  #closed: PromiseWithResolvers<void> | undefined;
+  #quiet: (() => void) | undefined;
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  /** Resolves when the gate opens; it may be closed again by then. */
+  async opened(): Promise<void> {
+    await this.#closed?.promise;
+  }
+
+  /**
+   * Call before a lease is requested.
+   * @returns a function to call when the turn is proven, has ended, or was not leased
+   */
+  enter(): () => void {
+    const token = {};
+    this.#unproven.add(token);
+    return () => {
+      if (this.#unproven.delete(token) && this.#unproven.size === 0) this.#quiet?.();
+    };
+  }
+
+  /** Nothing starts until `open`. Resolves when nothing is unproven, or after `patienceMs`. */
+  async close(patienceMs: number): Promise<void> {
+    this.#closed = Promise.withResolvers<void>();
+    if (this.#unproven.size === 0) return;
+    const quiet = Promise.withResolvers<void>();
+    this.#quiet = quiet.resolve;
+    const timer = setTimeout(quiet.resolve, patienceMs);
+    await quiet.promise;
+    clearTimeout(timer);
+    this.#quiet = undefined;
+  }
+
+  open(): void {
+    this.#closed?.resolve();
+    this.#closed = undefined;
+  }
+}

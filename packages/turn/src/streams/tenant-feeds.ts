@@ -1,0 +1,113 @@
+import type { Redis } from 'ioredis';
+import { FeedChange, limits } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import type { TellChange } from '@concierge/tenant';
+import { keyOf, queuePrefix } from '../keys.ts';
+
+const FEED_PREFIX = `${queuePrefix}:feed:`;
+/** Changes may have been missed, or were too many to name. */
+const AGAIN = 'event: again\ndata: {}\n\n';
+
+/** One that reads the feed of a tenant: it gets rendered events, and is asked for nothing. */
+export interface FeedReader {
+  write(sse: string): void;
+}
+
+/** The readers of one tenant's feed, and what they are to be told next. */
+interface Feed {
+  readonly readers: Set<FeedReader>;
+  /** Rendered, by what has changed: of one thing the last change counts. */
+  readonly changes: Map<string, string>;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export interface TenantFeedsOptions {
+  /** A connection that only subscribes. */
+  readonly subscriber: Redis;
+  readonly log: Log;
+}
+
+/** Tells the readers of a tenant's feed, in any process; a Redis that is away has no readers. */
+export function tellFeeds(redis: Redis): TellChange {
+  return (tenantId, change) => {
+    if (redis.status === 'ready') redis.publish(keyOf.feed(tenantId), JSON.stringify(change)).catch(() => undefined);
+  };
+}
+
+/**
+ * What changes of tenants, for pages that show it: hints, which may be lost with Redis or be too many. Then, and at its
+ * start, a reader is told to read everything again, so that what it shows is right a moment later in any case.
+ */
+export class TenantFeeds {
+  readonly #subscriber: Redis;
+  readonly #log: Log;
+  readonly #feeds = new Map<string, Feed>();
+
+  constructor({ subscriber, log }: TenantFeedsOptions) {
+    this.#subscriber = subscriber;
+    this.#log = log;
+    subscriber.on('message', (channel: string, payload: string) => {
+      if (channel.startsWith(FEED_PREFIX)) this.#receive(channel.slice(FEED_PREFIX.length), payload);
+    });
+    subscriber.on('ready', () => {
+      for (const [tenantId, { readers }] of this.#feeds) void this.#subscribe(tenantId, [...readers]);
+    });
+  }
+
+  /** Begins with `again`, once nothing is missed any more. @returns a function that stops it */
+  follow(tenantId: string, reader: FeedReader): () => void {
+    const known = this.#feeds.get(tenantId);
+    const feed: Feed = known ?? { readers: new Set(), changes: new Map(), timer: undefined };
+    this.#feeds.set(tenantId, feed);
+    feed.readers.add(reader);
+    void this.#subscribe(tenantId, [reader]);
+    return () => {
+      feed.readers.delete(reader);
+      if (feed.readers.size > 0 || this.#feeds.get(tenantId) !== feed) return;
+      clearTimeout(feed.timer);
+      this.#feeds.delete(tenantId);
+      this.#subscriber.unsubscribe(keyOf.feed(tenantId)).catch(() => undefined);
+    };
+  }
+
+  /** Where Redis is away, its return does this again. */
+  async #subscribe(tenantId: string, readers: readonly FeedReader[]): Promise<void> {
+    try {
+      await this.#subscriber.subscribe(keyOf.feed(tenantId));
+    } catch (error) {
+      this.#log.debug({ err: error, tenantId }, 'cannot subscribe to the feed of a tenant yet');
+      return;
+    }
+    for (const reader of readers) reader.write(AGAIN);
+  }
+
+  #receive(tenantId: string, payload: string): void {
+    const feed = this.#feeds.get(tenantId);
+    if (feed === undefined) return;
+    // What another version tells in another way is something that has changed.
+    const { data: change } = FeedChange.safeParse(JSON.parse(payload));
+    if (change === undefined) addChange(feed, { name: 'again', sse: AGAIN });
+    else addChange(feed, { name: `${change.kind} ${change.id}`, sse: renderChange(change) });
+  }
+}
+
+/** Sent a moment later, with what comes until then. */
+function addChange(feed: Feed, { name, sse }: { readonly name: string; readonly sse: string }): void {
+  const { changes, readers } = feed;
+  changes.delete(name);
+  changes.set(name, sse);
+  if (changes.size > limits.feedChangesAtOnce) {
+    changes.clear();
+    changes.set('again', AGAIN);
+  }
+  feed.timer ??= setTimeout(() => {
+    feed.timer = undefined;
+    const text = [...changes.values()].join('');
+    changes.clear();
+    for (const reader of readers) reader.write(text);
+  }, limits.feedEveryMs);
+}
+
+function renderChange({ kind, ...change }: FeedChange): string {
+  return `event: ${kind}\ndata: ${JSON.stringify(change)}\n\n`;
+}

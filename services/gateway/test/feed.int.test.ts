@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import { limits } from '@concierge/contract';
+import { eventually } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { keyOf } from '@concierge/turn';
+import { z } from 'zod';
+import { TestGateway, type TestTenant } from './test-gateway.ts';
+
+const Made = z.object({ id: z.string() });
+const Replied = z.object({ contact_id: z.string() });
+
+let gateway: TestGateway;
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
+});
+
+/** One client of a feed, and what it has been told. */
+class Feed implements Disposable {
+  readonly #gone = new AbortController();
+  text = '';
+  isOver = false;
+
+  static async open(key: string): Promise<Feed> {
+    const feed = new Feed();
+    const response = await gateway.open(key, '/api/feed', { signal: feed.#gone.signal });
+    if (response.status !== 200) throw new Error(await response.text());
+    void feed.#read(response);
+    await eventually(() => feed.text.startsWith('event: again\ndata: {}\n\n'));
+    return feed;
+  }
+
+  /** Ids that an event of this kind has named. */
+  ids(kind: string): readonly string[] {
+    return this.#facts(kind).map(({ id }) => z.string().parse(id));
+  }
+
+  /** States that turns were told to be in. */
+  states(): readonly unknown[] {
+    return this.#facts('turn').map(({ status }) => status);
+  }
+
+  againCount(): number {
+    return this.text.split('event: again\n').length - 1;
+  }
+
+  [Symbol.dispose](): void {
+    this.#gone.abort();
+  }
+
+  #facts(kind: string): readonly Record<string, unknown>[] {
+    const events = this.text.matchAll(/^event: (?<kind>\w+)\ndata: (?<data>.+)$/gmu);
+    return [...events].flatMap(({ groups }) =>
+      groups?.['kind'] === kind ? [z.record(z.string(), z.unknown()).parse(JSON.parse(groups['data'] ?? ''))] : [],
+    );
+  }
+
+  async #read(response: Response): Promise<void> {
+    try {
+      for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) this.text += piece;
+    } catch {
+      // The client has gone.
+    }
+    this.isOver = true;
+  }
+}
+
+async function post(tenant: TestTenant, path: string, body: unknown): Promise<unknown> {
+  const answer = await gateway.ask(tenant.admin, path, { method: 'POST', body, headers: { Accept: 'application/json' } });
+  expect(answer.status).toBeLessThan(300);
+  return answer.json();
+}
+
+describe('the feed of a tenant', () => {
+  it('tells of turns, conversations, handoffs and schedules, those of its own tenant alone', async () => {
+    const [tenant, other] = await Promise.all([gateway.tenant(), gateway.tenant()]);
+    using feed = await Feed.open(tenant.read);
+    using others = await Feed.open(other.admin);
+    const { contact_id: contactId } = Replied.parse(await post(tenant, '/api/cs', { message: 'hello' }));
+    await eventually(() => feed.states().includes('done'));
+    const { id: scheduleId } = Made.parse(
+      await post(tenant, '/api/cron', { name: 'Report', message: 'Report.', schedule: { every: '1h' } }),
+    );
+    await eventually(() => feed.ids('schedule').includes(scheduleId));
+    await post(tenant, `/api/sessions/${contactId}/handoff`, { reason: 'wants a person' });
+    await eventually(() => feed.ids('handoff').length > 0);
+    const before = feed.ids('handoff').length;
+    await post(tenant, `/api/sessions/${contactId}/resume`, {});
+    await eventually(() => feed.ids('handoff').length > before);
+    expect(new Set(feed.ids('handoff'))).toEqual(new Set([contactId]));
+    expect((await gateway.ask(tenant.admin, `/api/sessions/${contactId}`, { method: 'DELETE' })).status).toBe(204);
+    await eventually(() => feed.ids('session').includes(contactId));
+    expect(feed.againCount()).toBe(1);
+    // What is told later was not overtaken: nothing of all this came to the other one.
+    await post(other, '/api/cs', { message: 'hello' });
+    await eventually(() => others.states().includes('done'));
+    expect(others.ids('schedule')).toEqual([]);
+    expect(others.ids('turn').filter((id) => feed.ids('turn').includes(id))).toEqual([]);
+  });
+
+  it('says that everything is to be read again when Redis was away', async () => {
+    const tenant = await gateway.tenant();
+    using feed = await Feed.open(tenant.admin);
+    const redis = gateway.redis.client();
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    redis.disconnect();
+    await eventually(() => feed.againCount() > 1);
+    await post(tenant, '/api/cs', { message: 'hello' });
+    await eventually(() => feed.states().includes('done'));
+    expect(feed.isOver).toBe(false);
+  });
+
+  it('names no more changes at once than its limit, and then says that there were too many', async () => {
+    const tenant = await gateway.tenant();
+    using feed = await Feed.open(tenant.admin);
+    const redis = gateway.redis.client();
+    const changes = Array.from({ length: limits.feedChangesAtOnce + 1 }, (_, index) => ({ kind: 'delivery', id: `m_${String(index)}` }));
+    // A slow machine may send them in two parts.
+    await eventually(async () => {
+      await redis.multi(changes.map((change) => ['publish', keyOf.feed(tenant.id), JSON.stringify(change)])).exec();
+      return feed.againCount() > 1;
+    });
+    redis.disconnect();
+    expect(feed.ids('delivery').length).toBeLessThan(limits.feedChangesAtOnce * feed.againCount());
+  });
+
+  it('is refused to a key for cs, beyond the limit of a key, and costs none of the requests of an hour', async () => {
+    const tenant = await gateway.tenant('preview');
+    expect((await gateway.ask(tenant.cs, '/api/feed')).status).toBe(403);
+    const feeds = await Promise.all(Array.from({ length: limits.feedsPerKey }, async () => Feed.open(tenant.admin)));
+    const refused = await gateway.ask(tenant.admin, '/api/feed');
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('5');
+    for (const feed of feeds) feed[Symbol.dispose]();
+    await eventually(async () => {
+      using feed = await Feed.open(tenant.admin).catch(() => undefined);
+      return feed !== undefined;
+    });
+    const counted = await gateway.ask(tenant.admin, '/api/sessions');
+    expect(counted.headers.get('ratelimit')).toMatch(new RegExp(`r=${String(limits.previewRequestsPerHour - 1)};`, 'u'));
+  });
+
+  it('ends with the service', async () => {
+    await using own = await TestGateway.start();
+    const before = gateway;
+    gateway = own;
+    try {
+      const tenant = await own.tenant();
+      using feed = await Feed.open(tenant.admin);
+      await own.stop(500);
+      await eventually(() => feed.isOver);
+      expect(feed.againCount()).toBe(1);
+    } finally {
+      gateway = before;
+    }
+  });
+});
