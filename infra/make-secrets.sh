@@ -25,6 +25,7 @@ put() {
 
 put key_secret "$(random 32 hex)"
 put secrets_key "$(random 32 base64 | tr '+/' '-_')"
+put console_secret "$(random 32 hex)"
 put ops_token "$(random 24 hex)"
 put redis_password "$(random 24 hex)"
 put database_password "$(random 24 hex)"

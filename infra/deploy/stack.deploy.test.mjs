@@ -64,7 +64,15 @@ describe('every container', () => {
 
   it('shows no secret to those who may inspect it', async () => {
     const shown = JSON.stringify(await stack.containers());
-    const names = ['key_secret', 'secrets_key', 'ops_token', 'redis_password', 'database_password', 'postgres_superuser_password'];
+    const names = [
+      'key_secret',
+      'secrets_key',
+      'console_secret',
+      'ops_token',
+      'redis_password',
+      'database_password',
+      'postgres_superuser_password',
+    ];
     expect(names.filter((name) => shown.includes(stack.readSecret(name)))).toEqual([]);
   });
 

@@ -26,6 +26,7 @@ const withHelm = canRender() ? describe : describe.skip;
 const ownKeys = [
   'key-secret',
   'secrets-key',
+  'console-secret',
   'ops-token',
   'redis-password',
   'database-password',
@@ -151,7 +152,7 @@ withHelm.each(valueFiles)('the objects of the values %s', (name) => {
     const expected = {
       minimal: made,
       external: [
-        ...['KEY_SECRET', 'SECRETS_KEY', 'OPS_TOKEN', 'REDIS_PASSWORD', 'database-url'].map((key) => `concierge/${key}`),
+        ...['KEY_SECRET', 'SECRETS_KEY', 'CONSOLE_SECRET', 'OPS_TOKEN', 'REDIS_PASSWORD', 'database-url'].map((key) => `concierge/${key}`),
         'model-keys/openai',
       ],
       everything: [...ownKeys, 'concierge-secrets/web-search-key', 'local-model/token'],

@@ -41,6 +41,7 @@ const readElsewhere = ['NODE_EXTRA_CA_CERTS', 'DOCKER_HOST', 'DOCKER_TLS_VERIFY'
 const secretVariables = [
   'KEY_SECRET',
   'SECRETS_KEY',
+  'CONSOLE_SECRET',
   'OPS_TOKEN',
   'REDIS_PASSWORD',
   'REDIS_URL',

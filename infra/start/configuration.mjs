@@ -23,6 +23,7 @@ function completeEnvironment(env) {
     ...env,
     ...generated('KEY_SECRET'),
     ...generated('SECRETS_KEY'),
+    ...generated('CONSOLE_SECRET'),
     ...(isGiven(env, 'REDIS_URL') ? {} : embeddedRedis('unix:/embedded')),
     PROVIDERS_FILE: env.PROVIDERS_FILE || (existsSync(providers) ? providers : providersTemplate),
   };

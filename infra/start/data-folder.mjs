@@ -33,18 +33,20 @@ export function openDataFolder(env) {
   return folder;
 }
 
+const secretNames = ['KEY_SECRET', 'SECRETS_KEY', 'CONSOLE_SECRET'];
+
 /**
- * KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials: made once, unless the
- * environment has them, or names files with them.
+ * KEY_SECRET signs API keys, SECRETS_KEY (32 bytes, base64url) encrypts channel credentials, CONSOLE_SECRET seals the
+ * console's sign-ins: made once, unless the environment has them, or names files with them.
  */
 export function loadSecrets(folder, env) {
   const file = join(folder, 'secrets.json');
   const stored = readJson(file) ?? {};
-  const fresh = { KEY_SECRET: randomBytes(32).toString('base64url'), SECRETS_KEY: randomBytes(32).toString('base64url') };
+  const fresh = Object.fromEntries(secretNames.map((name) => [name, randomBytes(32).toString('base64url')]));
   const secrets = { ...fresh, ...stored };
-  if (stored.KEY_SECRET === undefined || stored.SECRETS_KEY === undefined) writeSecretJson(file, secrets);
-  const choose = (name) => (env[`${name}_FILE`] ? {} : { [name]: env[name] || secrets[name] });
-  return { ...choose('KEY_SECRET'), ...choose('SECRETS_KEY') };
+  if (secretNames.some((name) => stored[name] === undefined)) writeSecretJson(file, secrets);
+  const chosen = secretNames.filter((name) => !env[`${name}_FILE`]);
+  return Object.fromEntries(chosen.map((name) => [name, env[name] || secrets[name]]));
 }
 
 function isStartScript(pid) {

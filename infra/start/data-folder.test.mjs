@@ -21,7 +21,7 @@ describe('the data folder', () => {
 
   it('takes secrets from the environment when they stand there', () => {
     expect(loadSecrets(folder, { KEY_SECRET: 'from outside' }).KEY_SECRET).toBe('from outside');
-    expect(Object.keys(loadSecrets(folder, { KEY_SECRET_FILE: '/run/secrets/key' }))).toEqual(['SECRETS_KEY']);
+    expect(Object.keys(loadSecrets(folder, { KEY_SECRET_FILE: '/run/secrets/key' }))).toEqual(['SECRETS_KEY', 'CONSOLE_SECRET']);
   });
 
   it('does not count what a killed start left behind as running', () => {

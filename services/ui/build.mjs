@@ -13,7 +13,7 @@ const stampFile = join(target, '.stamp');
 /** Everything that the pages are made of. */
 const sources = [
   join(here, 'web'),
-  join(here, 'src/chat'),
+  join(here, 'src'),
   join(here, 'package.json'),
   join(here, 'build.mjs'),
   join(root, 'packages/client/src'),

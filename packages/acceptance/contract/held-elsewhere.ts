@@ -7,11 +7,28 @@ export interface Proof {
 
 const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptance/chaos/${file}`, name });
 
+const owner = (name: string): Proof => ({ file: 'services/gateway/test/owner.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
  */
 export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
+  'C/4/40': [
+    owner('shows who wrote, under which name, the last words and who has the conversation'),
+    owner('shows a conversation whose last turn failed as such'),
+    owner('are filtered by agent, channel, origin and error, and begin with what was asked'),
+  ],
+  'C/4/41': [owner('has whole turns with their records, the last ones first')],
+  'C/4/42': [owner('that failed are accepted once more, once')],
+  'C/4/43': [
+    owner('names the tenant, its key, plan and limits, and whether the demo model answers'),
+    owner('is downloaded as it was, as an attachment of its own type'),
+    owner('names its next five runs in its own zone'),
+    owner('names its webhook, fields and a token, before and after it is connected'),
+    owner('answers with everything of the tenant, to an admin alone, and puts it on record'),
+  ],
+  'C/4/44': [owner('answers allowed, or refused by which rule')],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

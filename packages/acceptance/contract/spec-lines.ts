@@ -48,11 +48,17 @@ function listLines({ prefix, file, sections }: Document): SpecLine[] {
       continue;
     }
     if (section === '' || (sections !== undefined && !sections.includes(top))) continue;
-    const number = (counts.get(section) ?? 0) + 1;
-    counts.set(section, number);
+    const place = (counts.get(section) ?? 0) + 1;
+    const number = Math.max(place, readOwnNumber(block));
+    if (number === place) counts.set(section, place);
     lines.push({ id: `${prefix}/${section}/${String(number)}`, text: block });
   }
   return lines;
+}
+
+/** An item of a numbered list may be ahead of its place: what is added before it then does not change its number. */
+function readOwnNumber(block: string): number {
+  return Number(/^(\d+)\. /u.exec(block)?.[1] ?? 0);
 }
 
 const tableRule = /^\|[\s|:-]+\|$/u;

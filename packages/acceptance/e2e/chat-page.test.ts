@@ -33,23 +33,41 @@ function holdReply(question: string): ReturnType<typeof gate<void>> {
   return goOn;
 }
 
+const conversations = ({ page }: ConsolePage) => page.getByRole('navigation', { name: 'Conversations' });
+
 inBrowser('the chat page', () => {
   setUpOnce(async (stack) => {
     ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
-  it('says what is wrong with a wrong key, and keeps a right one for the tab alone', async () => {
+  it('says what is wrong with a wrong key, and keeps a right one from scripts, for all tabs until one signs out', async () => {
     await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
     await visit.signIn('ck_live_wrong');
     await eventuallyHolds(async () => expect(await visit.page.getByRole('alert').textContent()).toContain('API key is not valid'));
     keys = await system.createTenant('tenant-keys');
     await visit.signIn(keys.admin);
     await visit.page.getByText('No conversations yet').waitFor();
-    expect(await visit.page.evaluate('JSON.stringify(localStorage)')).not.toContain('ck_live');
+    for (const kept of ['localStorage', 'sessionStorage', 'document.cookie'])
+      expect(await visit.page.evaluate(`JSON.stringify(${kept})`)).not.toContain('ck_live');
+    const tab = await visit.openTab();
+    await tab.getByText('No conversations yet').waitFor();
     await visit.page.getByRole('button', { name: 'Sign out' }).click();
     await visit.page.getByLabel('API key').waitFor();
     expect(await visit.page.evaluate('sessionStorage.length')).toBe(0);
+    await tab.getByLabel('API key').waitFor();
+  });
+
+  it('keeps a key for one tab alone when it is asked to', async () => {
+    keys = await system.createTenant('tenant-of-a-tab');
+    await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
+    await visit.page.getByLabel('Only in this tab').check();
+    await visit.enter(keys.admin);
+    await visit.page.reload();
+    await visit.shows(visit.page.getByText('No conversations yet'));
+    const tab = await visit.openTab();
+    await tab.getByLabel('API key').waitFor();
+    expect(visit.complaints).toEqual([]);
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {
@@ -62,8 +80,7 @@ inBrowser('the chat page', () => {
     await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
-    await visit.page
-      .getByRole('navigation')
+    await conversations(visit)
       .getByRole('link', { name: /^Who am I/u })
       .waitFor();
     expect(visit.complaints).toEqual([]);
@@ -108,7 +125,7 @@ inBrowser('the chat page', () => {
       }
     });
     await visit.page.route(/markdown-[^/]*\.js$/u, async (route) => route.abort());
-    await visit.page.goto(system.uiUrls[0] ?? '');
+    await visit.page.goto(`${system.uiUrls[0] ?? ''}/chat`);
     await visit.enter(keys.admin);
     await visit.say('Hello [[say:some **bold** words]]');
     await visit.turnReaches(0, 'done');
@@ -256,7 +273,7 @@ inBrowser('the chat page', () => {
     const task = JSON.stringify({ action: 'run', tasks: [{ task: 'Count the cups' }] }).replaceAll(']]', String.raw`]\u005d`);
     await visit.say(`Tidy up [[tools:subagents ${task}]] [[say:Done.]]`);
     await visit.turnReaches(0, 'done');
-    const links = visit.page.getByRole('navigation').getByRole('link');
+    const links = conversations(visit).getByRole('link');
     await visit.shows(links.filter({ hasText: 'Tidy up' }));
     await eventuallyHolds(async () => expect(await links.count()).toBe(1));
     await visit.page.getByLabel('Show schedules, heartbeats and sub-agents').check();
@@ -281,7 +298,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     await eventuallyHolds(async () => expect(await visit.page.evaluate('document.documentElement.scrollWidth')).toBe(360));
     await visit.page.getByRole('button', { name: 'Conversations' }).click();
-    await visit.page.getByRole('navigation').getByRole('link').first().click();
-    await visit.page.getByRole('navigation').waitFor({ state: 'hidden' });
+    await conversations(visit).getByRole('link').first().click();
+    await conversations(visit).waitFor({ state: 'hidden' });
   });
 });

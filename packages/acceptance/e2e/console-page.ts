@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { expectShown, watchComplaints } from './page-checks.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -8,7 +9,7 @@ export class ConsolePage implements AsyncDisposable {
   /** Addresses outside the console that the page asked for. */
   readonly foreignRequests: string[] = [];
   /** What the page threw or what its policy refused. */
-  readonly complaints: string[] = [];
+  readonly complaints: string[];
   readonly #context: BrowserContext;
 
   private constructor(context: BrowserContext, page: Page, url: string) {
@@ -18,22 +19,27 @@ export class ConsolePage implements AsyncDisposable {
     page.on('request', (request) => {
       if (!request.url().startsWith(url) && !/^(?:blob|data):/u.test(request.url())) this.foreignRequests.push(request.url());
     });
-    page.on('pageerror', (error) => this.complaints.push(error.message));
-    page.on('console', (message) => {
-      if (message.text().includes('Content Security Policy')) this.complaints.push(message.text());
-    });
+    this.complaints = watchComplaints(page, { errors: false });
   }
 
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const visit = new ConsolePage(context, await context.newPage(), url);
-    await visit.page.goto(url);
+    await visit.page.goto(url === 'about:blank' ? url : `${url}/chat`);
     return visit;
   }
 
   async signIn(key: string): Promise<void> {
     await this.page.getByLabel('API key').fill(key);
     await this.page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  /** Another tab of the same browser. */
+  async openTab(): Promise<Page> {
+    const tab = await this.#context.newPage();
+    tab.setDefaultTimeout(PATIENCE_MS);
+    await tab.goto(this.page.url());
+    return tab;
   }
 
   /** Signs in with a key that must be good. */
@@ -58,10 +64,7 @@ export class ConsolePage implements AsyncDisposable {
 
   /** Waits until it is there; fails with what the page shows instead. */
   async shows(wanted: Locator): Promise<void> {
-    await wanted.waitFor().catch(async (error: unknown) => {
-      const shown = await this.page.locator('body').innerText();
-      throw new Error([`${String(wanted)} is not there; the page shows:`, shown, ...this.complaints].join('\n'), { cause: error });
-    });
+    await expectShown(wanted, this.complaints);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

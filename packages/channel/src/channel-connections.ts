@@ -1,10 +1,14 @@
 import {
   AppError,
+  channelDefinitions,
   limits,
+  toAppName,
   webhookPaths,
   type MessagingChannel,
   type ChannelCheck,
+  type ChannelDefinition,
   type ChannelSettings,
+  type ChannelSetup,
   type ChannelTest,
   type ChannelView,
   type ConnectedChannel,
@@ -13,6 +17,7 @@ import type { ChannelWebhooks, WebhookAddresses } from './channel-adapter.ts';
 import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-environment.ts';
+import type { z } from 'zod';
 import { replyWindow } from './outbound/sending-rules.ts';
 
 /** Where a tenant's bindings are kept. */
@@ -30,6 +35,11 @@ export interface BindingStore {
 export interface ConnectableTenant {
   readonly tenantId: string;
   readonly channels: BindingStore;
+}
+
+/** A tenant that makes up the tokens that its providers show when they call. */
+interface TokenTenant extends ConnectableTenant {
+  readonly secrets: { deriveToken(field: string): string };
 }
 
 export interface ConnectionsOptions {
@@ -115,6 +125,27 @@ export class ChannelConnections {
     if (before !== undefined) await this.#openWebhooks(before)?.remove(this.#listWebhookAddresses(tenant, channel));
   }
 
+  /** What its wizard asks for and shows, whether it is connected or not. */
+  async describeSetup(tenant: TokenTenant, channel: MessagingChannel): Promise<ChannelSetup> {
+    const { label, settings, secrets }: ChannelDefinition = channelDefinitions[channel];
+    const isRequired = (schema: z.ZodType): boolean => !schema.safeParse(undefined).success;
+    const fields = Object.entries<z.ZodType>(settings.shape).map(([name, schema]) => ({
+      name,
+      isSecret: secrets.includes(name),
+      isRequired: isRequired(schema),
+    }));
+    return {
+      channel,
+      app: toAppName(channel),
+      label,
+      connected: (await tenant.channels.find(channel)) !== undefined,
+      webhookUrl: this.#listWebhookAddresses(tenant, channel)[0],
+      hasPublicUrl: this.#publicUrl !== undefined,
+      verifyToken: await suggestToken(tenant, channel, fields),
+      fields,
+    };
+  }
+
   async #ask(binding: OpenBinding): Promise<CredentialCheck> {
     return openSender(binding, { urls: this.#urls }).checkCredentials(AbortSignal.timeout(this.#timeoutMs));
   }
@@ -139,6 +170,20 @@ export class ChannelConnections {
     const [byName, byNumber] = webhookPaths(channel, tenantId);
     return [`${base}${byName}`, `${base}${byNumber}`];
   }
+}
+
+/** The same for a channel at every look; null where it is connected with another one. */
+async function suggestToken(
+  tenant: TokenTenant,
+  channel: MessagingChannel,
+  fields: ChannelSetup['fields'],
+): Promise<ChannelSetup['verifyToken']> {
+  const field = fields.map(({ name }) => name).find((name) => name === 'verifyToken' || name === 'secretToken');
+  if (field === undefined) return null;
+  const value = tenant.secrets.deriveToken(`channels/${toAppName(channel)}.${field}`);
+  const binding = await readable(tenant, channel);
+  const isOther = binding !== undefined && Object.entries(binding.settings).some(([name, set]) => name === field && set !== value);
+  return isOther ? null : { field, value };
 }
 
 /** undefined when there is none, or its credentials cannot be opened here. */

@@ -5,12 +5,15 @@ export {
   agentRules,
   builtInAgent,
   builtInAgents,
+  findToolRefusal,
   intersectTools,
   isOwnAgentName,
+  isSharedPath,
   lowestAuthority,
   toolsOfAgent,
   type AgentDefinition,
   type AgentRules,
+  type ToolRefusal,
   csToolNames,
   isMcpToolName,
   isListed,
@@ -37,6 +40,7 @@ export {
   ChannelBinding,
   ChannelCheck,
   ChannelError,
+  ChannelSetup,
   SendingStop,
   ChannelTest,
   ChannelView,
@@ -87,6 +91,7 @@ export {
   uploadTypes,
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
+export { PolicyCheckBody, PolicyRule, PolicyVerdict, WhoAmI } from './tenants/owner.ts';
 export { AuditActor, AuditEntry, auditActs, type AuditAct } from './values/audit.ts';
 export {
   CreatedTenant,
@@ -98,7 +103,16 @@ export {
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
 export { RedriveBody, type Redriven, type RedriveSkip, type StuckDeliveries } from './channels/stuck-delivery.ts';
-export { FAILURE_MESSAGE_MAX, type FailureGroup, type RetrySkip, type TurnRetryBody, type TurnsRetried } from './turns/failure.ts';
+export {
+  FAILURE_MESSAGE_MAX,
+  sumFailures,
+  sumTenantTurns,
+  type TenantTurns,
+  type FailureGroup,
+  type RetrySkip,
+  type TurnRetryBody,
+  type TurnsRetried,
+} from './turns/failure.ts';
 export {
   waitReasons,
   type Health,
@@ -217,7 +231,11 @@ export {
   HistoryLine,
   Session,
   StoredSession,
+  LastMessage,
   SessionListItem,
+  SessionPage,
+  SessionState,
+  SessionTurn,
   SessionMessage,
   SessionOrigin,
   SessionSummary,
@@ -281,6 +299,7 @@ export {
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';
+export { OperatorSignIn } from './routes/ops/waiting.ts';
 export {
   defineRoute,
   chooseErrorShape,

@@ -4,6 +4,12 @@ export const limits = {
   messageMaxCharacters: 32_000,
   sessionsListDefault: 25,
   sessionsListMax: 100,
+  /** Characters of a message that a list shows. */
+  excerptMaxCharacters: 200,
+  /** Times to come that the view of a schedule names. */
+  scheduleNextRuns: 5,
+  /** Words looked for in a list of sessions. */
+  sessionsQueryMaxCharacters: 200,
   attachmentsMax: 10,
   uploadFilesMax: 10,
   uploadMaxBytes: 10 * 1024 * 1024,

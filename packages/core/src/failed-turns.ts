@@ -9,6 +9,9 @@ import {
   type TurnInput,
   type TurnRetryBody,
   type TurnsRetried,
+  sumFailures,
+  sumTenantTurns,
+  type TenantTurns,
   type TurnView,
 } from '@concierge/contract';
 import type { IndexedTurn } from '@concierge/index';
@@ -57,8 +60,6 @@ interface FailedPage {
   readonly next: string | null;
 }
 
-type TenantTurns = FailureGroup['tenants'][number];
-
 /** Failed turns of all tenants, for the command line and the operators' API alike. */
 export class FailedTurns {
   readonly #options: FailedTurnsOptions;
@@ -104,7 +105,7 @@ export class FailedTurns {
     return {
       dryRun,
       turns: counted.length,
-      tenants: sumTenants(counted),
+      tenants: sumTenantTurns(counted),
       retried,
       skipped: Array.from(skipped, ([reason, count]) => ({ reason, turns: count })),
       nextCursor,
@@ -186,33 +187,6 @@ function toGroup({ scope: { tenantId }, turn: { sessionId, agent, record } }: Fa
     lastAt: record.endedAt,
     example: { tenantId, turnId: record.id, contact_id: sessionId, agent },
   };
-}
-
-/** Adds up groups by their causes: of one page, or of all. */
-export function sumFailures(groups: Iterable<FailureGroup>): FailureGroup[] {
-  const sums = new Map<string, FailureGroup>();
-  for (const group of groups) {
-    const cause = JSON.stringify([group.code, group.model, group.message]);
-    const before = sums.get(cause);
-    sums.set(cause, before === undefined ? group : add(before, group));
-  }
-  return [...sums.values()].toSorted((one, other) => other.turns - one.turns || other.lastAt.localeCompare(one.lastAt));
-}
-
-function add(one: FailureGroup, other: FailureGroup): FailureGroup {
-  const last = other.lastAt > one.lastAt ? other : one;
-  return {
-    ...last,
-    turns: one.turns + other.turns,
-    tenants: sumTenants([...one.tenants, ...other.tenants]),
-    firstAt: one.firstAt < other.firstAt ? one.firstAt : other.firstAt,
-  };
-}
-
-function sumTenants(counts: readonly TenantTurns[]): TenantTurns[] {
-  const sums = new Map<string, number>();
-  for (const { tenantId, turns } of counts) sums.set(tenantId, (sums.get(tenantId) ?? 0) + turns);
-  return Array.from(sums, ([tenantId, turns]) => ({ tenantId, turns })).toSorted((one, other) => other.turns - one.turns);
 }
 
 function toDedupeId(turnId: string): string {

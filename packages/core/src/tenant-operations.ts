@@ -176,10 +176,16 @@ export class TenantOperations {
   /** What is accepted and only in a write-ahead log gets its file first. @throws AppError not_found */
   async export(id: string, asked = byHand): Promise<TenantExport> {
     const scope = await this.open(id);
-    const [{ exportTenant }, { fileUnanswered, LogsOnDisk }] = [await import('./tenant-archive.ts'), await import('@concierge/turn')];
-    const logged = await new LogsOnDisk(this.#options.tenants.logsFolder).findTurns(id);
-    await fileUnanswered((await this.#options.running())?.redis, scope, logged);
+    const exported = await this.exportScope(scope);
     await this.record('tenant.export', { scope, asked });
+    return exported;
+  }
+
+  /** As `export`, on record by who asks. @throws AppError overloaded */
+  async exportScope(scope: TenantScope): Promise<TenantExport> {
+    const [{ exportTenant }, { fileUnanswered, LogsOnDisk }] = [await import('./tenant-archive.ts'), await import('@concierge/turn')];
+    const logged = await new LogsOnDisk(this.#options.tenants.logsFolder).findTurns(scope.tenantId);
+    await fileUnanswered((await this.#options.running())?.redis, scope, logged);
     return await exportTenant(scope);
   }
 

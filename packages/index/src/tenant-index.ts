@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AppError, type RemovedSession, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
+import { AppError, type RemovedSession, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import type { IndexBackend, Work } from './database/backend.ts';
 import { PassageIndex } from './passages/passage-index.ts';
 import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
@@ -8,7 +8,7 @@ import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sess
 import { selectSessions, selectSkills, selectFailedTurns, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
 import type { Page } from './cursor.ts';
-import type { FailedTurnsQuery, IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
+import type { FailedTurnsQuery, IndexedSession, IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
 
 export interface TenantIndexOptions {
   readonly tenantId: string;
@@ -80,7 +80,7 @@ export class TenantIndex {
    * Newest first.
    * @throws AppError invalid_request for a cursor that is none of this list
    */
-  async listSessions(query: SessionsQuery): Promise<Page<SessionListItem>> {
+  async listSessions(query: SessionsQuery): Promise<Page<IndexedSession>> {
     return this.#read(async (db) => selectSessions(db, this.tenantId, query));
   }
 

@@ -1,4 +1,16 @@
-import type { RemovedSession, Session, SessionOrigin, Skill, TurnRecord, TurnStatus, UsageRow } from '@concierge/contract';
+import type {
+  ChannelName,
+  LastMessage,
+  RemovedSession,
+  Session,
+  SessionListItem,
+  SessionOrigin,
+  Skill,
+  TurnRecord,
+  TurnStatus,
+  TurnView,
+  UsageRow,
+} from '@concierge/contract';
 
 /**
  * What the index keeps of a session; a whole `Session` is one of these. Times are ISO 8601, kept to the millisecond.
@@ -6,7 +18,14 @@ import type { RemovedSession, Session, SessionOrigin, Skill, TurnRecord, TurnSta
 export type IndexableSession = Pick<
   Session,
   'id' | 'agent' | 'channel' | 'origin' | 'revision' | 'createdAt' | 'updatedAt' | 'title' | 'messageCount'
->;
+> &
+  Partial<Pick<Session, 'sender' | 'messages'>>;
+
+/** A row of the list, as far as the session's own file tells: names of contacts and handoffs are elsewhere. */
+export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state'> {
+  /** Its last turn failed. */
+  readonly hasFailed: boolean;
+}
 
 /** One session as the files have it. */
 export interface SourceSession {
@@ -50,6 +69,15 @@ export interface SessionsQuery {
   readonly agent?: string | undefined;
   /** Only sessions with one of these origins. */
   readonly origin?: readonly SessionOrigin[] | undefined;
+  readonly channel?: ChannelName | undefined;
+  readonly sender?: string | undefined;
+  /** A part of the title, the last message or the sender; or any session of these senders. */
+  readonly words?: { readonly text: string; readonly senders: readonly string[] } | undefined;
+  /** Only these; or all but these. */
+  readonly ids?: { readonly only: readonly string[] } | { readonly without: readonly string[] } | undefined;
+  /** Which side has the last word. */
+  readonly lastFrom?: readonly LastMessage['from'][] | undefined;
+  readonly hasFailed?: boolean | undefined;
   readonly cursor?: string | undefined;
 }
 
@@ -58,6 +86,9 @@ export interface TurnsQuery {
   readonly status?: TurnStatus | undefined;
   /** Only this session. */
   readonly contact_id?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly channel?: ChannelName | undefined;
+  readonly origin?: TurnView['origin'] | undefined;
   /** Only turns that failed with this code. */
   readonly code?: string | undefined;
   /** Only the turn, or the turns of the session, with this id. */

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { SessionListItem, SessionOrigin, TurnView } from '@concierge/contract';
+import type { SessionOrigin, TurnView } from '@concierge/contract';
 import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierge/testing';
 import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';
-import type { TurnsQuery } from '../src/types.ts';
+import type { IndexedSession, SessionsQuery, TurnsQuery } from '../src/types.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
@@ -23,22 +23,80 @@ for (const backend of indexBackends) {
     });
     afterEach(async () => database[Symbol.asyncDispose]());
 
-    async function allSessions(limit: number, agent?: string): Promise<SessionListItem[]> {
+    async function allSessions(limit: number, agent?: string): Promise<IndexedSession[]> {
       return allPages(async (cursor) => index.listSessions({ limit, agent, cursor }));
     }
 
     it('lists a session that was put, as its file has it', async () => {
       await index.putSession(session(1, { title: 'Holidays', messageCount: 4, agent: 'cs', channel: 'channel_a', origin: 'channel' }));
       expect((await index.listSessions({ limit: 25 })).items).toEqual([
-        { id: sessionId(1), updatedAt: at(1), agent: 'cs', channel: 'channel_a', origin: 'channel', title: 'Holidays', messageCount: 4 },
+        {
+          id: sessionId(1),
+          updatedAt: at(1),
+          agent: 'cs',
+          channel: 'channel_a',
+          origin: 'channel',
+          title: 'Holidays',
+          messageCount: 4,
+          sender: null,
+          lastMessage: null,
+          hasFailed: false,
+        },
       ]);
+    });
+
+    it('finds sessions by sender, channel, words, last speaker and failure', async () => {
+      const said = (number: number, role: 'user' | 'assistant', text: string) =>
+        role === 'user'
+          ? { id: `m${String(number)}`, turnId: 't1', at: at(number), role, text, sent: text }
+          : { id: `m${String(number)}`, turnId: 't1', at: at(number), role, text };
+      await index.putSessions([
+        { session: session(1, { sender: '4915', channel: 'channel_a', messages: [said(1, 'user', 'Grüße: 100 % Wolle?')] }) },
+        { session: session(2, { sender: 'ann', messages: [said(1, 'user', 'Hi'), said(2, 'assistant', `Yes_${'x'.repeat(300)}`)] }) },
+        { session: session(3, { title: 'Broken', turns: [turn('t3', { status: 'failed' })] }) },
+      ]);
+      const find = async (query: Omit<SessionsQuery, 'limit'>): Promise<number[]> =>
+        (await index.listSessions({ limit: 9, ...query })).items
+          .map(({ id }) => Number.parseInt(id, 16))
+          .toSorted((one, other) => one - other);
+      const words = (text: string, senders: string[] = []) => ({ words: { text, senders } });
+      expect(await find({ sender: '4915' })).toEqual([1]);
+      expect(await find({ channel: 'channel_a' })).toEqual([1]);
+      expect(await find(words('GRÜSSE'.replace('SS', 'ß')))).toEqual([1]);
+      expect(await find(words('100 %'))).toEqual([1]);
+      expect(await find(words('%'))).toEqual([1]);
+      expect(await find(words('yes_x'))).toEqual([2]);
+      expect(await find(words('nothing like it', ['ann']))).toEqual([2]);
+      expect(await find({ lastFrom: ['contact'] })).toEqual([1]);
+      expect(await find({ hasFailed: true })).toEqual([3]);
+      expect(await find({ ids: { only: [sessionId(2), sessionId(3)] } })).toEqual([2, 3]);
+      expect(await find({ ids: { without: [sessionId(2)] } })).toEqual([1, 3]);
+      expect(await find({ ids: { only: [] } })).toEqual([]);
+      const [second] = (await index.listSessions({ limit: 1, sender: 'ann' })).items;
+      expect(second?.lastMessage).toMatchObject({ from: 'agent', at: at(2) });
+      expect(second?.lastMessage?.text).toHaveLength(200);
+    });
+
+    it('finds turns by agent, channel, origin and error', async () => {
+      const error = { code: 'provider_error', message: 'It says "error":{"code":"internal_error"}' } as const;
+      await index.putSessions([
+        { session: session(1, { agent: 'cs', turns: [turn('t1', { origin: 'webhook' }), turn('t2', { status: 'failed', error })] }) },
+        { session: session(2, { channel: 'channel_a', turns: [turn('t3')] }) },
+      ]);
+      const find = async (query: object): Promise<string[]> => (await index.listTurns({ limit: 9, ...query })).items.map(({ id }) => id);
+      expect(await find({ agent: 'cs' })).toEqual(['t2', 't1']);
+      expect(await find({ channel: 'channel_a' })).toEqual(['t3']);
+      expect(await find({ origin: 'webhook' })).toEqual(['t1']);
+      expect(await find({ code: 'provider_error' })).toEqual(['t2']);
+      expect(await find({ code: 'internal_error' })).toEqual([]);
+      expect((await index.listTurns({ limit: 9, channel: 'channel_a' })).items[0]?.costUsd).toBeCloseTo(0.0003);
     });
 
     it('lists the sessions of some origins, page by page', async () => {
       const origins = ['user', 'channel', 'heartbeat', 'subagent', 'user', 'heartbeat'] as const;
       await index.putSessions(origins.map((origin, number) => ({ session: session(number, { origin }) })));
       const listed = async (origin?: readonly SessionOrigin[]) =>
-        (await allPages<SessionListItem>(async (cursor) => index.listSessions({ limit: 2, origin, cursor }))).map((item) => item.origin);
+        (await allPages<IndexedSession>(async (cursor) => index.listSessions({ limit: 2, origin, cursor }))).map((item) => item.origin);
       expect(await listed(['user', 'channel'])).toEqual(['user', 'channel', 'user']);
       expect(await listed(['schedule'])).toEqual([]);
       expect(await listed()).toEqual(origins.toReversed());
@@ -132,7 +190,7 @@ for (const backend of indexBackends) {
       await index.putSession(session(1, { turns }));
       const { steps: _steps, models: _models, requestHash: _hash, keyId: _key, ...shown } = failed;
       expect((await index.listTurns({ limit: 9, status: 'failed' })).items).toEqual([
-        { ...shown, contact_id: sessionId(1), agent: 'admin', channel: 'web' },
+        { ...shown, contact_id: sessionId(1), agent: 'admin', channel: 'web', costUsd: 0.0003 },
       ]);
       const period = { fromMs: Date.parse(at(2)), toMs: Date.parse(at(3)), limit: 1 };
       const found = { items: [{ sessionId: sessionId(1), agent: 'admin', channel: 'web', record: failed }], nextCursor: null };

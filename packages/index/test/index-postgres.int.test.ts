@@ -5,7 +5,7 @@ import { canRunPostgres, eventually, silentLog, startPostgres, type TestPostgres
 import { openIndex, type IndexStore } from '../src/open-index.ts';
 import { migrations } from '../src/database/migrations.ts';
 import { indexTableNames } from '../src/database/tables.ts';
-import { Files, session, sessionId, skill, turn } from './index-samples.ts';
+import { dropLaterColumns, Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 (canRunPostgres() ? describe : describe.skip)('the index in PostgreSQL', () => {
   let cluster: TestPostgres;
@@ -149,7 +149,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
   it('learns from the files what began the sessions that an earlier version listed', async () => {
     const files = new Files(session(1, { origin: 'heartbeat' }), session(2, { origin: 'user' }));
     for (const tenant of ['acme', 'other']) await store.rebuild(tenant, files);
-    await direct.pool.query('alter table sessions drop column origin; update index_version set version = 2');
+    await direct.pool.query(`${dropLaterColumns} update index_version set version = 2`);
 
     const later = await open(url);
     for (const tenant of ['acme', 'other']) {
@@ -193,7 +193,7 @@ import { Files, session, sessionId, skill, turn } from './index-samples.ts';
   it('does not wait with a step for a table that is in use, so that others go on using it', async () => {
     const files = new Files(session(1));
     await store.rebuild('acme', files);
-    await direct.pool.query(`alter table sessions drop column origin; update index_version set version = 2;
+    await direct.pool.query(`${dropLaterColumns} update index_version set version = 2;
       alter table index_version drop column oldest_reader`);
     const user = await direct.pool.connect();
     await user.query('begin; lock table sessions in access share mode');

@@ -59,6 +59,11 @@ export const skill = (name: string): Skill => ({
   path: `skills/${name}/SKILL.md`,
 });
 
+/** SQL that takes out of the table of sessions what version 2 did not have. */
+export const dropLaterColumns = ['origin', 'sender', 'last_message', 'last_from', 'has_failed', 'words']
+  .map((column) => `alter table sessions drop column ${column};`)
+  .join(' ');
+
 /** The files of a tenant as a test wants them. */
 export class Files implements IndexSource {
   readonly held: SourceSession[] = [];

@@ -8,7 +8,7 @@ import { Kysely, sql } from 'kysely';
 import { storeOver, type IndexStore } from '../src/open-index.ts';
 import { migrations } from '../src/database/migrations.ts';
 import { SqliteBackend } from '../src/database/sqlite-backend.ts';
-import { Files, session, sessionId, skill, turn } from './index-samples.ts';
+import { dropLaterColumns, Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 describe('the SQLite files of the index', () => {
   let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -118,7 +118,7 @@ describe('the SQLite files of the index', () => {
     await earlier.rebuild('acme', files);
     await earlier.close();
     const file = openSqlite(buildFilePath('acme'));
-    file.database.exec('alter table sessions drop column origin; pragma user_version = 2');
+    file.database.exec(`${dropLaterColumns} pragma user_version = 2`);
     file.close();
 
     const store = openStore();

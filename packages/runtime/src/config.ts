@@ -29,7 +29,8 @@ export function toProcessSettings(given: ProcessVariables) {
 }
 
 const secretError = 'must have at least 32 characters';
-const secret = z.string(secretError).min(32, secretError);
+/** What keys are derived from. */
+export const secret = z.string(secretError).min(32, secretError);
 const redisError = 'must be a redis:// or rediss:// address, or unix:/path';
 /** More than any server allows one process. */
 const POOL_MAX = 1000;

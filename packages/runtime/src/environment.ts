@@ -20,6 +20,7 @@ const secretNames: ReadonlySet<string> = new Set([
   'KEY_SECRET',
   'SECRETS_KEY',
   'OPS_TOKEN',
+  'CONSOLE_SECRET',
   'REDIS_URL',
   'REDIS_PASSWORD',
   'DATABASE_URL',

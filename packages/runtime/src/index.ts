@@ -4,6 +4,7 @@ export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig, type SandboxSettings, type ServiceSettings } from './config.ts';
 export { background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
 export { readBootId } from './boot.ts';
+export { buildCookie, isSecure, mayActByCookie, omitCookie, readCookie, type BrowserRequest } from './browser-cookie.ts';
 export { readVersion, type Version } from './version.ts';
 export { hashParts, isSameSecret } from './hash.ts';
 export { armFailpoints, failpoint } from './failpoint.ts';
@@ -36,5 +37,6 @@ export {
   type RedisRole,
   RedisScript,
 } from './redis.ts';
+export { Sealer } from './sealer.ts';
 export { isPostgresUnavailable, isUnavailable, laterVersionCode, postgresErrorCode, staleCode } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

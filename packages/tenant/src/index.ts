@@ -42,6 +42,7 @@ export type { SkillVersion } from './skills/skill-versions.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
 export type { FileEntry } from './files/list-folder.ts';
 export {
+  findPathProblem,
   isPrivateName,
   workspaceRules,
   type FileBytes,

@@ -1,25 +1,19 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { AppError } from '@concierge/contract';
-
-const algorithm = 'aes-256-gcm';
-const version = 'v1';
-const keyBytes = 32;
-/** NIST SP 800-38D, 8.2: 96 bits, random for each seal. */
-const ivBytes = 12;
+import { Sealer } from '@concierge/runtime';
 
 /**
  * Seals what a tenant entrusts to us (credentials of channels, headers of MCP servers) before it is written to a file:
- * AES-256-GCM with the tenant and the field as associated data, so that a sealed text that is copied to another tenant
- * or another field does not open.
+ * with the tenant and the field as associated data, so that a sealed text that is copied to another tenant or another
+ * field does not open.
  */
 export class TenantSecrets {
   readonly #tenantId: string;
-  readonly #key: Buffer | undefined;
+  readonly #sealer: Sealer | undefined;
 
   /** `secret`: SECRETS_KEY, of any length and form. Without one nothing can be sealed or opened. */
   constructor(tenantId: string, secret: string | undefined) {
     this.#tenantId = tenantId;
-    this.#key = secret === undefined ? undefined : Buffer.from(hkdfSync('sha256', secret, '', 'concierge tenant secrets', keyBytes));
+    this.#sealer = secret === undefined ? undefined : new Sealer(secret, 'concierge tenant secrets');
   }
 
   /**
@@ -27,32 +21,32 @@ export class TenantSecrets {
    * @throws AppError internal_error without SECRETS_KEY
    */
   seal(field: string, text: string): string {
-    const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv(algorithm, this.#keyOrThrow(), iv).setAAD(this.#associated(field));
-    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return [version, ...[iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))].join('.');
+    return this.#sealerOrThrow().seal(this.#associated(field), text);
   }
 
   /** @throws AppError internal_error when it was sealed elsewhere, with another key, or was changed */
   open(field: string, sealed: string): string {
-    const [foundVersion, iv = '', tag = '', text = ''] = sealed.split('.');
     try {
-      if (foundVersion !== version) throw new TypeError(`sealed with ${String(foundVersion)}`);
-      const decipher = createDecipheriv(algorithm, this.#keyOrThrow(), Buffer.from(iv, 'base64url'))
-        .setAAD(this.#associated(field))
-        .setAuthTag(Buffer.from(tag, 'base64url'));
-      return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString('utf8');
+      return this.#sealerOrThrow().open(this.#associated(field), sealed);
     } catch (error) {
       throw new AppError('internal_error', 'A stored credential cannot be read; enter it again.', { cause: error });
     }
   }
 
-  #keyOrThrow(): Buffer {
-    if (this.#key === undefined) throw new AppError('internal_error', 'This service has no SECRETS_KEY: it cannot keep credentials.');
-    return this.#key;
+  /**
+   * A token for this field that cannot be guessed and that is kept nowhere: the same at every call, another one for
+   * each tenant. @throws AppError internal_error without SECRETS_KEY
+   */
+  deriveToken(field: string): string {
+    return this.#sealerOrThrow().deriveToken(this.#associated(field));
   }
 
-  #associated(field: string): Buffer {
-    return Buffer.from(JSON.stringify([this.#tenantId, field]));
+  #sealerOrThrow(): Sealer {
+    if (this.#sealer === undefined) throw new AppError('internal_error', 'This service has no SECRETS_KEY: it cannot keep credentials.');
+    return this.#sealer;
+  }
+
+  #associated(field: string): string {
+    return JSON.stringify([this.#tenantId, field]);
   }
 }

@@ -1,15 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { CursorPages, type IndexedTurn, type Page, type TurnsQuery } from '@concierge/index';
+import { CursorPages, toTurnView, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
-import {
-  AppError,
-  viewSteps,
-  type AcceptedTurn,
-  type TurnRecord,
-  type TurnStatus,
-  type TurnView,
-  type WaitsFor,
-} from '@concierge/contract';
+import { AppError, clip, limits, viewSteps, type AcceptedTurn, type TurnStatus, type TurnView, type WaitsFor } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
@@ -23,12 +15,16 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
 
-function isAskedFor(turn: TurnView, { status, contact_id: contactId, id }: TurnsQuery): boolean {
-  return (
-    (status === undefined || turn.status === status) &&
-    (contactId === undefined || turn.contact_id === contactId) &&
-    (id === undefined || turn.id === id || turn.contact_id === id)
-  );
+function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin, id }: TurnsQuery): boolean {
+  const pairs = [
+    [status, turn.status],
+    [contactId, turn.contact_id],
+    [agent, turn.agent],
+    [channel, turn.channel],
+    [origin, turn.origin],
+  ];
+  const fits = pairs.every(([asked, found]) => asked === undefined || asked === found);
+  return fits && (id === undefined || turn.id === id || turn.contact_id === id);
 }
 
 /** The caller that asks for a turn: a key that may see only its own turns is named here. */
@@ -42,6 +38,11 @@ interface LiveFacts {
   readonly status: TurnStatus;
   readonly startedAt: string | null;
   readonly attempts: number;
+}
+
+/** The beginning of a message, as lists show it. */
+function excerpt(text: string): string {
+  return clip(text, limits.excerptMaxCharacters - 1);
 }
 
 /** Everything that endpoints do with turns: accept, look up, list, cancel. */
@@ -64,7 +65,7 @@ export class Turns extends OrderedAcceptance {
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
     const said = await scope.outbox.ofTurn(turnId);
     const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
-    if (ended !== undefined) return { ...toRecordView(ended.record, ended), steps: ended.record.steps, ...deliveries };
+    if (ended !== undefined) return { ...toTurnView(ended), steps: ended.record.steps, ...deliveries };
     if (live === undefined) return undefined;
     const steps = await readEntries(this.#redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
@@ -85,6 +86,29 @@ export class Turns extends OrderedAcceptance {
     const seen = new Set(ended.items.map(({ id }) => id));
     const fitting = live.filter((turn) => !seen.has(turn.id) && isAskedFor(turn, query) && pages.isBehind(turn, after));
     return pages.cutPage([...fitting, ...ended.items], { limit: query.limit, hasMore: ended.nextCursor !== null });
+  }
+
+  /**
+   * Adds to turns how their messages begin: for the tenant's own eyes. Reads the inbox file of a live turn, and the
+   * session of ended ones, once for all of its turns here: only for what is shown, a page at most.
+   */
+  async withInputs(scope: TenantScope, turns: readonly TurnView[]): Promise<TurnView[]> {
+    const inputs = new Map<string, string>();
+    for (const { id } of turns.filter(({ endedAt }) => endedAt === null)) {
+      const live = await unlessLater(scope.inbox.read(id));
+      if (live !== undefined) inputs.set(id, excerpt(live.text));
+    }
+    for (const sessionId of new Set(turns.filter(({ id }) => !inputs.has(id)).map(({ contact_id: id }) => id))) {
+      const session = await unlessLater(scope.sessions.load(sessionId));
+      for (const message of session?.messages ?? []) {
+        if (message.role !== 'user') continue;
+        for (const { turnId, text } of message.said ?? [message]) inputs.set(turnId, excerpt(text));
+      }
+    }
+    return turns.map((turn) => {
+      const input = inputs.get(turn.id);
+      return { ...turn, ...(input !== undefined && { input }) };
+    });
   }
 
   /** @throws AppError `not_found` */
@@ -187,29 +211,6 @@ const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs
 
 function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
-}
-
-function toRecordView(record: TurnRecord, { sessionId, agent, channel }: Pick<IndexedTurn, 'sessionId' | 'agent' | 'channel'>): TurnView {
-  const { id, origin, parentTurnId, joinedTo, status, acceptedAt, startedAt, firstTextAt, endedAt, attempts, usage, finishReason, error } =
-    record;
-  return {
-    id,
-    contact_id: sessionId,
-    agent,
-    channel,
-    origin,
-    ...(parentTurnId !== undefined && { parentTurnId }),
-    ...(joinedTo !== undefined && { joinedTo }),
-    status,
-    acceptedAt,
-    startedAt,
-    firstTextAt,
-    endedAt,
-    attempts,
-    usage,
-    finishReason,
-    error,
-  };
 }
 
 function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {

@@ -110,7 +110,10 @@ describe('turns of all tenants', () => {
     expect(await listPages(`code=provider_error&tenant=${second.id}`)).toEqual(failed.filter(({ tenantId }) => tenantId === second.id));
     expect(await listPages(`code=turn_crashed&tenant=${second.id}`)).toEqual([]);
     const [turn] = await listTurns(second);
-    expect(await listPages(`id=${turn?.id ?? ''}`)).toEqual([{ tenantId: second.id, ...turn }]);
+    // What was said is not for operators.
+    const { input, ...shown } = turn ?? {};
+    expect(input).toBe('two');
+    expect(await listPages(`id=${turn?.id ?? ''}`)).toEqual([{ tenantId: second.id, ...shown }]);
     expect(await listPages(`id=${turn?.contact_id ?? ''}&tenant=${second.id}&limit=2`)).toHaveLength(3);
     expect(await listPages(`id=${turn?.contact_id ?? ''}&status=done&tenant=${second.id}`)).toMatchObject([{ status: 'done' }]);
   });

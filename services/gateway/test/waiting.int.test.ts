@@ -18,7 +18,7 @@ setUpOnce(async (stack) => {
   gateway.script = async () => held.opened;
 });
 
-const { getHealth, getOverview, listWaiting, listWorkers, queues, signIn, signInPage } = routes;
+const { getHealth, getOverview, listWaiting, listWorkers, queues, signIn, signInPage, signOut } = routes;
 
 async function read<Json>(path: string, schema: { parse(given: unknown): Json }): Promise<Json> {
   const response = await gateway.ask(undefined, path, asOperator);
@@ -111,5 +111,28 @@ describe('the sign-in of operators', () => {
     expect(await answer.text()).toContain('That is not the token.');
     for (const value of ['1.aa', `9999999999.${'a'.repeat(64)}`, opsToken])
       expect((await gateway.ask(undefined, queues.path, { headers: { Cookie: `concierge_ops=${value}` } })).status).toBe(401);
+  });
+
+  it('answers the console’s own pages, which send JSON, with a status alone', async () => {
+    const ask = async (body: string): Promise<Response> =>
+      gateway.ask(undefined, signIn.path, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
+    const answer = await ask(JSON.stringify({ token: opsToken }));
+    expect([answer.status, await answer.text()]).toEqual([204, '']);
+    const cookie = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    expect((await gateway.ask(undefined, getOverview.path, { headers: { Cookie: cookie } })).status).toBe(200);
+    const wrong = await ask(JSON.stringify({ token: 'another' }));
+    expect([wrong.status, await wrong.json()]).toEqual([401, expect.objectContaining({ code: 'invalid_key' })]);
+    for (const body of ['', '{}', '{"token": 1}']) expect((await ask(body)).status).toBe(400);
+  });
+
+  it('has a browser forget the sign-in, for a page of the same origin', async () => {
+    const leave = async (site: string): Promise<Response> =>
+      gateway.ask(undefined, signOut.path, { method: 'POST', headers: { 'Sec-Fetch-Site': site } });
+    const answer = await leave('same-origin');
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([
+      204,
+      expect.stringMatching(/^concierge_ops=; Path=\/ops; Max-Age=0/u),
+    ]);
+    expect((await leave('cross-site')).headers.get('set-cookie')).toBeNull();
   });
 });

@@ -3,11 +3,13 @@ import { AppError } from '@concierge/contract';
 import { readVersion } from '@concierge/runtime/process';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { GatewayProxy } from './gateway-proxy.ts';
+import type { OwnerSignIn } from './owner-sign-in.ts';
 import { sendProblem } from './send-problem.ts';
 
 export interface AppParts {
   readonly pages: RequestHandler;
   readonly gateway: GatewayProxy;
+  readonly signIn: OwnerSignIn;
   readonly opsTokenIsSet: boolean;
 }
 
@@ -69,10 +71,11 @@ const handleError: ErrorRequestHandler = (error: unknown, _request, response, _n
   else sendProblem(response, toAppError(error));
 };
 
-/** Everything that the console's port answers: its pages, and what it forwards to the gateway. */
-export function createApp({ pages, gateway, opsTokenIsSet }: AppParts): Express {
+/** Everything that the console's port answers: its pages, signing in, and what it forwards to the gateway. */
+export function createApp({ pages, gateway, signIn, opsTokenIsSet }: AppParts): Express {
   const app = express();
   app.disable('x-powered-by');
+  app.use(signIn.routes());
   app.use((request, response, next) => {
     const path = readPath(request);
     if (path === '/livez') {
@@ -80,6 +83,7 @@ export function createApp({ pages, gateway, opsTokenIsSet }: AppParts): Express 
       response.end(JSON.stringify({ status: 'ok', ...readVersion() }));
     } else if (forwarded.some((prefix) => isUnder(path, prefix))) {
       if (isUnder(path, '/ops')) guardOps(request, opsTokenIsSet);
+      signIn.addKey(request);
       gateway.forward(request, response, next);
     } else {
       pages(request, response, next);

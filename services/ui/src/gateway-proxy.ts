@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { AppError, limits } from '@concierge/contract';
-import type { Log } from '@concierge/runtime/process';
+import { isSecure, type Log } from '@concierge/runtime/process';
 import type { NextFunction, Request, Response } from 'express';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import { sendProblem } from './send-problem.ts';
@@ -47,7 +47,7 @@ function requestHeaders(request: IncomingMessage, gateway: URL): IncomingHttpHea
     host: gateway.host,
     'x-forwarded-for': before === undefined ? client : `${String(before)}, ${client}`,
     'x-forwarded-host': request.headers.host ?? '',
-    'x-forwarded-proto': 'http',
+    'x-forwarded-proto': isSecure(request) ? 'https' : 'http',
     // A body without a length stays one: node would otherwise send a DELETE's body unframed.
     ...(request.headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' }),
   };

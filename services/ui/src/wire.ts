@@ -8,6 +8,7 @@ import type { ServiceParts } from '@concierge/runtime/process';
 import { createApp } from './app.ts';
 import type { Config } from './config.ts';
 import { GatewayProxy } from './gateway-proxy.ts';
+import { OwnerSignIn } from './owner-sign-in.ts';
 import { servePages } from './pages.ts';
 
 /** Where `build.mjs` puts the pages; the same from `src` and from `dist`. */
@@ -28,10 +29,11 @@ export async function wire(config: Config, { stack, log }: ServiceParts, folder 
   const isBuilt = existsSync(join(folder, 'index.html'));
   if (!isBuilt) log.warn('the pages of the console have not been built: run node services/ui/build.mjs');
   const gateway = new GatewayProxy({ gatewayUrl: config.gatewayUrl, log });
+  const signIn = new OwnerSignIn({ secret: config.secret, gatewayUrl: config.gatewayUrl });
   // The time-outs of a proxy's own side stay above the gateway's, so that the gateway's answer is the one that is seen.
   const server = createServer(
     { headersTimeout: 15_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 },
-    createApp({ pages: servePages(folder, isBuilt), gateway, opsTokenIsSet: config.opsTokenIsSet }),
+    createApp({ pages: servePages(folder, isBuilt), gateway, signIn, opsTokenIsSet: config.opsTokenIsSet }),
   );
   // A connection whose answer ends while the server closes would stay open, idle, until its time-out.
   server.on('request', (_request, response) => {

@@ -50,6 +50,7 @@ async function startConsole(
     host: '127.0.0.1',
     gatewayUrl: new URL(gateway),
     opsTokenIsSet: false,
+    secret: 's'.repeat(32),
     logLevel: 'silent',
     prettyLog: false,
     graceMs: 2000,

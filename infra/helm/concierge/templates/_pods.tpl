@@ -89,6 +89,9 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if eq .component "console" -}}
+{{- $_ := set $read "CONSOLE_SECRET" $keys.consoleSecret -}}
+{{- end -}}
 {{- if has .component (list "gateway" "console") -}}
 {{- $_ := set $read "OPS_TOKEN" $keys.opsToken -}}
 {{- end -}}

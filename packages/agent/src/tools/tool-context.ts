@@ -12,7 +12,10 @@ export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> 
 };
 
 export interface TurnSessions {
-  readonly list: (query: { limit: number; agent: string | undefined }) => Promise<readonly SessionListItem[]>;
+  readonly list: (query: {
+    limit: number;
+    agent: string | undefined;
+  }) => Promise<readonly Omit<SessionListItem, 'contactName' | 'state'>[]>;
   /** The whole conversation; undefined when there is none that this agent may see. */
   readonly history: (sessionId: string) => Promise<SessionView | undefined>;
 }

@@ -1,4 +1,4 @@
-import { AppError, type AcceptedTurn, type SessionView, type UsageRow, type UploadRef } from '@concierge/contract';
+import { AppError, isSharedPath, type AcceptedTurn, type SessionView, type UsageRow, type UploadRef } from '@concierge/contract';
 import { toNotesOwner, type TenantScope, type SessionStore, type TenantIndex, type Uploads, type TenantFiles } from '@concierge/tenant';
 import { TurnSchedules, type SchedulesSource } from './automation/turn-schedules.ts';
 import { TurnMessaging, type MessagingSource } from './messaging/turn-messaging.ts';
@@ -179,9 +179,6 @@ function turnDocuments({ uploads, readUpload, access, attached, history, showsIm
   };
 }
 
-/** All that the cs agent may see of the tenant's files. */
-const csFolders = new Set(['skills', 'templates']);
-
 /** The tenant's files as the cs agent may use them: it reads two folders and writes nothing. */
 function csAccess(files: TenantFiles): FileAccess {
   return {
@@ -194,13 +191,9 @@ function csAccess(files: TenantFiles): FileAccess {
   };
 }
 
-/**
- * The path again, when it is in a folder that cs may see; not what begins with a dot there, such as earlier versions of
- * skills: what the owner took out of them is not for customers. The walk itself refuses every way out of it.
- */
+/** The path again, when cs may see it. The walk itself refuses every way out of its folder. */
 function seen(path: string): string {
-  const [first = '', ...rest] = path.split('/');
-  if (!csFolders.has(first) || rest.some((part) => part.startsWith('.'))) throw hidden();
+  if (!isSharedPath(path)) throw hidden();
   return path;
 }
 

@@ -1,10 +1,10 @@
 import {
   AppError,
   cutText,
+  findToolRefusal,
   isListed,
   isMcpToolName,
   limits,
-  mayUseTool,
   readArguments,
   type CsToolName,
   type JsonObject,
@@ -171,21 +171,23 @@ export class ToolRegistry {
   /** What describing the tools to a model takes. */
   readonly characters: number;
   readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #allow: readonly string[] | undefined;
 
   /** Keeps those of all `tools` that `access` gives and, where there is one, the agent's own list allows. */
   constructor(tools: readonly Tool[], access: ToolAccess, allow?: readonly string[]) {
     const isAllowed = (name: string): boolean => allow === undefined || isListed(allow, name);
     const given = tools.filter(({ name, cs }) => (access === 'admin' || cs !== 'never') && isAllowed(name));
     this.access = access;
+    this.#allow = allow;
     this.#tools = new Map(given.map((tool) => [tool.name, tool]));
     this.offered = given.map((tool) => ({ name: tool.name, description: tool.description(access), parameters: tool.parameters }));
     this.names = given.map(({ name }) => name);
     this.characters = JSON.stringify(this.offered).length;
   }
 
-  /** Undefined for a name that is none of these. The contract's own list is asked at each call, as a second check. */
+  /** Undefined for a name that is none of these. The contract's own rule is asked at each call, as a second check. */
   find(name: string): Tool | undefined {
-    return isMcpToolName(name) || mayUseTool(this.access, name) ? this.#tools.get(name) : undefined;
+    return findToolRefusal(name, { access: this.access, allow: this.#allow }) === undefined ? this.#tools.get(name) : undefined;
   }
 }
 

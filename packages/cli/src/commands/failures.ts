@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { AppError, Duration, durationMs, MINUTE_MS, type FailureGroup, type TurnsRetried } from '@concierge/contract';
+import { AppError, Duration, durationMs, MINUTE_MS, sumFailures, type FailureGroup, type TurnsRetried } from '@concierge/contract';
 import { Command } from 'commander';
 import { table, type CommandContext } from '../answer.ts';
 
@@ -18,7 +18,7 @@ function readSince(since: string): string {
 }
 
 async function listFailures({ deployment, answer }: CommandContext, { since, tenant, code }: FilterOptions): Promise<void> {
-  const [failedTurns, { sumFailures }] = [await deployment.failedTurns(), await import('@concierge/core/failed-turns')];
+  const failedTurns = await deployment.failedTurns();
   const filter = { since: readSince(since), tenant, code };
   let groups: FailureGroup[] = [];
   for (let cursor: string | null | undefined; cursor !== null;) {

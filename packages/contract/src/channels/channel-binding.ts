@@ -72,6 +72,26 @@ export const ChannelView = z
   .meta({ id: 'ChannelBinding' });
 export type ChannelView = z.infer<typeof ChannelView>;
 
+/** GET /api/channels/{channel}/setup: what its wizard asks for and shows, before and after it is connected. */
+export const ChannelSetup = z
+  .object({
+    channel: MessagingChannel,
+    app: AppName,
+    label: z.string(),
+    connected: z.boolean(),
+    webhookUrl: z.string().meta({ description: 'Where the provider is to bring messages; without PUBLIC_URL the path alone.' }),
+    hasPublicUrl: z.boolean(),
+    verifyToken: z.object({ field: z.string(), value: z.string() }).nullable().meta({
+      description:
+        'A token to use for this field, the same at every look. null: the channel has no such field, or is connected with another value.',
+    }),
+    fields: z
+      .array(z.object({ name: z.string(), isSecret: z.boolean(), isRequired: z.boolean() }))
+      .meta({ description: 'What connects it.' }),
+  })
+  .meta({ id: 'ChannelSetup' });
+export type ChannelSetup = z.infer<typeof ChannelSetup>;
+
 /**
  * One thing that was looked at just now. `binding`: what is stored here. `credentials`, `webhook`: what the provider
  * reports about them.

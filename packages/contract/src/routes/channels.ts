@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ChannelTest, ConnectedChannel } from '../channels/channel-binding.ts';
+import { ChannelSetup, ChannelTest, ConnectedChannel } from '../channels/channel-binding.ts';
 import { channelDefinitions, toAppName, type MessagingChannel } from '../channel-definitions.ts';
 import { Channel, isMessagingChannel } from '../channels/channel.ts';
 import { limitedRecord } from '../values/values.ts';
@@ -43,6 +43,20 @@ export const getChannel = defineRoute({
   scopes: ['admin', 'read'],
   params: channelParams,
   answers: { 200: { description: 'The binding.', json: ConnectedChannel } },
+  errors: ['not_found'],
+});
+
+export const getChannelSetup = defineRoute({
+  id: 'getChannelSetup',
+  method: 'get',
+  path: '/api/channels/{channel}/setup',
+  tag: 'channels',
+  summary: 'What connecting a channel takes: fields, webhook address, verify token',
+  description: 'Also before it is connected, when `GET /api/channels/{channel}` is 404.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params: channelParams,
+  answers: { 200: { description: 'What to enter here and at the provider.', json: ChannelSetup } },
   errors: ['not_found'],
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AdminChatBody, AgentChatBody, ChatQuery, ChatReply, CsChatBody, UploadRef } from '../turns/chat.ts';
+import { AdminChatBody, AgentChatBody, ChatQuery, ChatReply, CsChatBody, UploadId, UploadRef } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
 import { AgentName } from '../tenants/tenant.ts';
 import { defineRoute } from './route.ts';
@@ -110,4 +110,24 @@ export const createUploads = defineRoute({
   },
   answers: { 201: { description: 'References, in the order of the files.', json: z.array(UploadRef) } },
   errors: [],
+});
+
+export const getUpload = defineRoute({
+  id: 'getUpload',
+  method: 'get',
+  path: '/api/uploads/{id}',
+  tag: 'uploads',
+  summary: 'Download an uploaded file',
+  description: 'Always as an attachment, with the type that its bytes have: nothing of it is run or shown in place.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params: z.object({ id: UploadId }),
+  answers: {
+    200: {
+      description: 'Its bytes.',
+      text: 'application/octet-stream',
+      headers: { 'Content-Disposition': '`attachment`, with its name.' },
+    },
+  },
+  errors: ['not_found'],
 });

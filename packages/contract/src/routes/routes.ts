@@ -10,9 +10,11 @@ import {
   rotateKey,
   getUsage,
 } from './tenant/tenant.ts';
+import { checkPolicy, exportOwnTenant, whoAmI } from './tenant/owner.ts';
 import {
   deleteChannel,
   getChannel,
+  getChannelSetup,
   listChannels,
   putChannel,
   testChannel,
@@ -22,7 +24,7 @@ import {
   receiveWebhook,
   verifyWebhook,
 } from './channels.ts';
-import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads } from './chat.ts';
+import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import {
   createEventEndpoint,
@@ -71,9 +73,9 @@ import {
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
 import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
-import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage } from './ops/waiting.ts';
+import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns } from './turns.ts';
+import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -97,11 +99,13 @@ export const routes = {
   listModels,
   getModel,
   listAgents,
+  checkPolicy,
   listTurns,
   getTurn,
   followTurn,
   followFeed,
   cancelTurn,
+  retryTurn,
   listSessions,
   getSession,
   deleteSession,
@@ -113,8 +117,11 @@ export const routes = {
   listSkills,
   reindexSkills,
   createUploads,
+  getUpload,
+  whoAmI,
   getTenant,
   updateTenant,
+  exportOwnTenant,
   listAudit,
   listFiles,
   getFile,
@@ -142,6 +149,7 @@ export const routes = {
   listScheduleRuns,
   listChannels,
   getChannel,
+  getChannelSetup,
   putChannel,
   deleteChannel,
   testChannel,
@@ -218,6 +226,7 @@ export const routes = {
   redriveOperatedDelivery,
   signInPage,
   signIn,
+  signOut,
 } as const satisfies Record<string, Route>;
 
 export type Routes = typeof routes;

@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { TurnStatus, TurnView } from '../turns/turn.ts';
-import { cursorParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
+import { Channel } from '../channels/channel.ts';
+import { errorCodeNames } from '../errors/error-code.ts';
+import { limits } from '../limits.ts';
+import { TurnOrigin, TurnStatus, TurnView } from '../turns/turn.ts';
+import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 import { ContactId } from '../turns/chat.ts';
-import { SessionListItem, SessionOrigin, SessionView } from '../turns/session.ts';
+import { SessionListItem, SessionOrigin, SessionPage, SessionState, SessionView } from '../turns/session.ts';
 import { AgentName } from '../tenants/tenant.ts';
 
 /** `<epoch>-<n>`: an entry of the turn's stream. */
@@ -22,6 +25,10 @@ export const listTurns = defineRoute({
   scopes: ['admin', 'read'],
   query: z.strictObject({
     status: TurnStatus.optional(),
+    agent: AgentName.optional(),
+    channel: Channel.optional(),
+    origin: TurnOrigin.optional(),
+    error: z.enum(errorCodeNames).optional().describe('Failed turns with this code.'),
     contact_id: z.string().min(1).max(128).optional().describe('Turns of this conversation alone.'),
     limit: limitParameter,
     cursor: cursorParameter,
@@ -97,6 +104,22 @@ export const cancelTurn = defineRoute({
   errors: ['not_found'],
 });
 
+export const retryTurn = defineRoute({
+  id: 'retryTurn',
+  audit: 'turn.retry',
+  method: 'post',
+  path: '/api/turns/{id}/retry',
+  tag: 'turns',
+  summary: 'Accept once more what a failed or cancelled turn had asked',
+  description:
+    'In the same conversation, with the rights of its agent. A turn is accepted again once: a second call answers with the same new turn. Only of turns that a client asked for; a message of a channel and a run of a schedule have rules of their own.',
+  auth: 'key',
+  scopes: ['admin'],
+  params: turnParams,
+  answers: { 202: { description: 'The new turn.', json: TurnView } },
+  errors: ['not_found', 'conflict', 'session_busy', 'too_many_waiting', 'overloaded'],
+});
+
 const sessionParams = z.object({ id: ContactId });
 
 const anyOrigin = `(?:${SessionOrigin.options.join('|')})`;
@@ -120,7 +143,22 @@ export const listSessions = defineRoute({
   summary: 'List sessions, most recently used first',
   auth: 'key',
   scopes: ['admin', 'read'],
-  query: z.strictObject({ limit: limitParameter, agent: AgentName.optional(), origin: originParameter, cursor: cursorParameter }),
+  query: z.strictObject({
+    limit: limitParameter,
+    agent: AgentName.optional(),
+    origin: originParameter,
+    channel: Channel.optional(),
+    sender: z.string().min(1).max(limits.senderMaxCharacters).optional().describe('The exact id of a contact.'),
+    state: SessionState.optional(),
+    q: z
+      .string()
+      .trim()
+      .min(1)
+      .max(limits.sessionsQueryMaxCharacters)
+      .optional()
+      .describe('A part of the title, of the last message, of the contact’s id or name, in any case.'),
+    cursor: cursorParameter,
+  }),
   answers: { 200: { description: 'Sessions.', json: z.array(SessionListItem), headers: pageHeaders } },
   errors: [],
 });
@@ -130,11 +168,17 @@ export const getSession = defineRoute({
   method: 'get',
   path: '/api/sessions/{id}',
   tag: 'sessions',
-  summary: 'The whole conversation',
+  summary: 'The whole conversation, or a page of it',
+  description:
+    'With `limit` the messages of the last turns, with the records of these turns; go on with `before`. Without it everything, and no records.',
   auth: 'key',
   scopes: ['admin', 'read'],
   params: sessionParams,
-  answers: { 200: { description: 'The session with all of its messages.', json: SessionView } },
+  query: z.strictObject({
+    limit: integerParameter({ min: 0, max: limits.sessionsListMax, default: 0 }).describe('Turns of one page; 0: all messages.'),
+    before: z.string().min(1).max(200).optional().describe('`before` of the page that was read.'),
+  }),
+  answers: { 200: { description: 'The session with its messages.', json: z.union([SessionPage, SessionView]) } },
   errors: ['not_found'],
 });
 

@@ -183,6 +183,36 @@ export function mayUseTool(authority: 'admin' | 'cs', name: string): boolean {
   return authority === 'admin' ? known.has(name) : forCs.has(name);
 }
 
+/** What keeps an agent from a tool by its name alone. */
+export type ToolRefusal = 'unknown_tool' | 'access' | 'not_listed';
+
+/**
+ * The rule that refuses a tool to an agent with this access and this list; undefined when none does. A list that is not
+ * there allows everything. Asked at every call of a turn, and by who wants to know before.
+ */
+export function findToolRefusal(
+  name: string,
+  { access, allow }: { readonly access: Authority; readonly allow: readonly string[] | undefined },
+): ToolRefusal | undefined {
+  if (!isMcpToolName(name)) {
+    if (!isToolName(name)) return 'unknown_tool';
+    if (!mayUseTool(access, name)) return 'access';
+  }
+  return allow === undefined || isListed(allow, name) ? undefined : 'not_listed';
+}
+
+/** All that agents for strangers may see of the tenant's files. */
+const sharedFolders: ReadonlySet<string> = new Set(['skills', 'templates']);
+
+/**
+ * May an agent with the access `cs` read this file? Not what begins with a dot there, such as earlier versions of
+ * skills: what the owner took out of them is not for customers.
+ */
+export function isSharedPath(path: string): boolean {
+  const [first = '', ...rest] = path.split('/');
+  return sharedFolders.has(first) && !rest.some((part) => part.startsWith('.'));
+}
+
 /**
  * Prompt tokens for each tool that agents of this access get, on average: a test compares it with the size of the
  * descriptions.

@@ -132,6 +132,10 @@ export const ScheduleView = z
     updatedAt: z.iso.datetime(),
     /** null when it is paused, or has no time left. */
     nextRunAt: z.iso.datetime().nullable(),
+    nextRuns: z
+      .array(z.string())
+      .max(limits.scheduleNextRuns)
+      .meta({ description: 'Its next times, as the zone of the schedule writes them; one of `every` or `at` has UTC.' }),
   })
   .meta({ id: 'Schedule' });
 export type ScheduleView = z.infer<typeof ScheduleView>;

@@ -6,6 +6,7 @@ import { TenantId } from '../tenants/tenant.ts';
 export const FAILURE_MESSAGE_MAX = 300;
 
 const TenantCount = z.object({ tenantId: TenantId, turns: z.int().positive() });
+export type TenantTurns = z.infer<typeof TenantCount>;
 
 /** Failed turns with the same cause: the same code, model and message. */
 export const FailureGroup = z
@@ -70,3 +71,31 @@ export const TurnsRetried = z
   })
   .meta({ id: 'TurnsRetried' });
 export type TurnsRetried = z.infer<typeof TurnsRetried>;
+
+/** Adds up groups by their causes: of one page, or of all; the most frequent first. */
+export function sumFailures(groups: Iterable<FailureGroup>): FailureGroup[] {
+  const sums = new Map<string, FailureGroup>();
+  for (const group of groups) {
+    const cause = JSON.stringify([group.code, group.model, group.message]);
+    const before = sums.get(cause);
+    sums.set(cause, before === undefined ? group : add(before, group));
+  }
+  return [...sums.values()].toSorted((one, other) => other.turns - one.turns || other.lastAt.localeCompare(one.lastAt));
+}
+
+function add(one: FailureGroup, other: FailureGroup): FailureGroup {
+  const last = other.lastAt > one.lastAt ? other : one;
+  return {
+    ...last,
+    turns: one.turns + other.turns,
+    tenants: sumTenantTurns([...one.tenants, ...other.tenants]),
+    firstAt: one.firstAt < other.firstAt ? one.firstAt : other.firstAt,
+  };
+}
+
+/** Adds up counts of one tenant each, the largest first. */
+export function sumTenantTurns(counts: readonly TenantTurns[]): TenantTurns[] {
+  const sums = new Map<string, number>();
+  for (const { tenantId, turns } of counts) sums.set(tenantId, (sums.get(tenantId) ?? 0) + turns);
+  return Array.from(sums, ([tenantId, turns]) => ({ tenantId, turns })).toSorted((one, other) => other.turns - one.turns);
+}

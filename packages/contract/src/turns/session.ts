@@ -3,7 +3,7 @@ import { Actor } from '../values/actor.ts';
 import { CanonicalChannel } from '../channels/channel.ts';
 import { ChannelAddress } from '../channels/channel-message.ts';
 import { AgentName } from '../tenants/tenant.ts';
-import { ModelUsage, TurnRecord, type TurnOrigin } from './turn.ts';
+import { ModelUsage, TurnRecord, TurnView, type TurnOrigin } from './turn.ts';
 import { UploadRef } from './chat.ts';
 import { openList } from '../values/stored.ts';
 
@@ -137,6 +137,20 @@ export const HistoryLine = z.discriminatedUnion('kind', [
 ]);
 export type HistoryLine = z.infer<typeof HistoryLine>;
 
+/** Who has a conversation, and how it stands. */
+export const SessionState = z.enum(['agent', 'waiting', 'with_staff', 'failed']).meta({
+  id: 'SessionState',
+  description:
+    '`agent`: the agent answers. `waiting`: it is handed over, and the contact has the last word. `with_staff`: it is handed over, and staff answered last. `failed`: the agent has it, and its last turn failed.',
+});
+export type SessionState = z.infer<typeof SessionState>;
+
+/** The last words of either side, at most 200 characters of them. */
+export const LastMessage = z
+  .object({ from: z.enum(['contact', 'agent', 'person']), text: z.string(), at: z.iso.datetime() })
+  .meta({ id: 'LastMessage' });
+export type LastMessage = z.infer<typeof LastMessage>;
+
 export const SessionListItem = z
   .object({
     id: z.string(),
@@ -146,11 +160,15 @@ export const SessionListItem = z
     origin: SessionOrigin,
     title: z.string(),
     messageCount: z.int().nonnegative(),
+    sender: z.string().nullable().meta({ description: 'The id of its contact; null where it has none.' }),
+    contactName: z.string().nullable().meta({ description: 'What the channel or the owner’s system calls the contact.' }),
+    lastMessage: LastMessage.nullable(),
+    state: SessionState,
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
-const { id, ...listed } = SessionListItem.shape;
+const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, ...listed } = SessionListItem.shape;
 
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z
@@ -164,6 +182,19 @@ export const SessionView = z
   })
   .meta({ id: 'Session' });
 export type SessionView = z.infer<typeof SessionView>;
+
+/** The record of a turn as a page of its conversation shows it: with its steps and its price. */
+export const SessionTurn = TurnView.omit({ contact_id: true, agent: true, channel: true, waitsFor: true, deliveries: true }).meta({
+  id: 'SessionTurn',
+});
+export type SessionTurn = z.infer<typeof SessionTurn>;
+
+/** GET /api/sessions/{id}?limit: the last turns of a conversation, or those before a message. */
+export const SessionPage = SessionView.extend({
+  turns: z.array(SessionTurn).meta({ description: 'Ended turns of these messages.' }),
+  before: z.string().nullable().meta({ description: 'For the page before this one; null when this is the first.' }),
+}).meta({ id: 'SessionPage' });
+export type SessionPage = z.infer<typeof SessionPage>;
 
 /**
  * What a turn has finished, in order; the journal a recovering attempt folds. Internal: never sent to a client.

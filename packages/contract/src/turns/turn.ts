@@ -173,6 +173,12 @@ export const TurnView = z
     endedAt: z.iso.datetime().nullable(),
     attempts: z.int().nonnegative(),
     usage: Usage,
+    costUsd: z.number().nonnegative().nullable().optional().meta({
+      description: 'US dollars of an ended turn; null when no price is known, or no model was called.',
+    }),
+    input: z.string().optional().meta({
+      description: 'The beginning of what it was asked, at most 200 characters; missing where the conversation no longer has it.',
+    }),
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),

@@ -100,7 +100,7 @@ export class NewerIndexError extends Error {
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 
 /** Append only; the number of steps that have run is the database's version. */
-export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin, createPending];
+export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin, createPending, addSessionDetails];
 
 /**
  * The earliest version whose queries work over these tables: it goes on beside this one, and after a return to it. The
@@ -223,16 +223,40 @@ async function createTables(db: Kysely<IndexTables>, dialect: IndexDialect): Pro
   if (dialect === 'postgres') for (const name of firstTableNames) await isolateTenants(db, name);
 }
 
-/**
- * The files contain what began a session: every tenant's index is rebuilt from them when it is read next. The policy
- * would hide the rows of all tenants from a step that works for none of them.
- */
+/** The files contain what began a session: the index is rebuilt from them. */
 async function addSessionOrigin(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
   const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
   await db.schema
     .alterTable('sessions')
     .addColumn('origin', text, (column) => column.notNull().defaultTo('user'))
     .execute();
+  await forgetBuilds(db, dialect);
+}
+
+/**
+ * What a list shows and is searched by. An earlier version beside this one leaves these columns as they are; the next
+ * turn of the session puts them right. Rebuilt from the files, as in `addSessionOrigin`.
+ */
+async function addSessionDetails(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
+  const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
+  const table = () => db.schema.alterTable('sessions');
+  await table().addColumn('sender', text).execute();
+  await table().addColumn('last_message', text).execute();
+  await table().addColumn('last_from', text).execute();
+  await table()
+    .addColumn('has_failed', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await table()
+    .addColumn('words', text, (column) => column.notNull().defaultTo(''))
+    .execute();
+  await forgetBuilds(db, dialect);
+}
+
+/**
+ * Every tenant's index is rebuilt when it is read next. The policy would hide the rows of all tenants from a step that
+ * works for none of them.
+ */
+async function forgetBuilds(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
   if (dialect === 'postgres') await sql`alter table meta no force row level security`.execute(db);
   await db.deleteFrom('meta').where('key', '=', 'built').execute();
   if (dialect === 'postgres') await sql`alter table meta force row level security`.execute(db);

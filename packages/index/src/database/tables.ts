@@ -1,4 +1,4 @@
-import type { ChannelName, SessionOrigin } from '@concierge/contract';
+import type { ChannelName, LastMessage, SessionOrigin } from '@concierge/contract';
 import type { Generated } from 'kysely';
 
 /** The databases there are. */
@@ -38,7 +38,18 @@ export interface SessionsTable extends TenantRow {
   created_at: number;
   updated_at: number;
   origin: SessionOrigin;
+  sender: string | null;
+  /** JSON of a `LastMessage`. */
+  last_message: string | null;
+  last_from: LastMessage['from'] | null;
+  /** 1: its last turn failed. */
+  has_failed: number;
+  /** What is searched: title, last message and sender, folded. */
+  words: string;
 }
+
+/** Columns of a session that versions before them neither know nor write. */
+export type SessionDetails = Pick<SessionsTable, 'sender' | 'last_message' | 'last_from' | 'has_failed' | 'words'>;
 
 /** Ended turns; the others are in the inbox and in Redis. */
 export interface TurnsTable extends TenantRow {

@@ -5,6 +5,7 @@ import type { IndexBackend } from '../database/backend.ts';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
+import { noDetails } from './rows.ts';
 import { SessionUpserts, toSessionRows, type SessionRows } from './write-sessions.ts';
 
 type Db = Kysely<IndexTables>;
@@ -20,6 +21,8 @@ const FOLDED_IN_POSTGRES = 100_000;
 /** Our own rows, checked when they were put. */
 const PendingRows = z.object({
   session: z.custom<SessionRows['session']>(),
+  /** Missing in what an earlier version has put. */
+  details: z.custom<SessionRows['details']>().default(noDetails),
   turns: z.array(z.custom<SessionRows['turns'][number]>()),
 });
 

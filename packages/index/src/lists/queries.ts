@@ -1,11 +1,11 @@
-import { TurnRecord, type ChannelName, type SessionListItem, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
+import { LastMessage, TurnRecord, type ChannelName, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
 import { sql, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
 import { findPendingTurn } from './pending-puts.ts';
-import { readUsageModel, storable, toUsd } from './rows.ts';
+import { foldWords, readUsageModel, storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
-import type { FailedTurnsQuery, IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
+import type { FailedTurnsQuery, IndexedSession, IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';
 
 type Db = Kysely<IndexTables>;
 
@@ -19,16 +19,12 @@ const turnPages = new CursorPages<{ readonly accepted_at: number; readonly id: s
 }));
 
 /** One row more than asked for shows whether there is a next page. */
-export async function selectSessions(db: Db, tenantId: string, query: SessionsQuery): Promise<Page<SessionListItem>> {
-  let select = db
-    .selectFrom('sessions')
-    .select(['id', 'agent', 'channel', 'origin', 'title', 'message_count', 'updated_at'])
-    .where('account_id', '=', tenantId)
+export async function selectSessions(db: Db, tenantId: string, query: SessionsQuery): Promise<Page<IndexedSession>> {
+  let select = narrowSessions(db, tenantId, query)
+    .select(['id', 'agent', 'channel', 'origin', 'title', 'message_count', 'updated_at', 'sender', 'last_message', 'has_failed'])
     .orderBy('updated_at', 'desc')
     .orderBy('id', 'desc')
     .limit(query.limit + 1);
-  if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
-  if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
   const after = sessionPages.readCursor(query.cursor);
   if (after !== null) {
     select = select.where(sql<boolean>`(updated_at, id) < (${after.atMs}, ${after.id})`);
@@ -45,8 +41,35 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
       origin: row.origin,
       title: row.title,
       messageCount: row.message_count,
+      sender: row.sender,
+      lastMessage: row.last_message === null ? null : LastMessage.parse(JSON.parse(row.last_message)),
+      hasFailed: row.has_failed === 1,
     })),
   };
+}
+
+function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
+  let select = db.selectFrom('sessions').where('account_id', '=', tenantId);
+  if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
+  if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
+  if (query.sender !== undefined) select = select.where('sender', '=', storable(query.sender));
+  if (query.hasFailed !== undefined) select = select.where('has_failed', '=', Number(query.hasFailed));
+  if (query.lastFrom !== undefined) select = select.where('last_from', 'in', query.lastFrom);
+  const { ids, words } = query;
+  // A list without any id is no SQL; no session has this one.
+  if (ids !== undefined && 'only' in ids) select = select.where('id', 'in', ['', ...ids.only]);
+  if (ids !== undefined && 'without' in ids) select = select.where('id', 'not in', ['', ...ids.without]);
+  if (words !== undefined) {
+    const pattern = toLikePattern(storable(foldWords(words.text)));
+    select = select.where((eb) =>
+      eb.or([
+        sql<boolean>`words like ${pattern} escape '\\'`,
+        eb('sender', 'in', ['', ...words.senders.map((sender) => storable(sender))]),
+      ]),
+    );
+  }
+  return select;
 }
 
 export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): Promise<Page<TurnView>> {
@@ -59,6 +82,10 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
     .limit(query.limit + 1);
   if (query.status !== undefined) select = select.where('status', '=', query.status);
   if (query.contact_id !== undefined) select = select.where('session_id', '=', storable(query.contact_id));
+  if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
+  // In the order of the schema, in which records are written; quotes inside a text are escaped.
+  if (query.origin !== undefined) select = select.where('record', 'like', toLikePattern(`"origin":"${query.origin}"`));
   if (query.id !== undefined) {
     const id = storable(query.id);
     select = select.where((where) => where.or([where('id', '=', id), where('session_id', '=', id)]));
@@ -159,7 +186,7 @@ export async function selectTurn(
 }
 
 /** An ended turn as lists show it: no steps, nothing internal. */
-function toTurnView(turn: IndexedTurn): TurnView {
+export function toTurnView(turn: IndexedTurn): TurnView {
   const { record } = turn;
   return {
     id: record.id,
@@ -176,9 +203,16 @@ function toTurnView(turn: IndexedTurn): TurnView {
     endedAt: record.endedAt,
     attempts: record.attempts,
     usage: record.usage,
+    costUsd: sumCost(record.models),
     finishReason: record.finishReason,
     error: record.error,
   };
+}
+
+/** US dollars; a price that is unknown adds nothing, and a sum of none but those is null. */
+function sumCost(models: TurnRecord['models']): number | null {
+  const known = models.flatMap(({ costUsd }) => (costUsd === null ? [] : [costUsd]));
+  return known.length === 0 ? null : known.reduce((sum, cost) => sum + cost, 0);
 }
 
 export async function selectSkills(db: Db, tenantId: string): Promise<Skill[]> {

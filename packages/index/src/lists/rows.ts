@@ -1,6 +1,14 @@
-import { TurnRecord, type RemovedSession, type Skill, type UsageRow } from '@concierge/contract';
+import { clip, limits, TurnRecord, type LastMessage, type RemovedSession, type Skill, type UsageRow } from '@concierge/contract';
 import type { Insertable } from 'kysely';
-import type { RemovalsTable, RemovedUsageTable, SessionsTable, SkillsTable, TurnsTable, UsageTable } from '../database/tables.ts';
+import type {
+  RemovalsTable,
+  RemovedUsageTable,
+  SessionDetails,
+  SessionsTable,
+  SkillsTable,
+  TurnsTable,
+  UsageTable,
+} from '../database/tables.ts';
 import type { IndexableSession } from '../types.ts';
 
 /** Where and when a row is written. */
@@ -17,7 +25,10 @@ export function storable(text: string): string {
   return text.isWellFormed() && !text.includes('\0') ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-export function sessionRow(context: RowContext, session: IndexableSession): Insertable<SessionsTable> {
+/** What every version writes of a session. */
+export type SessionBase = Omit<Insertable<SessionsTable>, keyof SessionDetails>;
+
+export function sessionRow(context: RowContext, session: IndexableSession): SessionBase {
   return {
     account_id: context.tenantId,
     id: session.id,
@@ -31,6 +42,36 @@ export function sessionRow(context: RowContext, session: IndexableSession): Inse
     updated_at: Date.parse(session.updatedAt),
     generation: context.generation,
   };
+}
+
+/** Of a session whose messages the caller has not got, there is none. */
+export const noDetails: SessionDetails = { sender: null, last_message: null, last_from: null, has_failed: 0, words: '' };
+
+/** What lists show and search of a session. In the order of the columns. */
+export function sessionDetails(session: IndexableSession, turns: readonly TurnRecord[]): SessionDetails {
+  const last = findLastMessage(session.messages ?? []);
+  const sender = session.sender ?? null;
+  return {
+    sender: sender === null ? null : storable(sender),
+    last_message: last === null ? null : JSON.stringify(last),
+    last_from: last?.from ?? null,
+    has_failed: Number(turns.at(-1)?.status === 'failed'),
+    words: storable(foldWords([session.title, last?.text ?? '', sender ?? ''].join('\n'))),
+  };
+}
+
+/** As texts are compared: without case and forms of one character. */
+export function foldWords(text: string): string {
+  return text.normalize('NFKC').toLowerCase();
+}
+
+function findLastMessage(messages: NonNullable<IndexableSession['messages']>): LastMessage | null {
+  for (const message of messages.toReversed()) {
+    if (message.role === 'tool' || message.text.trim() === '') continue;
+    const from = message.role === 'user' ? 'contact' : message.by === undefined ? 'agent' : 'person';
+    return { from, text: storable(clip(message.text.trim(), limits.excerptMaxCharacters - 1)), at: message.at };
+  }
+  return null;
 }
 
 export function turnRow(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<TurnsTable> {

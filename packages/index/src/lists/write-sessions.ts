@@ -1,8 +1,8 @@
 import type { TurnRecord, RemovedSession } from '@concierge/contract';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import { pieces, type CompiledQueries } from '../database/compiled-queries.ts';
-import { sessionRow, turnRow, usageRows, removalRow, removedUsageRows } from './rows.ts';
-import type { IndexTables, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
+import { sessionDetails, sessionRow, turnRow, usageRows, removalRow, removedUsageRows, type SessionBase } from './rows.ts';
+import type { IndexTables, SessionDetails, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
 import { dropUnusedVectors } from '../passages/upsert-passages.ts';
 import { currentGeneration } from '../database/meta.ts';
@@ -13,7 +13,9 @@ type UsageRow = Insertable<UsageTable>;
 
 /** The rows of one session that is put, and of the turns to write. */
 export interface SessionRows {
-  readonly session: SessionRow;
+  readonly session: SessionBase;
+  /** Apart: an earlier version that folds these rows leaves it out. */
+  readonly details: SessionDetails;
   readonly turns: readonly { readonly turn: TurnRow; readonly usage: readonly UsageRow[] }[];
 }
 
@@ -29,6 +31,7 @@ export function toSessionRows(tenantId: string, { session, turnIds }: SessionPut
   const turns = turnsNamed(session.turns, turnIds);
   return {
     session: sessionRow(context, session),
+    details: sessionDetails(session, session.turns),
     turns: turns.map((turn) => ({ turn: turnRow(context, session, turn), usage: usageRows(context, session, turn) })),
   };
 }
@@ -120,7 +123,7 @@ function mergeRows(generation: number, puts: readonly SessionRows[]): Rows {
   const usageByTurn = new Map<string, readonly UsageRow[]>();
   const inTime = puts.length < 2 ? puts : puts.toSorted(olderFirst);
   for (const put of inTime) {
-    sessions.set(put.session.id, { ...put.session, generation });
+    sessions.set(put.session.id, { ...put.session, generation, ...put.details });
     for (const { turn, usage } of put.turns) {
       turns.set(turn.id, { ...turn, generation });
       usageByTurn.set(
@@ -163,6 +166,11 @@ function upsertSessions(db: Kysely<IndexTables>, rows: SessionRow[]) {
           created_at: eb.ref('excluded.created_at'),
           updated_at: eb.ref('excluded.updated_at'),
           generation: eb.ref('excluded.generation'),
+          sender: eb.ref('excluded.sender'),
+          last_message: eb.ref('excluded.last_message'),
+          last_from: eb.ref('excluded.last_from'),
+          has_failed: eb.ref('excluded.has_failed'),
+          words: eb.ref('excluded.words'),
         }))
         .where(sql<boolean>`(excluded.created_at, excluded.revision) >= (sessions.created_at, sessions.revision)`),
     );

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
-import { removalRow, removedUsageRows, sessionRow, turnRow, usageRows, type RowContext } from '../lists/rows.ts';
+import { removalRow, removedUsageRows, sessionDetails, sessionRow, turnRow, usageRows, type RowContext } from '../lists/rows.ts';
 import type { IndexTables, RemovalsTable, RemovedUsageTable, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { IndexSource } from '../types.ts';
 
@@ -29,6 +29,11 @@ export const stagedTables = {
     created_at: 'content',
     updated_at: 'content',
     origin: 'content',
+    sender: 'content',
+    last_message: 'content',
+    last_from: 'content',
+    has_failed: 'content',
+    words: 'content',
     generation: 'generation',
   } satisfies Columns<SessionsTable>,
   turns: {
@@ -125,7 +130,7 @@ export async function stageSource(connection: StagingConnection, context: RowCon
   }
   const staging = new Staging(db.$extendTables<StagingTables>(), queries);
   for await (const { session, turns } of readSource(source.sessions())) {
-    staging.rows.sessions.push(sessionRow(context, session));
+    staging.rows.sessions.push({ ...sessionRow(context, session), ...sessionDetails(session, turns) });
     for (const turn of turns) {
       staging.rows.turns.push(turnRow(context, session, turn));
       staging.rows.usage.push(...usageRows(context, session, turn));

@@ -11,7 +11,7 @@ import {
   type Session,
 } from '@concierge/contract';
 import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
-import type { TenantIndex } from '@concierge/index';
+import { foldWords, type TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
@@ -153,10 +153,9 @@ export class Contacts {
   async search(query: string, limit: number): Promise<ContactView[]> {
     const senders = new Set<string>([query]);
     for (const { sender } of await this.#leadsFrom(query)) senders.add(sender);
-    const needle = query.normalize('NFKC').toLowerCase();
+    const needle = foldWords(query);
     for (const { sender, displayName } of await this.#known()) {
-      const text = `${displayName ?? ''}\n${sender}`.normalize('NFKC').toLowerCase();
-      if (text.includes(needle)) senders.add(sender);
+      if (foldWords(`${displayName ?? ''}\n${sender}`).includes(needle)) senders.add(sender);
     }
     const views: ContactView[] = [];
     for (const sender of senders) {
@@ -165,6 +164,22 @@ export class Contacts {
       if (views.length === limit) break;
     }
     return views;
+  }
+
+  /** What contacts are called; null for those whose name is not known. One read for each of them. */
+  async readNames(senders: Iterable<string>): Promise<ReadonlyMap<string, string | null>> {
+    const read = async (sender: string): Promise<readonly [string, string | null]> => {
+      const record = await unlessLater(this.#records(sender).find('contact'));
+      return [sender, record?.displayName ?? null];
+    };
+    return new Map(await Promise.all([...new Set(senders)].map(read)));
+  }
+
+  /** Senders whose name contains this, in any case; at most `limit` of them. */
+  async findSenders(part: string, limit: number): Promise<string[]> {
+    const needle = foldWords(part);
+    const named = (await this.#known()).filter(({ displayName }) => displayName !== null && foldWords(displayName).includes(needle));
+    return named.slice(0, limit).map(({ sender }) => sender);
   }
 
   async #listSessions(sender: string): Promise<Session[]> {

@@ -282,6 +282,17 @@ function parseTarget(path: string): Target {
   return { parents: names.slice(0, -1), name: names.at(-1) ?? names[0] };
 }
 
+/** Why a tenant's tools can neither read nor write this path; undefined when they can, be there a file or not. */
+export function findPathProblem(path: string): string | undefined {
+  try {
+    writablePath(path);
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError) return error.message;
+    throw error;
+  }
+}
+
 function readablePath(path: string): Target {
   const target = parseTarget(path);
   if (isPrivateName(target.parents[0] ?? target.name)) throw new AppError('not_found', 'There is no such file.');

@@ -46,6 +46,16 @@ export function nextRunMs(schedule: TimedSchedule, nowMs: number): number | null
   return next === undefined ? null : next.atMs + jitter;
 }
 
+/** The next times, jitter included, as ISO 8601 with the offset of the schedule's zone; at most `count`. */
+export function writeNextRuns(schedule: TimedSchedule, nowMs: number, count: number): string[] {
+  const jitter = jitterMs(schedule);
+  const clock = 'timezone' in schedule.schedule ? new ZoneClock(schedule.schedule.timezone) : undefined;
+  return nextTicks(schedule, nowMs - jitter, count).map(({ atMs }) => {
+    const runMs = atMs + jitter;
+    return clock === undefined ? new Date(runMs).toISOString() : clock.write(runMs);
+  });
+}
+
 /** How much later than its times a schedule runs: the same for each of them, and on every machine. */
 export function jitterMs({ id, jitterSeconds }: Pick<Schedule, 'id' | 'jitterSeconds'>): number {
   if (jitterSeconds === 0) return 0;

@@ -24,7 +24,7 @@ import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
-import { assertTiming, nextRunMs } from './schedule-times.ts';
+import { assertTiming, nextRunMs, writeNextRuns } from './schedule-times.ts';
 
 const usedFields = ['agent', 'alert', 'deliver'] as const;
 
@@ -175,8 +175,11 @@ export class Schedules {
     const { id, name, agent, message, schedule: timing, deliver, missed, overlap, jitterSeconds, alert, enabled } = schedule;
     const { createdBy, createdAt, updatedAt } = schedule;
     const shown = { id, name, agent, message, schedule: timing, deliver, missed, overlap, jitterSeconds, alert, enabled };
-    const nextMs = enabled ? nextRunMs(schedule, this.#nowMs()) : null;
-    return { ...shown, createdBy, createdAt, updatedAt, nextRunAt: nextMs === null ? null : new Date(nextMs).toISOString() };
+    const nowMs = this.#nowMs();
+    const nextMs = enabled ? nextRunMs(schedule, nowMs) : null;
+    const nextRunAt = nextMs === null ? null : new Date(nextMs).toISOString();
+    const nextRuns = enabled ? writeNextRuns(schedule, nowMs, limits.scheduleNextRuns) : [];
+    return { ...shown, createdBy, createdAt, updatedAt, nextRunAt, nextRuns };
   }
 
   async sweep(): Promise<void> {

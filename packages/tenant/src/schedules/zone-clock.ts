@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '@concierge/contract';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '@concierge/contract';
 import { LRUCache } from 'lru-cache';
 
 /** No two changes of a zone's clocks are closer to each other than this, nor is a change larger. */
@@ -29,6 +29,14 @@ export class ZoneClock {
 
   wallAt(atMs: number): number {
     return atMs + this.offsetAt(atMs);
+  }
+
+  /** As ISO 8601 with the offset: `2026-11-30T09:00:00.000+01:00`. */
+  write(atMs: number): string {
+    const minutes = Math.round(this.offsetAt(atMs) / MINUTE_MS);
+    const two = (number: number): string => String(number).padStart(2, '0');
+    const offset = `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+    return new Date(this.wallAt(atMs)).toISOString().replace('Z', offset);
   }
 
   /** Milliseconds that the zone is ahead of UTC. */

@@ -2,7 +2,16 @@ import { join } from 'node:path';
 import { unlink } from 'node:fs/promises';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { HistoryLine, type Session, type SessionMessage, SessionView, type TurnRecord, RemovedSession } from '@concierge/contract';
+import {
+  HistoryLine,
+  type Session,
+  type SessionMessage,
+  type SessionTurn,
+  SessionView,
+  type TurnRecord,
+  RemovedSession,
+} from '@concierge/contract';
+import { toTurnView } from '@concierge/index';
 import {
   appendLines,
   ignoreMissing,
@@ -118,6 +127,43 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
     messageCount,
     messages: SessionView.shape.messages.parse(mergeMessages(history, session.messages)),
   };
+}
+
+/** An ended turn as a page of its conversation shows it, which says itself whose turn it is. */
+export function toSessionTurn({ id: sessionId, agent, channel }: Session, record: TurnRecord): SessionTurn {
+  const { contact_id: _sessionId, agent: _agent, channel: _channel, ...turn } = toTurnView({ sessionId, agent, channel, record });
+  return { ...turn, steps: record.steps };
+}
+
+export interface PageQuery {
+  /** Turns of one page. */
+  readonly limit: number;
+  /** Id of the first message of the page after this one; undefined for the last page. */
+  readonly before?: string | undefined;
+}
+
+/**
+ * The messages of the last `limit` turns before a message, whole turns only; undefined when there is no such message.
+ * The search for the first one passes over each message of the page once.
+ */
+export function cutMessages(messages: readonly SessionMessage[], { limit, before }: PageQuery): MessagePage | undefined {
+  const end = before === undefined ? messages.length : messages.findIndex(({ id }) => id === before);
+  if (end === -1) return undefined;
+  const turns = new Set<string>();
+  let start = end;
+  for (; start > 0; start -= 1) {
+    const turnId = messages[start - 1]?.turnId ?? '';
+    if (!turns.has(turnId) && turns.size === limit) break;
+    turns.add(turnId);
+  }
+  return { messages: messages.slice(start, end), turnIds: turns, before: start === 0 ? null : (messages[start]?.id ?? null) };
+}
+
+export interface MessagePage {
+  readonly messages: readonly SessionMessage[];
+  readonly turnIds: ReadonlySet<string>;
+  /** Where the page before this one ends; null when this one is the first. */
+  readonly before: string | null;
 }
 
 /**

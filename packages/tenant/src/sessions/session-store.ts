@@ -1,11 +1,13 @@
 import { readdir, rename, unlink } from 'node:fs/promises';
 import {
+  AppError,
   StoredSession,
   toSessionOrigin,
   type HistoryLine,
   type RemovedSession,
   type Session,
   type SessionMessage,
+  type SessionPage,
   type SessionView,
   type TurnRecord,
 } from '@concierge/contract';
@@ -22,7 +24,16 @@ import {
 import { toRemovedSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
-import { RemovedSessions, mergeMessages, mergeTurns, SessionHistory, viewSession } from './session-history.ts';
+import {
+  cutMessages,
+  RemovedSessions,
+  mergeMessages,
+  mergeTurns,
+  SessionHistory,
+  toSessionTurn,
+  viewSession,
+  type PageQuery,
+} from './session-history.ts';
 import { RevisionConflict, type PublicationLog } from './publications.ts';
 import { isHashedName } from './session-ids.ts';
 import { SessionRevisions, type Revisions } from './session-revisions.ts';
@@ -39,6 +50,13 @@ interface CachedSession {
 
 /** What is needed to put a session of any version back. */
 const SessionFacts = StoredSession.pick({ id: true, revision: true, createdAt: true });
+
+/** The history has what compaction took out of it. */
+function isPruned(message: SessionMessage): boolean {
+  return message.role === 'tool' && message.pruned === true;
+}
+
+const noHistory = { messages: [], turns: [] };
 
 const defaultMaxBytes = 64 * 1024 * 1024;
 
@@ -192,6 +210,25 @@ export class SessionStore {
     const session = await this.load(id);
     if (session === undefined) return undefined;
     return viewSession(session, (await this.#history.read(id)).messages);
+  }
+
+  /**
+   * The messages of some turns, the last ones or those before a message, with the records of these turns. The history
+   * is read only where the page reaches into it.
+   * @throws AppError invalid_request, for a message that is not in the conversation
+   */
+  async viewPage(id: string, query: PageQuery): Promise<SessionPage | undefined> {
+    const session = await this.load(id);
+    if (session === undefined) return undefined;
+    const recent = cutMessages(session.messages, query);
+    const isWhole = recent !== undefined && (recent.before !== null || session.summary === null) && !recent.messages.some(isPruned);
+    const { messages: old, turns: oldTurns } = isWhole ? noHistory : await this.#history.read(id);
+    const page = isWhole ? recent : cutMessages(mergeMessages(old, session.messages), query);
+    if (page === undefined)
+      throw new AppError('invalid_request', undefined, { errors: [{ path: 'before', message: 'is no message of this conversation' }] });
+    const turns = mergeTurns(oldTurns, session.turns).filter((turn) => page.turnIds.has(turn.id));
+    const view = viewSession({ ...session, messages: [...page.messages] }, []);
+    return { ...view, turns: turns.map((turn) => toSessionTurn(session, turn)), before: page.before };
   }
 
   /** The session and all of its messages, history first, as `view` numbers them. */

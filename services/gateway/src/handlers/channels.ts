@@ -5,7 +5,7 @@ import type { HandoffRequests } from '@concierge/turn';
 import { pageLink, type Handlers } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
 
-type ChannelHandlers = Pick<Handlers, 'listChannels' | 'getChannel' | 'putChannel' | 'deleteChannel' | 'testChannel'>;
+type ChannelHandlers = Pick<Handlers, 'listChannels' | 'getChannel' | 'getChannelSetup' | 'putChannel' | 'deleteChannel' | 'testChannel'>;
 
 /** Channel bindings, by the same rules as the command line. */
 export function channelHandlers({ connections }: { readonly connections: ChannelConnections }): ChannelHandlers {
@@ -15,6 +15,11 @@ export function channelHandlers({ connections }: { readonly connections: Channel
       kind: 'answer',
       status: 200,
       json: await connections.find(scope, params.channel),
+    }),
+    getChannelSetup: async ({ caller: { scope }, params }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await connections.describeSetup(scope, params.channel),
     }),
     putChannel: async ({ caller: { scope }, params, body }) => {
       const { shown, isNew } = await connections.connect(scope, params.channel, body);

@@ -40,7 +40,9 @@ import { failureHandlers, stuckDeliveryHandlers } from '../operations/failures.t
 import { signInHandlers } from '../operations/sign-in.ts';
 import { waitingHandlers } from '../operations/waiting.ts';
 import type { Replies } from '../sse/replies.ts';
-import { sessionHandlers, turnHandlers } from './turns.ts';
+import { ownerHandlers } from './owner.ts';
+import { sessionHandlers } from './sessions.ts';
+import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
 import { webhookHandlers } from './webhooks.ts';
 import { widgetHandlers, type WidgetLimits } from '../widget/widget-handlers.ts';
@@ -96,6 +98,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
+    ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
     ...fileHandlers(models),
     ...keyHandlers(),
     ...modelKeyHandlers({ operations: tenantOperations, ...models }),

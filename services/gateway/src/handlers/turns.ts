@@ -1,13 +1,14 @@
-import { AppError, routes, builtInAgent } from '@concierge/contract';
-import type { KeyRecord, TenantScope } from '@concierge/tenant';
+import { AppError, routes, type TurnView } from '@concierge/contract';
+import type { KeyRecord } from '@concierge/tenant';
 import type { Turns, TurnViewer } from '@concierge/turn';
+import { retryTurn } from '@concierge/core/failed-turns';
 import { streamed, type Handlers, pageLink } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
 import type { Replies } from '../sse/replies.ts';
 import { toTurnViewer } from '../chat/key-permissions.ts';
 
 export interface TurnHandlerOptions {
-  readonly turns: Pick<Turns, 'find' | 'list' | 'cancel'>;
+  readonly turns: Turns;
   readonly replies: Replies;
 }
 
@@ -18,25 +19,30 @@ function toTurnCanceller(key: KeyRecord): TurnViewer {
 
 const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.');
 
+/** What operators' bulk retries leave out, too: it was answered in another way. */
+function refuseRetry(turn: TurnView | undefined): AppError | undefined {
+  if (turn === undefined) return noTurn();
+  if (turn.joinedTo !== undefined) return new AppError('conflict', `It was answered together with ${turn.joinedTo}: retry that one.`);
+  if (turn.origin === 'api') return undefined;
+  return new AppError('conflict', `Only what a client asked for is tried again, and this turn began as ${turn.origin}.`);
+}
+
 export function turnHandlers({
   turns,
   replies,
-}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn'> {
+}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn' | 'retryTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
-      const { items, nextCursor } = await turns.list(caller.scope, query);
-      const { limit, status, contact_id: contactId } = query;
-      return {
-        kind: 'answer',
-        status: 200,
-        json: items,
-        headers: pageLink(routes.listTurns.path, { limit, status, contact_id: contactId }, nextCursor),
-      };
+      const { cursor, error, ...asked } = query;
+      const { items, nextCursor } = await turns.list(caller.scope, { ...asked, code: error, cursor });
+      const json = await turns.withInputs(caller.scope, items);
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTurns.path, { ...asked, error }, nextCursor) };
     },
     getTurn: async ({ caller, params }) => {
       const turn = await turns.find(caller.scope, params.id, { ...toTurnViewer(caller.key), explains: true });
       if (turn === undefined) throw noTurn();
-      return { kind: 'answer', status: 200, json: turn };
+      const [json = turn] = await turns.withInputs(caller.scope, [turn]);
+      return { kind: 'answer', status: 200, json };
     },
     followTurn: async ({ caller, params, query, headers, response }) => {
       const { scope, key } = caller;
@@ -58,49 +64,13 @@ export function turnHandlers({
       const turn = await turns.cancel(caller.scope, params.id, toTurnCanceller(caller.key));
       return { kind: 'answer', status: 202, json: turn };
     },
-  };
-}
-
-const noSession = (): AppError => new AppError('not_found', 'There is no such session.');
-
-export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' | 'deleteSession'> {
-  return {
-    listSessions: async ({ caller, query }) => {
-      const { items, nextCursor } = await caller.scope.index.listSessions(query);
-      const { limit, agent } = query;
-      if (agent !== undefined && items.length === 0) await assertKnown(caller.scope, agent);
-      const headers = pageLink(routes.listSessions.path, { limit, agent, origin: query.origin?.join(',') }, nextCursor);
-      return { kind: 'answer', status: 200, json: items, headers };
-    },
-    getSession: async ({ caller, params }) => {
-      const session = await caller.scope.sessions.view(params.id);
-      if (session === undefined) throw noSession();
-      return { kind: 'answer', status: 200, json: session };
-    },
-    deleteSession: async ({ caller, params }) => {
-      await removeSession(caller.scope, params.id);
-      return { kind: 'answer', status: 204 };
+    retryTurn: async ({ caller: { scope }, params }) => {
+      const refused = refuseRetry(await turns.find(scope, params.id));
+      if (refused !== undefined) throw refused;
+      const { turnId } = await retryTurn({ scope, turns }, params.id);
+      const accepted = await turns.find(scope, turnId);
+      if (accepted === undefined) throw noTurn();
+      return { kind: 'answer', status: 202, json: accepted };
     },
   };
-}
-
-/** One of the names there are; an agent that is gone is known by its sessions. @throws AppError invalid_request */
-async function assertKnown(scope: TenantScope, agent: string): Promise<void> {
-  if (builtInAgent(agent) !== undefined || (await scope.agents.find(agent)) !== undefined) return;
-  throw new AppError('invalid_request', undefined, { errors: [{ path: 'agent', message: 'is no agent of this tenant' }] });
-}
-
-async function removeSession(scope: TenantScope, sessionId: string): Promise<void> {
-  if (await hasLiveTurn(scope, sessionId))
-    throw new AppError('session_busy', 'A turn of this session waits or runs; cancel it first.', { retryAfterSeconds: 1 });
-  if (!(await scope.removeSession(sessionId))) throw noSession();
-}
-
-/** Accepted messages will be answered, in a session that must still exist. */
-async function hasLiveTurn(scope: TenantScope, sessionId: string): Promise<boolean> {
-  for (const turnId of await scope.inbox.turnIds()) {
-    const turn = await scope.inbox.read(turnId);
-    if (turn?.sessionId === sessionId) return true;
-  }
-  return false;
 }

@@ -3,7 +3,7 @@ import { buildOperatorCookie, hasOperatorCookie } from './operator-cookie.ts';
 
 const token = 'operators-token';
 const nowMs = Date.parse('2026-11-24T12:00:00Z');
-const cookie = `other=1; ${buildOperatorCookie(token, nowMs).split(';', 1)[0] ?? ''}`;
+const cookie = `other=1; ${buildOperatorCookie({ headers: {} }, token, nowMs).split(';', 1)[0] ?? ''}`;
 
 describe('the cookie of operators', () => {
   it('lets reading requests in until its time is over, and only with the token that it was made of', () => {

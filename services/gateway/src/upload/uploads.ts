@@ -20,14 +20,33 @@ interface SniffedFile extends ReceivedFile {
   readonly type: UploadRef['type'];
 }
 
-export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUploads'> {
+export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUploads' | 'getUpload'> {
   return {
     createUploads: async ({ caller, request, response }) => {
       await using received = await receiveFiles(request, response);
       const stored = await options.atOnce.run(caller.scope.tenantId, async () => keep(caller.scope, received.files, options));
       return { kind: 'answer', status: 201, json: stored };
     },
+    getUpload: async ({ caller: { scope }, params }) => {
+      const upload = await scope.uploads.find(params.id);
+      if (upload === undefined) throw new AppError('not_found', 'There is no such upload.');
+      const bytes = await scope.uploads.bytes(upload.id);
+      const headers = {
+        'Content-Type': upload.type === 'text/plain' ? 'text/plain; charset=utf-8' : upload.type,
+        'Content-Length': String(bytes.length),
+        'Content-Disposition': contentDisposition(upload.name),
+        'Cache-Control': 'private, no-store',
+      };
+      return { kind: 'answer', status: 200, text: bytes, headers };
+    },
   };
+}
+
+/** To be saved, under its name (RFC 6266); the name for old clients has nothing that would need an escape. */
+function contentDisposition(name: string): string {
+  const plain = name.replaceAll(/[^\w.-]/gu, '_');
+  const encoded = encodeURIComponent(name.toWellFormed()).replaceAll(/['()*]/gu, (mark) => `%${mark.charCodeAt(0).toString(16)}`);
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ConciergeClient, ConciergeError } from '@concierge/client';
+import { ConciergeClient, type ConciergeError } from '@concierge/client';
 import {
   AgentView,
   HandoffState,
@@ -12,9 +12,11 @@ import {
   type SessionOrigin,
 } from '@concierge/contract';
 import { z } from 'zod';
+import { readJson, readNextCursor } from '../json-client.ts';
 
 export interface GatewayClientOptions {
-  readonly key: string;
+  /** Undefined: the browser's cookie has it. */
+  readonly key: string | undefined;
   /** Origin of the gateway; empty in the browser, where the console forwards. */
   readonly base?: string;
   /** Called with every 401: the key is not (or no longer) good. */
@@ -66,48 +68,48 @@ export class GatewayClient extends ConciergeClient {
     if (origin !== null) query.set('origin', origin.join(','));
     if (cursor !== null) query.set('cursor', cursor);
     const response = await this.request(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
-    return { items: await read(response, z.array(SessionListItem)), nextCursor: readNextCursor(response.headers.get('link')) };
+    return { items: await readJson(response, z.array(SessionListItem)), nextCursor: readNextCursor(response.headers.get('link')) };
   }
 
   /** All agents of the tenant, those with a problem too. */
   async listAgents(signal: AbortSignal): Promise<AgentView[]> {
-    return read(await this.request('/api/agents', { signal }), z.array(AgentView));
+    return readJson(await this.request('/api/agents', { signal }), z.array(AgentView));
   }
 
   /** The settings of the key's tenant. */
   async readTenant(signal: AbortSignal): Promise<TenantView> {
-    return read(await this.request('/api/tenant', { signal }), TenantView);
+    return readJson(await this.request('/api/tenant', { signal }), TenantView);
   }
 
   async findSession(id: string): Promise<SessionView> {
-    return read(await this.request(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
+    return readJson(await this.request(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
   }
 
   /** Conversations that wait for staff, the longest wait first. */
   async listHandoffs(limit: number, signal: AbortSignal): Promise<Watched<WaitingList>> {
     const response = await this.request(`/api/handoffs?limit=${String(limit)}`, { signal });
-    const items = await read(response, z.array(WaitingHandoff));
+    const items = await readJson(response, z.array(WaitingHandoff));
     return { value: { items, total: Number(response.headers.get('x-total-count') ?? items.length) }, isCounted: isCounted(response) };
   }
 
   async findHandoff(sessionId: string, signal: AbortSignal): Promise<Watched<HandoffState>> {
     const response = await this.request(`${sessionPath(sessionId)}/handoff`, { signal });
-    return { value: await read(response, HandoffState), isCounted: isCounted(response) };
+    return { value: await readJson(response, HandoffState), isCounted: isCounted(response) };
   }
 
   /** The caller takes the conversation over: no staff is notified. */
   async takeOver(sessionId: string): Promise<HandoffView> {
-    return read(await this.#post(`${sessionPath(sessionId)}/handoff`, { notify: false }), HandoffView);
+    return readJson(await this.#post(`${sessionPath(sessionId)}/handoff`, { notify: false }), HandoffView);
   }
 
   async giveBack(sessionId: string): Promise<HandoffState> {
-    return read(await this.#post(`${sessionPath(sessionId)}/resume`, {}), HandoffState);
+    return readJson(await this.#post(`${sessionPath(sessionId)}/resume`, {}), HandoffState);
   }
 
   /** Sends a staff message in the agent's place. @returns the turn's id */
   async answerAsPerson(sessionId: string, { message, idempotencyKey }: { message: string; idempotencyKey: string }): Promise<string> {
     const response = await this.#post(`${sessionPath(sessionId)}/messages`, { message }, { 'idempotency-key': idempotencyKey });
-    return (await read(response, PersonMessageReceipt)).turnId;
+    return (await readJson(response, PersonMessageReceipt)).turnId;
   }
 
   async deleteSession(id: string): Promise<void> {
@@ -117,7 +119,7 @@ export class GatewayClient extends ConciergeClient {
   /** The newest turns of a conversation, whatever became of them. */
   async listTurns(contactId: string, limit: number): Promise<TurnView[]> {
     const query = new URLSearchParams({ contact_id: contactId, limit: String(limit) });
-    return read(await this.request(`/api/turns?${query.toString()}`), z.array(TurnView));
+    return readJson(await this.request(`/api/turns?${query.toString()}`), z.array(TurnView));
   }
 
   async #post(path: string, body: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -132,21 +134,4 @@ function sessionPath(id: string): string {
 /** True when the answer carries a rate limit: the tenant's requests are counted. */
 function isCounted(response: Response): boolean {
   return response.headers.has('ratelimit-policy');
-}
-
-async function read<Schema extends z.ZodType>(response: Response, schema: Schema): Promise<z.output<Schema>> {
-  const parsed = schema.safeParse(await response.json().catch(() => undefined));
-  if (parsed.success) return parsed.data;
-  throw new ConciergeError('The service answered something that this page does not understand. Reload the page.', {
-    status: response.status,
-    code: 'unexpected_answer',
-    cause: parsed.error,
-  });
-}
-
-/** The cursor of the page after this one, from the `Link` header (RFC 8288). */
-export function readNextCursor(link: string | null): string | null {
-  const next = (link ?? '').split(/,\s*(?=<)/u).find((part) => /;\s*rel="?next"?/u.test(part));
-  const address = next === undefined ? undefined : /<(?<address>[^<>]*)>/u.exec(next)?.groups?.['address'];
-  return address === undefined ? null : new URL(address, 'http://console').searchParams.get('cursor');
 }

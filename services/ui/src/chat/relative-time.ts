@@ -18,9 +18,9 @@ export function clockTime(at: string, nowMs: number): string {
   return new Intl.DateTimeFormat(undefined, style).format(new Date(at));
 }
 
-/** The exact time, for the hover text. */
-export function exactTime(at: string): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' }).format(new Date(at));
+/** The exact time, for the hover text; `locale`: the browser's own when left out. */
+export function exactTime(at: string, locale?: string): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'medium' }).format(new Date(at));
 }
 
 /** `840 ms`, `3.2 s`, `2 min 5 s`. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { explain } from './chat-failure.ts';
-import { readNextCursor } from './gateway-client.ts';
 import { duration, relativeTime } from './relative-time.ts';
-import { formatRoute, parseRoute } from './route.ts';
+import { readNextCursor } from '../json-client.ts';
+import { formatRoute, parseOldFragment, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
 
 describe('relativeTime', () => {
@@ -42,8 +42,15 @@ describe('parseRoute', () => {
   });
 
   it('starts a conversation with the admin agent for any other address', () => {
-    for (const fragment of ['', '#/c/../../etc', '#/new/', '#/nothing'])
-      expect(parseRoute(fragment)).toEqual({ page: 'new', agent: 'admin' });
+    for (const path of ['', '/chat', '/chat/../../etc', '/chat/new/', '/chat/nothing'])
+      expect(parseRoute(path)).toEqual({ page: 'new', agent: 'admin' });
+  });
+
+  it('understands the addresses of earlier versions', () => {
+    const contactId = 'a'.repeat(32);
+    expect(parseOldFragment(`#/c/${contactId}`)).toEqual({ page: 'conversation', contactId });
+    expect(parseOldFragment('#/new/cs')).toEqual({ page: 'new', agent: 'cs' });
+    expect(parseOldFragment('#main')).toBeUndefined();
   });
 });
 

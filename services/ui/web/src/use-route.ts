@@ -1,24 +1,19 @@
-import { useMemo, useSyncExternalStore } from 'react';
+import { useMemo } from 'react';
+import { useLocation } from 'wouter';
+import { navigate } from 'wouter/use-browser-location';
 import { formatRoute, parseRoute, type Route } from '../../src/chat/route.ts';
 
-function subscribe(listener: () => void): () => void {
-  addEventListener('hashchange', listener);
-  return () => {
-    removeEventListener('hashchange', listener);
-  };
-}
-
+/** The conversation that the address names. */
 export function useRoute(): Route {
-  const fragment = useSyncExternalStore(subscribe, () => location.hash);
-  return useMemo(() => parseRoute(fragment), [fragment]);
+  const [path] = useLocation();
+  return useMemo(() => parseRoute(path), [path]);
 }
 
 export function goTo(route: Route): void {
-  location.hash = formatRoute(route);
+  navigate(formatRoute(route));
 }
 
 /** The same page under its lasting address: the one before is not worth going back to. */
 export function replaceRoute(route: Route): void {
-  history.replaceState(null, '', formatRoute(route));
-  dispatchEvent(new HashChangeEvent('hashchange'));
+  navigate(formatRoute(route), { replace: true });
 }

@@ -61,6 +61,9 @@ export const signInPage = defineRoute({
   answers: { 200: page },
 });
 
+/** What a script sends to `POST /ops/sign-in`. */
+export const OperatorSignIn = z.strictObject({ token: z.string().max(1024) });
+
 export const signIn = defineRoute({
   ...operator,
   auth: 'none',
@@ -68,7 +71,25 @@ export const signIn = defineRoute({
   method: 'post',
   path: '/ops/sign-in',
   summary: 'Exchange the operators’ token for a cookie',
-  description: 'A form with the field `token`. Requests with the cookie that change something must come from the same origin.',
+  description:
+    'A form with the field `token`, which is answered with a page; or `application/json` with that field, which is answered as everything else. Requests with the cookie that change something must come from the same origin.',
   body: { kind: 'raw', maxBytes: 4096 },
-  answers: { 303: { description: 'Signed in.', headers: { ...Cookie, Location: 'The queue dashboard.' } }, 401: page },
+  answers: {
+    204: { description: 'Signed in, of JSON.', headers: Cookie },
+    303: { description: 'Signed in, of a form.', headers: { ...Cookie, Location: 'The queue dashboard.' } },
+    401: page,
+  },
+  errors: ['invalid_request', 'invalid_key', 'not_found'],
+});
+
+export const signOut = defineRoute({
+  ...operator,
+  auth: 'none',
+  id: 'signOut',
+  method: 'post',
+  path: '/ops/sign-out',
+  summary: 'Have the browser forget the sign-in of the operator',
+  description: 'From a page of the same origin alone.',
+  answers: { 204: { description: 'Signed out.', headers: { 'Set-Cookie': 'Removes the cookie.' } } },
+  errors: ['invalid_request'],
 });

@@ -6,21 +6,19 @@ import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { HandoffBanner, useHandover, useWaitingList } from '../sessions/handoff.tsx';
-import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, MoonIcon, PlusIcon, SignOutIcon, SunIcon } from '../parts/icons.tsx';
+import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
-import type { SignedIn } from '../sign-in.tsx';
+import type { Reach } from '../../../src/signed-in.ts';
 import { useConversation, useConversationState } from './use-conversation.ts';
 import { goTo, useRoute } from '../use-route.ts';
 import { useQuery } from '@tanstack/react-query';
-import { keep, readKept } from '../parts/browser-storage.ts';
 
 export interface ChatPageProps {
   readonly gateway: GatewayClient;
-  readonly reach: SignedIn['reach'];
-  readonly onSignOut: () => void;
+  readonly reach: Reach;
 }
 
-export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNode {
+export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
   const route = useRoute();
   const conversation = useConversation(gateway, route, reach);
   const waiting = useWaitingList(gateway, reach === 'tenant');
@@ -39,8 +37,8 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
 
   return (
     <div className="flex h-full">
-      <Sidebar open={drawer} onClose={() => setDrawer(false)} onSignOut={onSignOut}>
-        <div className="px-3 pb-3">
+      <Sidebar open={drawer} onClose={() => setDrawer(false)}>
+        <div className="px-3 pb-3 md:pt-3">
           <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
             <PlusIcon /> New conversation
           </Button>
@@ -70,7 +68,7 @@ export function ChatPage({ gateway, reach, onSignOut }: ChatPageProps): ReactNod
 interface ConversationPageProps {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
-  readonly reach: SignedIn['reach'];
+  readonly reach: Reach;
   readonly onMenu: () => void;
   readonly onAgent: (agent: string) => void;
 }
@@ -144,14 +142,13 @@ function conversationKey(conversation: Conversation): string {
 interface SidebarProps {
   readonly open: boolean;
   readonly onClose: () => void;
-  readonly onSignOut: () => void;
   readonly children: ReactNode;
 }
 
 /**
  * Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open.
  */
-function Sidebar({ open, onClose, onSignOut, children }: SidebarProps): ReactNode {
+function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
   const drawer = useRef<HTMLElement>(null);
   useEffect(() => {
     if (open) drawer.current?.focus();
@@ -168,32 +165,14 @@ function Sidebar({ open, onClose, onSignOut, children }: SidebarProps): ReactNod
           if (event.key === 'Escape') onClose();
         }}
       >
-        <div className="flex min-h-14 items-center gap-2 px-4">
-          <LogoIcon />
-          <span className="flex-1 font-semibold tracking-tight">Concierge</span>
-          <IconButton label="Close" className="md:hidden" onClick={onClose}>
+        <div className="flex justify-end p-2 md:hidden">
+          <IconButton label="Close" onClick={onClose}>
             <CloseIcon />
           </IconButton>
         </div>
         {children}
-        <div className="flex items-center justify-between border-t px-2 py-1.5">
-          <ThemeButton />
-          <Button tone="quiet" onClick={onSignOut}>
-            <SignOutIcon /> Sign out
-          </Button>
-        </div>
       </aside>
     </>
-  );
-}
-
-function ThemeButton(): ReactNode {
-  const [theme, next] = useTheme();
-  const labels = { system: 'Colours as the device has them', light: 'Light colours', dark: 'Dark colours' };
-  return (
-    <IconButton label={`${labels[theme]}; click to change`} onClick={next}>
-      {theme === 'system' ? <DeviceIcon /> : theme === 'light' ? <SunIcon /> : <MoonIcon />}
-    </IconButton>
   );
 }
 
@@ -215,40 +194,4 @@ function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; read
       and restart the service.
     </p>
   );
-}
-
-type Theme = 'system' | 'light' | 'dark';
-
-const THEME_NAME = 'concierge.theme';
-const systemDark = matchMedia('(prefers-color-scheme: dark)');
-const themes: readonly Theme[] = ['system', 'light', 'dark'];
-
-function readTheme(): Theme {
-  const kept = readKept('localStorage', THEME_NAME);
-  return themes.find((theme) => theme === kept) ?? 'system';
-}
-
-function applyTheme(theme: Theme): void {
-  const dark = theme === 'dark' || (theme === 'system' && systemDark.matches);
-  document.documentElement.dataset['theme'] = dark ? 'dark' : 'light';
-}
-
-/**
- * The chosen theme, and a function that goes on to the next one. `system` follows the device, also while the page is
- * open.
- */
-function useTheme(): [Theme, () => void] {
-  const [theme, setTheme] = useState(readTheme);
-  useEffect(() => {
-    keep('localStorage', THEME_NAME, theme);
-    const follow = (): void => {
-      applyTheme(theme);
-    };
-    follow();
-    systemDark.addEventListener('change', follow);
-    return () => {
-      systemDark.removeEventListener('change', follow);
-    };
-  }, [theme]);
-  return [theme, () => setTheme(themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system')];
 }

@@ -7,15 +7,16 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
+import type { Reach } from '../../../src/signed-in.ts';
 import { refreshSessions } from '../sessions/session-list.tsx';
-import { loadSignedIn, type SignedIn } from '../sign-in.tsx';
+import { ownerSession } from '../sign-in/owner-session.ts';
 import { replaceRoute } from '../use-route.ts';
 
 /** What is still being handed in when the user signs out must not leave its words in the tab. */
 const saved = new SavedTurnStore({
   getItem: (name) => readKept('sessionStorage', name),
   setItem: (name, text) => {
-    if (loadSignedIn() !== null) keep('sessionStorage', name, text);
+    if (ownerSession.isSignedIn) keep('sessionStorage', name, text);
   },
   removeItem: (name) => keep('sessionStorage', name, null),
 });
@@ -40,7 +41,7 @@ function shows(state: ConversationState, route: Route): boolean {
 }
 
 /** The conversation that the address names; null for the moment before it is there. */
-export function useConversation(gateway: GatewayClient, route: Route, reach: SignedIn['reach']): Conversation | null {
+export function useConversation(gateway: GatewayClient, route: Route, reach: Reach): Conversation | null {
   const queries = useQueryClient();
   const current = useRef<Conversation | null>(null);
   const [conversation, setConversation] = useState<Conversation | null>(null);

@@ -14,7 +14,7 @@ export function Button({ tone = 'plain', className = '', ...rest }: ComponentPro
   return (
     <button
       type="button"
-      className={`inline-flex min-h-9 items-center justify-center gap-1.5 rounded-lg px-3 text-sm font-medium transition-colors disabled:cursor-not-allowed disabled:opacity-50 ${tones[tone]} ${className}`}
+      className={`inline-flex min-h-9 items-center justify-center gap-1.5 rounded-lg px-3 text-sm font-medium whitespace-nowrap transition-colors disabled:cursor-not-allowed disabled:opacity-50 ${tones[tone]} ${className}`}
       {...rest}
     />
   );

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { channelDefinitions, isMessagingChannel, type ChannelName } from '@concierge/contract';
 import { useQuery } from '@tanstack/react-query';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
-import type { SignedIn } from '../sign-in.tsx';
+import type { Reach } from '../../../src/signed-in.ts';
 
 export interface ChoiceProps<Value extends string> {
   readonly label: string;
@@ -47,7 +47,7 @@ export function AgentBadge({ agent }: { readonly agent: string }): ReactNode {
 
 interface AgentChoiceProps {
   readonly gateway: GatewayClient;
-  readonly reach: SignedIn['reach'];
+  readonly reach: Reach;
   readonly agent: string;
   readonly onAgent: (agent: string) => void;
 }

@@ -1,5 +1,48 @@
-import { useEffect, useRef, type ReactNode } from 'react';
+import { ConciergeError } from '@concierge/client';
+import { useEffect, useId, useRef, useState, type ComponentProps, type ReactNode } from 'react';
+import { explain } from '../../../src/chat/chat-failure.ts';
+import { useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
+
+export interface DialogProps {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** What can be done, at its end. */
+  readonly buttons: ReactNode;
+  readonly error?: string | null;
+  readonly onClose: () => void;
+}
+
+/** A box over the page. The browser's own dialog keeps the focus inside and closes on Escape. */
+export function Dialog({ title, children, buttons, error = null, onClose }: DialogProps): ReactNode {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      className="m-auto max-h-[calc(100dvh-2rem)] w-[min(28rem,calc(100vw-2rem))] overflow-y-auto rounded-xl border bg-card p-5 text-left text-card-foreground shadow-xl"
+      onClose={onClose}
+      onClick={(event) => {
+        if (event.target === dialog.current) onClose();
+      }}
+    >
+      <h2 id={id} className="text-base font-semibold">
+        {title}
+      </h2>
+      <div className="mt-2 text-sm text-muted-foreground">{children}</div>
+      {error !== null && (
+        <p role="alert" className="mt-3 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
+          {error}
+        </p>
+      )}
+      <div className="mt-5 flex justify-end gap-2">{buttons}</div>
+    </dialog>
+  );
+}
 
 export interface ConfirmDialogProps {
   readonly title: string;
@@ -9,43 +52,82 @@ export interface ConfirmDialogProps {
   readonly error: string | null;
   readonly onConfirm: () => void;
   readonly onCancel: () => void;
+  /** Of the button that does it; for what destroys nothing, `primary`. */
+  readonly tone?: 'danger' | 'primary';
 }
 
-/**
- * Asks before something that cannot be undone. The browser's own dialog keeps the focus inside and closes on Escape.
- */
-export function ConfirmDialog({ title, children, action, busy, error, onConfirm, onCancel }: ConfirmDialogProps): ReactNode {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
+/** Asks before something that cannot be undone. */
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  busy,
+  error,
+  onConfirm,
+  onCancel,
+  tone = 'danger',
+}: ConfirmDialogProps): ReactNode {
+  const words = useWords();
+  const buttons = (
+    <>
+      <Button onClick={onCancel} autoFocus>
+        {words.parts.cancel}
+      </Button>
+      <Button tone={tone} onClick={onConfirm} disabled={busy}>
+        {action}
+      </Button>
+    </>
+  );
   return (
-    <dialog
-      ref={dialog}
-      aria-labelledby="confirm-title"
-      className="m-auto w-[min(26rem,calc(100vw-2rem))] rounded-xl border bg-card p-5 text-card-foreground shadow-xl"
-      onClose={onCancel}
-      onClick={(event) => {
-        if (event.target === dialog.current) onCancel();
-      }}
-    >
-      <h2 id="confirm-title" className="text-base font-semibold">
-        {title}
-      </h2>
-      <div className="mt-2 text-sm text-muted-foreground">{children}</div>
-      {error !== null && (
-        <p role="alert" className="mt-3 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
-          {error}
-        </p>
+    <Dialog title={title} buttons={buttons} error={error} onClose={onCancel}>
+      {children}
+    </Dialog>
+  );
+}
+
+export interface ConfirmButtonProps extends Pick<ConfirmDialogProps, 'title' | 'children' | 'action' | 'tone'> {
+  /** Of the button that asks. */
+  readonly label: string;
+  readonly buttonTone?: ComponentProps<typeof Button>['tone'];
+  readonly disabled?: boolean;
+  /** Rejects with why it could not be done, which the dialog then shows. */
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** A button that asks first, and closes its question when it was done. */
+export function ConfirmButton({ label, buttonTone, disabled = false, onConfirm, ...question }: ConfirmButtonProps): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const confirm = async (): Promise<void> => {
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      setOpen(false);
+    } catch (failure) {
+      setError(explain(ConciergeError.from(failure)));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <Button {...(buttonTone !== undefined && { tone: buttonTone })} disabled={disabled} onClick={() => setOpen(true)}>
+        {label}
+      </Button>
+      {isOpen && (
+        <ConfirmDialog
+          {...question}
+          busy={busy}
+          error={error}
+          onConfirm={() => void confirm()}
+          onCancel={() => {
+            setOpen(false);
+            setError(null);
+          }}
+        />
       )}
-      <div className="mt-5 flex justify-end gap-2">
-        <Button onClick={onCancel} autoFocus>
-          Cancel
-        </Button>
-        <Button tone="danger" onClick={onConfirm} disabled={busy}>
-          {action}
-        </Button>
-      </div>
-    </dialog>
+    </>
   );
 }

@@ -76,6 +76,36 @@ export const ImageIcon = icon(
   </>,
 );
 export const ExternalIcon = icon(<path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />);
+export const SearchIcon = icon(
+  <>
+    <circle cx="11" cy="11" r="7" />
+    <path d="m21 21-4.5-4.5" />
+  </>,
+);
+export const ChatIcon = icon(<path d="M21 12a8 8 0 0 1-8 8H4l2-3.5A8 8 0 1 1 21 12Z" />);
+export const PulseIcon = icon(<path d="M3 12h4l3-8 4 16 3-8h4" />);
+export const ClockIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="9" />
+    <path d="M12 7v5l3 2" />
+  </>,
+);
+export const WorkerIcon = icon(
+  <>
+    <rect x="3" y="4" width="18" height="7" rx="2" />
+    <rect x="3" y="13" width="18" height="7" rx="2" />
+    <path d="M7 7.5h.1M7 16.5h.1" />
+  </>,
+);
+export const EnvelopeIcon = icon(
+  <>
+    <rect x="3" y="5" width="18" height="14" rx="2" />
+    <path d="m3 8 9 6 9-6" />
+  </>,
+);
+export const BuildingIcon = icon(<path d="M5 21V4h9v17M14 10h5v11M3 21h18M8.5 8h2M8.5 12h2M8.5 16h2" />);
+export const HeartIcon = icon(<path d="M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11Z" />);
+export const ListIcon = icon(<path d="M8 6h13M8 12h13M8 18h13M3.5 6h.1M3.5 12h.1M3.5 18h.1" />);
 export const SpinnerIcon = ({ className = 'size-4' }: IconProps): ReactNode => (
   <svg viewBox="0 0 24 24" className={`${className} animate-spin`} fill="none" stroke="currentColor" strokeWidth={2.5} aria-hidden="true">
     <path d="M12 3a9 9 0 1 1-9 9" strokeLinecap="round" />

@@ -7,10 +7,11 @@ import { hasEnded } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gateway-client.ts';
-import type { SignedIn } from '../sign-in.tsx';
+import type { Reach } from '../../../src/signed-in.ts';
 import { clockTime, exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
 import { Button } from '../parts/button.tsx';
 import { StaffIcon } from '../parts/icons.tsx';
+import { Link } from 'wouter';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { channelLabel } from '../parts/choice.tsx';
 
@@ -45,7 +46,7 @@ export interface HandoverOptions {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
   readonly state: ConversationState;
-  readonly reach: SignedIn['reach'];
+  readonly reach: Reach;
 }
 
 export interface Handover {
@@ -204,7 +205,7 @@ function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNod
   const { sessionId, title, reason, channel, since, lastMessage } = item;
   return (
     <li className={`rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
-      <a
+      <Link
         href={formatRoute({ page: 'conversation', contactId: sessionId })}
         aria-current={current ? 'page' : undefined}
         title={reason}
@@ -219,7 +220,7 @@ function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNod
             {relativeTime(since, now)}
           </time>
         </span>
-      </a>
+      </Link>
     </li>
   );
 }

@@ -1,19 +1,20 @@
 import { ConciergeError } from '@concierge/client';
 import type { SessionListItem, SessionOrigin } from '@concierge/contract';
 import { useInfiniteQuery, useMutation, useQueryClient, type InfiniteData, type QueryClient } from '@tanstack/react-query';
-import { useEffect, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
 import { exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
+import { Link } from 'wouter';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { AgentBadge, channelLabel, Choice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
 import { StaffIcon, TrashIcon } from '../parts/icons.tsx';
+import { useNow } from '../parts/times.tsx';
 import { WaitingSection } from './handoff.tsx';
 
 const PAGE_SIZE = 30;
-const CLOCK_MS = 30_000;
 /** Conversations with people; the others are made by the service itself, often many a day. */
 const withPeople = ['user', 'channel'] as const;
 const originLabels: Partial<Record<SessionOrigin, string>> = {
@@ -22,18 +23,6 @@ const originLabels: Partial<Record<SessionOrigin, string>> = {
   subagent: 'Sub-agent',
   notice: 'Notice',
 };
-
-/** The present time, often enough for times that are shown in minutes. */
-function useNow(): number {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
-    return () => {
-      clearInterval(timer);
-    };
-  }, []);
-  return now;
-}
 
 export interface SessionListProps {
   readonly gateway: GatewayClient;
@@ -159,7 +148,7 @@ interface SessionRowProps {
 function SessionRow({ item, now, waits, current, onChosen, onDelete }: SessionRowProps): ReactNode {
   return (
     <li className={`group relative rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
-      <a
+      <Link
         href={formatRoute({ page: 'conversation', contactId: item.id })}
         aria-current={current ? 'page' : undefined}
         className="block rounded-lg px-2.5 py-2"
@@ -180,7 +169,7 @@ function SessionRow({ item, now, waits, current, onChosen, onDelete }: SessionRo
             {relativeTime(item.updatedAt, now)}
           </time>
         </span>
-      </a>
+      </Link>
       <IconButton
         label={`Delete “${item.title}”`}
         className="absolute top-1 right-1 size-7! opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-60"

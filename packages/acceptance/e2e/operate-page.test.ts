@@ -1,0 +1,220 @@
+import { describe, expect, it } from '@jest/globals';
+import { gate, say, startScriptedSystem, status, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectShown, expectSoundPage, onPhone } from './page-checks.ts';
+
+const opsToken = 'the-token-of-operators';
+
+let system: System;
+let model: ScriptedModel;
+let browser: Browser;
+/** Signed in. */
+let operator: BrowserContextOptions;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function visit(path: string, options: BrowserContextOptions = {}): Promise<BrowserVisit> {
+  const started = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', { ...operator, ...options });
+  await started.goTo(path);
+  return started;
+}
+
+async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Operators’ token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Asks the admin agent; its answer is not waited for. */
+async function ask({ admin }: TenantKeys, message: string): Promise<void> {
+  const response = await fetch(`${system.url}/api/admin`, {
+    method: 'POST',
+    headers: { 'x-api-key': admin, 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  });
+  expect(response.status).toBe(200);
+  await response.body?.cancel();
+}
+
+const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name });
+const rows = (page: Page): Locator => page.getByRole('table').locator('tbody').getByRole('row');
+const dialog = (page: Page): Locator => page.getByRole('dialog');
+
+/** Two messages that their channel refused, and one that must not be sent. */
+async function makeDeadLetters(tenantId: string): Promise<void> {
+  const { outbox } = await system.scope(tenantId);
+  const outbound = { kind: 'message', channel: 'channel_c', sessionId: '0'.repeat(32), text: 'Hi', agent: 'cs', turnId: 't_1' } as const;
+  for (const [callId, state] of [
+    ['1', 'failed'],
+    ['2', 'failed'],
+    ['3', 'withheld'],
+  ] as const) {
+    const { id } = (await outbox.accept({ ...outbound, to: callId, callId })).message;
+    const at = new Date().toISOString();
+    const delivery = await outbox.record(id, [{ kind: 'end', at, state, problem: { code: '403', message: 'blocked' } }]);
+    if (delivery !== undefined) await outbox.end(delivery);
+  }
+}
+
+inBrowser('the operators’ pages', () => {
+  setUpOnce(async (stack) => {
+    const env = { OPS_TOKEN: opsToken, TENANT_SHARE: '1', WORKER_CONCURRENCY: '4' };
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, env }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    await using first = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
+    await first.goTo('/operate');
+    await signIn(first.page, opsToken);
+    await first.shows(heading(first.page, 'Now'));
+    operator = await first.keepCookies();
+  });
+
+  it('let in who has the token, in all tabs of a browser, until one of them signs out', async () => {
+    await using guest = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
+    await guest.goTo('/operate/health');
+    await signIn(guest.page, 'another-token');
+    await guest.shows(guest.page.getByRole('alert').getByText('That is not the token.'));
+    const other = await guest.openTab('/operate/workers');
+    await expectShown(other.getByLabel('Operators’ token'));
+    await signIn(guest.page, opsToken);
+    await guest.shows(heading(guest.page, 'Health'));
+    await expectShown(heading(other, 'Workers'));
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await expectShown(other.getByLabel('Operators’ token'));
+    await guest.shows(guest.page.getByLabel('Operators’ token'));
+    expect(guest.complaints).toEqual([]);
+  });
+
+  it('say why a turn waits and who runs, and cancel what waits', async () => {
+    const keys = await system.createTenant('flood');
+    const hold = gate();
+    const held = [say('one '), until(hold.opened), say('two')];
+    model.when(/slow/u, held, held);
+    await ask(keys, 'slow one');
+    await ask(keys, 'slow two');
+    await using current = await visit('/operate');
+    const { page, complaints } = current;
+    await current.shows(page.getByRole('status').getByText(/^flood: a turn has waited/u));
+    await page.getByRole('link', { name: /^For its tenant’s share/u }).click();
+    await current.shows(heading(page, 'Waiting'));
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(1));
+    await current.shows(rows(page).getByText('the tenant has 1 of its 1 places in use'));
+    await rows(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialog(page).getByRole('button', { name: 'Cancel the turn' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Workers', exact: true }).click();
+    await current.shows(heading(page, 'Workers'));
+    await rows(page).getByRole('link').click();
+    await current.shows(heading(page, 'Turns'));
+    await eventuallyHolds(async () => expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('running')]));
+    hold.open();
+    // The one that was cancelled ends when its place comes.
+    await page.getByLabel('Id of a turn or conversation').fill('');
+    await page.getByLabel('State').selectOption('cancelled');
+    await page.getByLabel('Tenant').fill('flood');
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(heading(page, 'Turns'));
+      await current.shows(rows(page).first());
+      expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('cancelled')]);
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('try all failed turns of a cause again, after they have said how many', async () => {
+    const keys = await system.createTenant('unlucky');
+    model.when(/broken/u, [status(400)], [status(400)], [say('fine')], [say('fine')]);
+    await ask(keys, 'broken one');
+    await ask(keys, 'broken two');
+    await using current = await visit('/operate/failures?tenant=unlucky');
+    const { page, complaints } = current;
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(rows(page).first());
+      expect(await rows(page).allInnerTexts()).toEqual([expect.stringMatching(/^\s*2\b[\s\S]*provider_error/u)]);
+    });
+    await page.getByRole('button', { name: 'Try all again …' }).click();
+    await current.shows(dialog(page).getByText('2 turns would be tried again.'));
+    await dialog(page).getByRole('button', { name: 'Try 2 again' }).click();
+    await current.shows(dialog(page).getByText('2 turns are accepted again.'));
+    await dialog(page).getByRole('button', { name: 'Close' }).click();
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate/turns?tenant=unlucky&status=done`);
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(heading(page, 'Turns'));
+      await current.shows(rows(page).first());
+      expect(await rows(page).count()).toBe(2);
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('send dead letters again, but for what must not be sent', async () => {
+    const { tenantId } = await system.createTenant('silent');
+    await makeDeadLetters(tenantId);
+    await using current = await visit('/operate/deliveries?tenant=silent');
+    const { page, complaints } = current;
+    await page.getByRole('button', { name: 'Send all again …' }).click();
+    await current.shows(dialog(page).getByText('2 would be sent again.'));
+    await current.shows(dialog(page).getByText('1 left out: must not be sent'));
+    await dialog(page).getByRole('button', { name: 'Send 2 again' }).click();
+    await current.shows(dialog(page).getByText('2 on the way again.'));
+    expect(complaints).toEqual([]);
+  });
+
+  it('make a tenant, limit it, replace a key, suspend it, and delete it, all of it on record', async () => {
+    await using current = await visit('/operate/tenants');
+    const { page, complaints } = current;
+    await page.getByRole('button', { name: 'New tenant' }).click();
+    await dialog(page).getByLabel('Id', { exact: true }).fill('shop');
+    await dialog(page).getByRole('button', { name: 'Make it' }).click();
+    await current.shows(
+      dialog(page)
+        .getByText(/^ck_live_/u)
+        .first(),
+    );
+    await dialog(page).getByRole('button', { name: 'Open' }).click();
+    await current.shows(heading(page, 'shop'));
+    await page.getByLabel('Requests per hour').fill('many');
+    await current.shows(page.getByText('Must be a number above 0.'));
+    await page.getByLabel('Requests per hour').fill('500');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await eventuallyHolds(async () => expect((await (await system.scope('shop')).settings()).limits).toEqual({ requestsPerHour: 500 }));
+    await page.getByRole('button', { name: 'Replace' }).first().click();
+    await dialog(page).getByRole('button', { name: 'Replace' }).click();
+    await current.shows(page.getByRole('dialog', { name: 'The new key' }).getByText(/^ck_live_/u));
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await dialog(page).getByRole('button', { name: 'Suspend' }).click();
+    await current.shows(page.getByText('suspended', { exact: true }));
+    await page.getByRole('button', { name: 'Delete …' }).click();
+    await page.getByLabel('Type shop to go on').fill('shop');
+    await page.getByRole('button', { name: 'Delete the tenant' }).click();
+    await dialog(page).getByRole('button', { name: 'Delete for good' }).click();
+    await current.shows(heading(page, 'Tenants'));
+    await page.getByRole('link', { name: 'Audit' }).click();
+    for (const act of ['tenant.create', 'tenant.update', 'key.rotate', 'tenant.suspend', 'tenant.delete'])
+      await current.shows(rows(page).filter({ hasText: 'shop' }).getByText(act, { exact: true }).first());
+    expect(complaints).toEqual([]);
+  });
+
+  it('are without a finding of axe-core, wide and by day, and on a phone, in German and by night', async () => {
+    await system.createTenant('looked-at');
+    const paths = ['', '/failures', '/tenants/looked-at', '/turns', '/audit', '/waiting', '/workers', '/deliveries', '/tenants', '/health'];
+    const half = paths.length / 2;
+    for (const [options, own] of [
+      [{}, paths.slice(0, half)],
+      [{ ...onPhone, locale: 'de-DE' }, paths.slice(half)],
+    ] as const) {
+      await using current = await visit('/operate', options);
+      const { page, complaints } = current;
+      for (const path of own) {
+        await page.goto(`${system.uiUrls[0] ?? ''}/operate${path}`);
+        await current.shows(page.getByRole('heading', { level: 1 }));
+        await eventuallyHolds(async () => expect(await page.getByText(/^(?:Loading|Lädt) …$/u).count()).toBe(0));
+        await expectSoundPage(page);
+      }
+      expect(complaints).toEqual([]);
+    }
+  });
+});

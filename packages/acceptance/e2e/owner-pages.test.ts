@@ -1,0 +1,253 @@
+import { describe, expect, it } from '@jest/globals';
+import { say, startScriptedSystem, status, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { z } from 'zod';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectSoundPage, onPhone } from './page-checks.ts';
+
+let system: System;
+let model: ScriptedModel;
+let browser: Browser;
+let url: string;
+/** A tenant with something on every page, and a browser that is signed in as its owner. */
+let keys: TenantKeys;
+let signedIn: BrowserContextOptions;
+let scheduleId: string;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
+  const headers = {
+    'x-api-key': keys.admin,
+    accept: 'application/json',
+    'content-type': typeof body === 'string' ? 'text/plain' : 'application/json',
+  };
+  const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
+  const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
+  const text = await answer.text();
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+async function signIn(tenant: TenantKeys): Promise<BrowserContextOptions> {
+  await using visit = await BrowserVisit.begin(browser, url);
+  await visit.goTo('/');
+  await visit.page.getByLabel('API key').fill(tenant.admin);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.shows(heading(visit.page, 'Today'));
+  return await visit.keepCookies();
+}
+
+function heading(page: Page, name: string): Locator {
+  return page.getByRole('heading', { level: 1, name });
+}
+
+/**
+ * Opens a page, does something there, and looks whether it is sound; on a phone by night where `isPhone`. Answers with
+ * what the page complains about.
+ */
+async function visit(path: string, look: (page: Page) => Promise<void>, { isPhone = false } = {}): Promise<readonly string[]> {
+  await using visiting = await BrowserVisit.begin(browser, url, { ...(isPhone && onPhone), ...signedIn });
+  await visiting.goTo(path);
+  await look(visiting.page);
+  await expectSoundPage(visiting.page);
+  return visiting.complaints;
+}
+
+const Schedule = z.object({ id: z.string() });
+
+async function fill(): Promise<void> {
+  keys = await system.createTenant('shop');
+  model.when('This one fails', [status(400)]);
+  model.when('Who is it', [say('It is you.')]);
+  await call('/api/admin', { body: { message: 'This one fails' } });
+  await call('/api/admin', { body: { message: 'Who is it?' } });
+  await call('/api/files/memory/recipe.md', { method: 'PUT', body: '# Recipe\n\nTwo spoons of sugar.' });
+  // The pages ask once: what they show has to be in the lists, and read by the search, before.
+  await eventuallyHolds(async () => expect(await call('/api/turns?status=failed', { method: 'GET' })).toHaveLength(1));
+  await eventuallyHolds(async () =>
+    expect(await call('/api/memory?q=who', { method: 'GET' })).toMatchObject({ hits: [{ kind: 'session' }] }),
+  );
+  const schedule = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
+  ({ id: scheduleId } = Schedule.parse(await call('/api/cron', { body: { name: 'Weekly report', message: 'Report.', schedule } })));
+}
+
+inBrowser('the pages of an owner', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    url = system.uiUrls[0] ?? '';
+    await fill();
+    signedIn = await signIn(keys);
+  });
+
+  it('show today what failed and what comes next, and each number leads to its list', async () => {
+    expect(
+      await visit('/', async (page) => {
+        await page.getByRole('link', { name: /This one fails/u }).waitFor();
+        await page.getByRole('link', { name: /Weekly report/u }).waitFor();
+        await page.getByRole('link', { name: /Failed since yesterday 1/u }).click();
+        await heading(page, 'Turns').waitFor();
+        await page.getByRole('link', { name: 'This one fails' }).waitFor();
+        await page.goBack();
+        await heading(page, 'Today').waitFor();
+      }),
+    ).toEqual([]);
+  });
+
+  it('show first steps on an empty install', async () => {
+    const empty = await signIn(await system.createTenant('empty'));
+    await using visiting = await BrowserVisit.begin(browser, url, { ...onPhone, ...empty });
+    await visiting.goTo('/');
+    await visiting.shows(visiting.page.getByRole('link', { name: /Connect a channel open/u }));
+    await expectSoundPage(visiting.page);
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('narrow the turns, show the life of one and try it again', async () => {
+    expect(
+      await visit(
+        '/turns',
+        async (page) => {
+          await page.getByRole('link', { name: 'Who is it?' }).waitFor();
+          await page.getByLabel('State').selectOption('failed');
+          await page.getByRole('link', { name: 'Who is it?' }).waitFor({ state: 'detached' });
+          await page.getByRole('link', { name: 'This one fails' }).waitFor();
+        },
+        { isPhone: true },
+      ),
+    ).toEqual([]);
+    expect(
+      await visit('/turns?status=failed', async (page) => {
+        await page.getByRole('link', { name: 'This one fails' }).click();
+        await page.getByRole('rowheader', { name: 'waited' }).waitFor();
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await page.getByRole('link', { name: 'Open the new turn' }).waitFor();
+      }),
+    ).toEqual([]);
+  });
+
+  it('show a schedule in words, run it and pause it', async () => {
+    expect(
+      await visit(`/schedules/${scheduleId}`, async (page) => {
+        await page.getByText('only on Monday (Europe/Berlin)').waitFor();
+        expect(await page.getByRole('article').locator('ol > li').count()).toBe(5);
+        await page.getByRole('button', { name: 'Run now' }).click();
+        await page.getByText('The run has been accepted.').waitFor();
+        await page.getByRole('row').nth(1).waitFor();
+        await page.getByRole('button', { name: 'Pause' }).click();
+        await page.getByText('paused', { exact: true }).waitFor();
+      }),
+    ).toEqual([]);
+  });
+
+  it('store a file, and keep what was written when another one stored it first', async () => {
+    expect(
+      await visit(
+        '/files?path=memory/recipe.md',
+        async (page) => {
+          const editor = page.getByRole('textbox', { name: 'memory/recipe.md' });
+          await editor.fill('# Recipe\n\nThree spoons of sugar.');
+          await page.getByText('not saved').waitFor();
+          await page.keyboard.press('Control+s');
+          await page.getByText('Saved.').waitFor();
+          await call('/api/files/memory/recipe.md', { method: 'PUT', body: 'Other.' });
+          await editor.fill('Mine.');
+          await page.getByRole('button', { name: 'Save' }).click();
+          await page.getByText('was changed elsewhere').waitFor();
+          expect(await editor.inputValue()).toBe('Mine.');
+          await page.getByRole('button', { name: 'Take the other version' }).click();
+          await eventuallyHolds(async () => expect(await editor.inputValue()).toBe('Other.'));
+        },
+        { isPhone: true },
+      ),
+    ).toEqual([]);
+  });
+
+  it('say what is wrong with the front matter of an agent, and what an agent may not do', async () => {
+    expect(
+      await visit('/files?path=agents/buyer.md', async (page) => {
+        await page.getByRole('textbox', { name: 'agents/buyer.md' }).fill('---\ndescripton: Buys\n---\nBuy.');
+        await page.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('Stored, but it cannot be used:').waitFor();
+      }),
+    ).toEqual([]);
+    expect(
+      await visit('/agents', async (page) => {
+        await page.getByText(/agents\/buyer\.md: /u).waitFor();
+        await page.getByLabel('Tool', { exact: true }).fill('bash');
+        await page.getByRole('button', { name: 'Check' }).click();
+        await page.getByText('Refused.').waitFor();
+      }),
+    ).toEqual([]);
+  });
+
+  it('set up a channel in steps', async () => {
+    expect(await visit('/channels', async (page) => page.getByRole('link', { name: /Telegram/u }).waitFor(), { isPhone: true })).toEqual(
+      [],
+    );
+    expect(
+      await visit('/channels/whatsapp', async (page) => {
+        await page.getByText('/webhook/whatsapp/shop').waitFor();
+        await page.getByLabel('phoneNumberId').fill('12 34');
+        for (const field of ['accessToken', 'verifyToken', 'appSecret']) await page.getByLabel(`${field} (required)`).fill('x');
+        await page.getByRole('button', { name: 'Connect', exact: true }).click();
+        await page.getByRole('alert').waitFor();
+      }),
+    ).toEqual([]);
+  });
+
+  it('search the memory and forget a note', async () => {
+    expect(
+      await visit(
+        '/memory',
+        async (page) => {
+          await page
+            .getByRole('row', { name: /recipe/u })
+            .getByRole('button', { name: 'Forget' })
+            .click();
+          await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
+          await page.getByRole('link', { name: 'memory/recipe.md' }).waitFor({ state: 'detached' });
+          await page.getByRole('searchbox').fill('who');
+          await page.keyboard.press('Enter');
+          await heading(page, 'Memory').waitFor();
+          await page.getByRole('link', { name: /Who is it/u }).waitFor();
+        },
+        { isPhone: true },
+      ),
+    ).toEqual([]);
+  });
+
+  it('show the usage by model', async () => {
+    expect(
+      await visit('/usage?by=model', async (page) => {
+        await page.getByRole('columnheader', { name: 'Model' }).waitFor();
+        await page.getByRole('radio', { name: /^30/u, checked: true }).waitFor({ state: 'attached' });
+      }),
+    ).toEqual([]);
+  });
+
+  it('show a new key once, and make the snippet of the widget', async () => {
+    expect(
+      await visit(
+        '/settings',
+        async (page) => {
+          await page.getByLabel('Label').fill('My shop');
+          await page.getByRole('button', { name: 'New key' }).click();
+          await page.getByText(/^ck_live_/u).waitFor();
+          await page.getByText('My shop').waitFor();
+          await page.getByLabel('Sites that may use it').fill('https://shop.example');
+          await page.getByRole('button', { name: 'Save' }).last().click();
+          await page.getByText(/data-key="ck_pub_shop_/u).waitFor();
+          const [download] = await Promise.all([
+            page.waitForEvent('download'),
+            page.getByRole('button', { name: 'Download the archive' }).click(),
+          ]);
+          expect(download.suggestedFilename()).toBe('shop.tar.gz');
+        },
+        { isPhone: true },
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,102 @@
+import { AppError, routes, builtInAgent, type SessionListItem, type SessionState } from '@concierge/contract';
+import type { IndexedSession, SessionsQuery } from '@concierge/index';
+import type { TenantScope } from '@concierge/tenant';
+import type { z } from 'zod';
+import { pageLink, type Handlers } from '../http/call.ts';
+
+/** Contacts by whose names a search finds conversations. */
+const NAMES_FOUND_MAX = 1000;
+/** Conversations that are handed over, of which a filter by state knows. */
+const HANDOFFS_ASKED_MAX = 5000;
+
+const noSession = (): AppError => new AppError('not_found', 'There is no such session.');
+
+export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' | 'deleteSession'> {
+  return {
+    listSessions: async ({ caller: { scope }, query }) => {
+      const { items, nextCursor } = await scope.index.listSessions(await toIndexQuery(scope, query));
+      if (query.agent !== undefined && items.length === 0) await assertKnown(scope, query.agent);
+      const { cursor: _here, origin, ...asked } = query;
+      const headers = pageLink(routes.listSessions.path, { ...asked, origin: origin?.join(',') }, nextCursor);
+      return { kind: 'answer', status: 200, json: await showSessions(scope, items), headers };
+    },
+    getSession: async ({ caller: { scope }, params, query: { limit, before } }) => {
+      const session = await (limit === 0 ? scope.sessions.view(params.id) : scope.sessions.viewPage(params.id, { limit, before }));
+      if (session === undefined) throw noSession();
+      return { kind: 'answer', status: 200, json: session };
+    },
+    deleteSession: async ({ caller, params }) => {
+      await removeSession(caller.scope, params.id);
+      return { kind: 'answer', status: 204 };
+    },
+  };
+}
+
+/** Ids of all conversations that are handed over: read only where a filter asks for them. */
+async function listHandedOver(scope: TenantScope): Promise<string[]> {
+  const { handoffs, broken } = await scope.handoffs.paused();
+  return [...handoffs.map(({ sessionId }) => sessionId), ...broken].slice(0, HANDOFFS_ASKED_MAX);
+}
+
+type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state'> & SessionsQuery;
+
+async function toIndexQuery(scope: TenantScope, { q, state, ...query }: Asked): Promise<SessionsQuery> {
+  const words = q === undefined ? undefined : { text: q, senders: await scope.contacts.findSenders(q, NAMES_FOUND_MAX) };
+  return { ...query, words, ...(state !== undefined && toStateQuery(state, await listHandedOver(scope))) };
+}
+
+function toStateQuery(state: SessionState, ids: readonly string[]): Pick<SessionsQuery, 'ids' | 'lastFrom' | 'hasFailed'> {
+  switch (state) {
+    case 'agent':
+    case 'failed':
+      return { ids: { without: ids }, hasFailed: state === 'failed' };
+    case 'waiting':
+      return { ids: { only: ids }, lastFrom: ['contact', 'agent'] };
+    case 'with_staff':
+      return { ids: { only: ids }, lastFrom: ['person'] };
+  }
+}
+
+/** With what is not in the index: two small files for each row of the page, at most. */
+async function showSessions(scope: TenantScope, items: readonly IndexedSession[]): Promise<SessionListItem[]> {
+  const handoffs = await findHandedOver(scope, items);
+  const names = await scope.contacts.readNames(items.flatMap(({ sender }) => (sender === null ? [] : [sender])));
+  return items.map(({ hasFailed, ...item }) => ({
+    ...item,
+    contactName: item.sender === null ? null : (names.get(item.sender) ?? null),
+    state: findState({ hasFailed, ...item }, handoffs),
+  }));
+}
+
+/** Those of the page alone. */
+async function findHandedOver(scope: TenantScope, items: readonly IndexedSession[]): Promise<ReadonlySet<string>> {
+  if (!(await scope.uses('handoffs'))) return new Set();
+  const found = await Promise.all(items.map(async ({ id }) => ((await scope.handoffs.isPaused(id)) ? [id] : [])));
+  return new Set(found.flat());
+}
+
+function findState({ id, hasFailed, lastMessage }: IndexedSession, handoffs: ReadonlySet<string>): SessionState {
+  if (handoffs.has(id)) return lastMessage?.from === 'person' ? 'with_staff' : 'waiting';
+  return hasFailed ? 'failed' : 'agent';
+}
+
+/** One of the names there are; an agent that is gone is known by its sessions. @throws AppError invalid_request */
+async function assertKnown(scope: TenantScope, agent: string): Promise<void> {
+  if (builtInAgent(agent) !== undefined || (await scope.agents.find(agent)) !== undefined) return;
+  throw new AppError('invalid_request', undefined, { errors: [{ path: 'agent', message: 'is no agent of this tenant' }] });
+}
+
+async function removeSession(scope: TenantScope, sessionId: string): Promise<void> {
+  if (await hasLiveTurn(scope, sessionId))
+    throw new AppError('session_busy', 'A turn of this session waits or runs; cancel it first.', { retryAfterSeconds: 1 });
+  if (!(await scope.removeSession(sessionId))) throw noSession();
+}
+
+/** Accepted messages will be answered, in a session that must still exist. */
+async function hasLiveTurn(scope: TenantScope, sessionId: string): Promise<boolean> {
+  for (const turnId of await scope.inbox.turnIds()) {
+    const turn = await scope.inbox.read(turnId);
+    if (turn?.sessionId === sessionId) return true;
+  }
+  return false;
+}

@@ -1,0 +1,77 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '@concierge/contract';
+import { exactTime } from './chat/relative-time.ts';
+
+const SECOND_MS = 1000;
+const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
+
+/** Numbers, times and money as one language writes them. */
+export class Formats {
+  readonly locale: string;
+  readonly #relative: Intl.RelativeTimeFormat;
+
+  /** `locale`: a language tag such as `de-AT`. */
+  constructor(locale: string) {
+    this.locale = locale;
+    this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+  }
+
+  number(value: number): string {
+    return new Intl.NumberFormat(this.locale, { maximumFractionDigits: 1 }).format(value);
+  }
+
+  /** `share`: from 0 to 1. */
+  percent(share: number): string {
+    return new Intl.NumberFormat(this.locale, { style: 'percent', maximumFractionDigits: 0 }).format(share);
+  }
+
+  /** US dollars; small amounts with more digits, so that they are not shown as nothing. */
+  usd(amount: number): string {
+    const digits = amount !== 0 && Math.abs(amount) < 1 ? 4 : 2;
+    return new Intl.NumberFormat(this.locale, { style: 'currency', currency: 'USD', maximumFractionDigits: digits }).format(amount);
+  }
+
+  /** Multiples of 1000, as disks are sold. */
+  bytes(count: number): string {
+    const power = Math.max(0, Math.min(byteUnits.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3)));
+    const unit = byteUnits[power] ?? 'byte';
+    const style = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const;
+    return new Intl.NumberFormat(this.locale, style).format(count / 1000 ** power);
+  }
+
+  /** How long ago, or in how long, in the largest unit that says it: `5 min. ago`. */
+  relative(at: string, nowMs: number): string {
+    const differenceMs = Date.parse(at) - nowMs;
+    const [unit, unitMs] = chooseUnit(Math.abs(differenceMs));
+    return this.#relative.format(Math.trunc(differenceMs / unitMs), unit);
+  }
+
+  /** A length of time in its largest unit: `42 sec`, `5 min`. */
+  duration(ms: number): string {
+    if (ms < SECOND_MS) return this.#unit(Math.round(ms), 'millisecond');
+    const [unit, unitMs] = chooseUnit(ms);
+    // Below ten, a part tells something: 1.5 s is not 1 s.
+    const value = ms / unitMs;
+    return this.#unit(value < 10 ? Math.round(value * 10) / 10 : Math.round(value), unit);
+  }
+
+  /** The day and the second. */
+  exactTime(at: string): string {
+    return exactTime(at, this.locale);
+  }
+
+  /** Date and minute, for tables. */
+  time(at: string): string {
+    return new Intl.DateTimeFormat(this.locale, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at));
+  }
+
+  #unit(value: number, unit: string): string {
+    return new Intl.NumberFormat(this.locale, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 }).format(value);
+  }
+}
+
+function chooseUnit(ms: number): ['second' | 'minute' | 'hour' | 'day', number] {
+  if (ms < MINUTE_MS) return ['second', SECOND_MS];
+  if (ms < HOUR_MS) return ['minute', MINUTE_MS];
+  if (ms < DAY_MS) return ['hour', HOUR_MS];
+  return ['day', DAY_MS];
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+
+/** What the key of a sign-in may do, as far as the console found out: a key for cs alone cannot list conversations. */
+const Reach = z.enum(['tenant', 'cs']);
+export type Reach = z.infer<typeof Reach>;
+
+/** Body of `POST /sign-in`. */
+export const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
+
+/** Answer of `GET /signed-in` and `POST /sign-in`; null: no owner is signed in by cookie. */
+export const SignedIn = z.object({ reach: Reach.nullable() });
+export type SignedIn = z.infer<typeof SignedIn>;
+
+/** What the cookie holds, sealed. */
+export const SealedSignIn = z.object({ key: z.string(), reach: Reach, untilMs: z.number() });
+export type SealedSignIn = z.infer<typeof SealedSignIn>;

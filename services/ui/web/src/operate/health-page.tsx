@@ -1,0 +1,95 @@
+import { routes, type Health } from '@concierge/contract';
+import type { ReactNode } from 'react';
+import { Badge, Page, Section } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { Table } from '../parts/table.tsx';
+import { useRead } from '../parts/use-api.tsx';
+import { useFormats, useWords } from '../words/words.tsx';
+import { SLOW_MS } from './shared.tsx';
+
+/** From this share on, room that is used up is a warning. */
+const FULL_SHARE = 0.8;
+
+/** What the service needs, and whether it has it. */
+export function HealthPage(): ReactNode {
+  const words = useWords().operate;
+  const health = useRead(routes.getHealth, {}, { everyMs: SLOW_MS });
+  return (
+    <Page title={words.nav.health} about={words.health.about}>
+      <Loaded query={health}>
+        {(now) => (
+          <>
+            <p role="status" className="flex items-center gap-2 rounded-xl border bg-card px-4 py-3 font-medium">
+              <Badge tone={now.status === 'ready' ? 'ok' : 'danger'}>{now.status}</Badge> {words.health.status[now.status]}
+            </p>
+            <Checks checks={now.checks} />
+            <Section title={words.health.room}>
+              <div className="grid gap-3 sm:grid-cols-2">
+                <Room label={words.health.redis} used={now.redis?.usedBytes} size={now.redis?.maxBytes} />
+                <Room
+                  label={words.health.disk}
+                  used={now.disk === null ? undefined : now.disk.sizeBytes - now.disk.freeBytes}
+                  size={now.disk?.sizeBytes}
+                />
+              </div>
+            </Section>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Checks({ checks }: { readonly checks: Health['checks'] }): ReactNode {
+  const words = useWords().operate;
+  const formats = useFormats();
+  const known: Readonly<Record<string, string>> = words.health.checks;
+  return (
+    <Section title={words.health.needs}>
+      <Table
+        caption={words.health.needs}
+        rows={Object.entries(checks)}
+        keyOf={([name]) => name}
+        columns={[
+          { label: words.health.what, cell: ([name]) => known[name] ?? name },
+          {
+            label: words.state,
+            cell: ([, { ok }]) => <Badge tone={ok ? 'ok' : 'danger'}>{ok ? words.health.works : words.health.fails}</Badge>,
+          },
+          { label: words.health.took, align: 'end', cell: ([, { ms }]) => formats.duration(ms) },
+        ]}
+      />
+    </Section>
+  );
+}
+
+interface RoomProps {
+  readonly label: string;
+  readonly used: number | undefined;
+  /** 0: no limit. */
+  readonly size: number | undefined;
+}
+
+function Room({ label, used, size }: RoomProps): ReactNode {
+  const words = useWords().operate;
+  const formats = useFormats();
+  if (used === undefined || size === undefined) {
+    return (
+      <p className="rounded-xl border bg-card px-4 py-3 text-sm">
+        {label}: <span className="text-danger">{words.health.unknown}</span>
+      </p>
+    );
+  }
+  const share = size === 0 ? 0 : used / size;
+  const text =
+    size === 0
+      ? words.health.noLimit(formats.bytes(used))
+      : words.health.of(formats.bytes(used), formats.bytes(size), formats.percent(share));
+  return (
+    <div className="rounded-xl border bg-card px-4 py-3 text-sm">
+      <p className="font-medium">{label}</p>
+      <p className={share > FULL_SHARE ? 'text-warn' : 'text-muted-foreground'}>{text}</p>
+      {size > 0 && <meter aria-label={label} className="mt-1 w-full" min={0} max={1} high={FULL_SHARE} value={share} />}
+    </div>
+  );
+}

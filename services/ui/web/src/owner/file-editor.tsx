@@ -1,0 +1,214 @@
+import { ConciergeError } from '@concierge/client';
+import { routes } from '@concierge/contract';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useId, useState, type ReactNode } from 'react';
+import { useBrowserLocation } from 'wouter/use-browser-location';
+import { z } from 'zod';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { buildAddress } from '../../../src/json-client.ts';
+import { Button } from '../parts/button.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
+import { Badge } from '../parts/page.tsx';
+import { Loaded, Problem } from '../parts/states.tsx';
+import { useWords } from '../words/words.tsx';
+import { Done, useCanChange } from './owner-parts.tsx';
+
+interface StoredFile {
+  readonly text: string;
+  /** Null: there is no such file yet. */
+  readonly etag: string | null;
+}
+
+/** What storing a file answers; nothing where all is well. */
+const Written = z.object({ problem: z.string().nullable(), warnings: z.array(z.string()).optional() });
+const nothingWrong = { problem: null } as const;
+
+const address = (path: string): string => buildAddress(routes.getFile, { params: { path } });
+
+export interface FileEditorProps {
+  readonly gateway: GatewayClient;
+  readonly path: string;
+}
+
+/** One file as text: changed, stored under the version that was read, or deleted. */
+export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
+  const query = useQuery({
+    queryKey: [routes.getFile.id, path],
+    // What is being written is not replaced by what another tab has stored: storing notices that.
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+    queryFn: async ({ signal }): Promise<StoredFile> => {
+      try {
+        const response = await gateway.request(address(path), { signal });
+        return { text: await response.text(), etag: response.headers.get('etag') };
+      } catch (error) {
+        if (ConciergeError.from(error).status === 404) return { text: '', etag: null };
+        throw error;
+      }
+    },
+  });
+  // Another round begins with the text that is stored then.
+  const [round, setRound] = useState(0);
+  const reload = async (): Promise<void> => {
+    await query.refetch();
+    setRound((before) => before + 1);
+  };
+  return (
+    <Loaded query={query}>
+      {(stored) => <TextEditor key={round} gateway={gateway} path={path} stored={stored} onReload={() => void reload()} />}
+    </Loaded>
+  );
+}
+
+interface TextEditorProps extends FileEditorProps {
+  readonly stored: StoredFile;
+  readonly onReload: () => void;
+}
+
+function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): ReactNode {
+  const words = useWords().owner;
+  const canChange = useCanChange();
+  const id = useId();
+  const [text, setText] = useState(stored.text);
+  const isDirty = text !== stored.text || stored.etag === null;
+  useLeaveGuard(text !== stored.text, words.files.leave);
+  const save = useSave(gateway, { path, text });
+  const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
+  return (
+    <form
+      className="space-y-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        store();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 's' || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        if (isDirty && canChange) store();
+      }}
+    >
+      <div className="flex flex-wrap items-center gap-2">
+        <label htmlFor={id} className="min-w-0 font-mono text-sm wrap-anywhere">
+          {path}
+        </label>
+        {text !== stored.text && <Badge tone="warn">{words.files.dirty}</Badge>}
+        {canChange && (
+          <span className="ml-auto flex gap-2">
+            {stored.etag !== null && <DeleteFile gateway={gateway} path={path} etag={stored.etag} />}
+            <Button type="submit" tone="primary" disabled={!isDirty || save.isPending}>
+              {save.isPending ? words.saving : words.save}
+            </Button>
+          </span>
+        )}
+      </div>
+      {stored.etag === null && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
+      {save.error !== null && <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />}
+      {save.data !== undefined && <Outcome written={save.data} />}
+      <textarea
+        id={id}
+        className="h-[60vh] w-full resize-y rounded-xl border border-input bg-background p-3 font-mono text-[0.8125rem] leading-5"
+        spellCheck={false}
+        readOnly={!canChange}
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+    </form>
+  );
+}
+
+/** Stores the text under the conditions that are given. What was written meanwhile stays in the field, as not saved. */
+function useSave(gateway: GatewayClient, { path, text }: { readonly path: string; readonly text: string }) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationKey: [routes.putFile.id, path],
+    mutationFn: async (conditions: Readonly<Record<string, string>>) => {
+      const headers = { 'content-type': 'text/plain; charset=utf-8', ...conditions };
+      const response = await gateway.request(address(path), { method: 'PUT', headers, body: text });
+      const written = response.status === 204 ? nothingWrong : Written.parse(await response.json());
+      const etag = response.headers.get('etag');
+      queries.setQueryData<StoredFile>([routes.getFile.id, path], { text, etag });
+      return written;
+    },
+    onSuccess: async () =>
+      Promise.all(
+        [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id].map(async (id) => queries.invalidateQueries({ queryKey: [id] })),
+      ),
+  });
+}
+
+/** Asks before the page is left with changes in it: by the browser, or by a link of the console. */
+function useLeaveGuard(isDirty: boolean, question: string): void {
+  useEffect(() => {
+    if (!isDirty) return undefined;
+    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
+    const askAtLink = (event: MouseEvent): void => {
+      const isLink = event.target instanceof Element && event.target.closest('a[href]') !== null;
+      if (!isLink || confirm(question)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    addEventListener('beforeunload', ask);
+    addEventListener('click', askAtLink, { capture: true });
+    return () => {
+      removeEventListener('beforeunload', ask);
+      removeEventListener('click', askAtLink, { capture: true });
+    };
+  }, [isDirty, question]);
+}
+
+function Outcome({ written }: { readonly written: z.infer<typeof Written> }): ReactNode {
+  const words = useWords().owner;
+  const { problem, warnings = [] } = written;
+  if (problem === null && warnings.length === 0) return <Done>{words.saved}</Done>;
+  return (
+    <div role="alert" className={`rounded-xl p-3 text-sm ${problem === null ? 'bg-warn-soft text-warn' : 'bg-danger-soft text-danger'}`}>
+      {problem !== null && (
+        <p>
+          {words.files.problem} {problem}
+        </p>
+      )}
+      {warnings.length > 0 && <p>{words.files.warnings}</p>}
+      {warnings.map((warning) => (
+        <p key={warning}>{warning}</p>
+      ))}
+    </div>
+  );
+}
+
+interface SaveProblemProps {
+  readonly error: Error;
+  readonly onReload: () => void;
+  readonly onOverwrite: () => void;
+}
+
+/** Why it was not stored; where another one stored it first, what to do about that. */
+function SaveProblem({ error, onReload, onOverwrite }: SaveProblemProps): ReactNode {
+  const words = useWords().owner.files;
+  if (ConciergeError.from(error).status !== 412) return <Problem error={error} />;
+  return (
+    <div role="alert" className="space-y-2 rounded-xl bg-warn-soft p-3 text-sm text-warn">
+      <p>{words.conflict}</p>
+      <div className="flex flex-wrap gap-2 text-foreground">
+        <Button onClick={onReload}>{words.reload}</Button>
+        <Button onClick={onOverwrite}>{words.overwrite}</Button>
+      </div>
+    </div>
+  );
+}
+
+function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: string }): ReactNode {
+  const words = useWords().owner;
+  const queries = useQueryClient();
+  const [, navigate] = useBrowserLocation();
+  const remove = async (): Promise<void> => {
+    await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
+    queries.removeQueries({ queryKey: [routes.getFile.id, path] });
+    await queries.invalidateQueries({ queryKey: [routes.listFiles.id] });
+    navigate('/files');
+  };
+  return (
+    <ConfirmButton label={words.remove} title={words.files.deleteTitle(path)} action={words.remove} onConfirm={remove}>
+      {words.files.deleteText}
+    </ConfirmButton>
+  );
+}

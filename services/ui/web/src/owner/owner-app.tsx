@@ -1,0 +1,142 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { lazy, useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
+import { Redirect, Route, Switch } from 'wouter';
+import { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { formatRoute, parseOldFragment } from '../../../src/chat/route.ts';
+import { JsonClient } from '../../../src/json-client.ts';
+import {
+  ChatIcon,
+  ClockIcon,
+  EnvelopeIcon,
+  FileIcon,
+  HeartIcon,
+  ListIcon,
+  PulseIcon,
+  StaffIcon,
+  SunIcon,
+  WorkerIcon,
+} from '../parts/icons.tsx';
+import { Loading } from '../parts/states.tsx';
+import { ApiProvider } from '../parts/use-api.tsx';
+import { NotFound } from '../shell/not-found.tsx';
+import { Shell, type NavigationItem } from '../shell/shell.tsx';
+import type { Words } from '../words/en.ts';
+import type { Reach } from '../../../src/signed-in.ts';
+import { OwnerSignIn } from '../sign-in/owner-sign-in.tsx';
+import { ownerSession, type Owner } from '../sign-in/owner-session.ts';
+import { useWords } from '../words/words.tsx';
+
+const AgentsPage = lazy(async () => ({ default: (await import('./agents-page.tsx')).AgentsPage }));
+const ChannelPage = lazy(async () => ({ default: (await import('./channel-page.tsx')).ChannelPage }));
+const ChannelsPage = lazy(async () => ({ default: (await import('./channels-page.tsx')).ChannelsPage }));
+const FilesPage = lazy(async () => ({ default: (await import('./files-page.tsx')).FilesPage }));
+const MemoryPage = lazy(async () => ({ default: (await import('./memory-page.tsx')).MemoryPage }));
+const SchedulesPage = lazy(async () => ({ default: (await import('./schedules-page.tsx')).SchedulesPage }));
+const SettingsPage = lazy(async () => ({ default: (await import('./settings-page.tsx')).SettingsPage }));
+const TodayPage = lazy(async () => ({ default: (await import('./today-page.tsx')).TodayPage }));
+const TurnPage = lazy(async () => ({ default: (await import('./turn-page.tsx')).TurnPage }));
+const TurnsPage = lazy(async () => ({ default: (await import('./turns-page.tsx')).TurnsPage }));
+const UsagePage = lazy(async () => ({ default: (await import('./usage-page.tsx')).UsagePage }));
+const ChatPage = lazy(async () => ({ default: (await import('../chat/chat-page.tsx')).ChatPage }));
+
+/** The pages of a tenant's owner, behind the sign-in. */
+export function OwnerApp(): ReactNode {
+  const queries = useQueryClient();
+  const state = useSyncExternalStore(ownerSession.subscribe, ownerSession.snapshot);
+  useEffect(() => {
+    void ownerSession.load();
+  }, []);
+  useEffect(() => {
+    // What one tenant's key has read is not for the next one.
+    if (state.status !== 'signed-in') queries.clear();
+  }, [state, queries]);
+  if (state.status === 'asking') return <Loading />;
+  if (state.status === 'signed-out') return <OwnerSignIn notice={state.notice} />;
+  return <OwnerPages owner={state.owner} />;
+}
+
+function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
+  const words = useWords();
+  const gateway = useMemo(
+    () => new GatewayClient({ key: owner.key, onKeyRefused: (failure) => void ownerSession.refuse(owner, failure) }),
+    [owner],
+  );
+  const api = useMemo(() => new JsonClient(gateway), [gateway]);
+  return (
+    <ApiProvider value={api}>
+      <Shell title={words.owner.title} items={listItems(words, owner.reach)} home="/" onSignOut={() => void ownerSession.signOut(null)}>
+        <Switch>
+          <Route path="/chat/*?">
+            <ChatPage gateway={gateway} reach={owner.reach} />
+          </Route>
+          <Route path="/">
+            <FirstPage reach={owner.reach} />
+          </Route>
+          {owner.reach === 'tenant' && <Route>{tenantPages(gateway)}</Route>}
+          <Route>
+            <NotFound home="/" />
+          </Route>
+        </Switch>
+      </Shell>
+    </ApiProvider>
+  );
+}
+
+/** Links of earlier versions lead into the chat; a key for the agents of customers has nothing but the chat. */
+function FirstPage({ reach }: { readonly reach: Reach }): ReactNode {
+  const old = parseOldFragment(location.hash);
+  if (old === undefined && reach === 'tenant') return <TodayPage />;
+  return <Redirect to={formatRoute(old ?? { page: 'new', agent: 'admin' })} replace />;
+}
+
+function listItems({ owner }: Words, reach: Reach): NavigationItem[] {
+  const chat = { path: '/chat', label: owner.chat, icon: <ChatIcon /> };
+  if (reach === 'cs') return [chat];
+  return [
+    { path: '/', label: owner.today.title, icon: <SunIcon /> },
+    chat,
+    { path: '/turns', label: owner.turns.title, icon: <ListIcon /> },
+    { path: '/schedules', label: owner.schedules.title, icon: <ClockIcon /> },
+    { path: '/files', label: owner.files.title, icon: <FileIcon /> },
+    { path: '/channels', label: owner.channels.title, icon: <EnvelopeIcon /> },
+    { path: '/agents', label: owner.agents.title, icon: <StaffIcon /> },
+    { path: '/memory', label: owner.memory.title, icon: <HeartIcon /> },
+    { path: '/usage', label: owner.usage.title, icon: <PulseIcon /> },
+    { path: '/settings', label: owner.settings.title, icon: <WorkerIcon /> },
+  ];
+}
+
+/** The pages of a key that reaches all of the tenant; each is loaded when it is opened. */
+function tenantPages(gateway: GatewayClient): ReactNode {
+  return (
+    <Switch>
+      <Route path="/turns">
+        <TurnsPage />
+      </Route>
+      <Route path="/turns/:id">{({ id }) => <TurnPage key={id} id={id} />}</Route>
+      <Route path="/schedules/:id?">{({ id }) => <SchedulesPage id={id} />}</Route>
+      <Route path="/files">
+        <FilesPage gateway={gateway} />
+      </Route>
+      <Route path="/channels">
+        <ChannelsPage />
+      </Route>
+      <Route path="/channels/:app">{({ app }) => <ChannelPage key={app} app={app} />}</Route>
+      <Route path="/agents">
+        <AgentsPage />
+      </Route>
+      <Route path="/memory">
+        <MemoryPage gateway={gateway} />
+      </Route>
+      <Route path="/usage">
+        <UsagePage />
+      </Route>
+      <Route path="/settings">
+        <SettingsPage gateway={gateway} />
+      </Route>
+      <Route>
+        <NotFound home="/" />
+      </Route>
+    </Switch>
+  );
+}

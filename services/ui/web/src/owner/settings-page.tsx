@@ -1,0 +1,107 @@
+import { routes, type TenantView } from '@concierge/contract';
+import { useMutation } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { Button } from '../parts/button.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { Page, Section } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
+import { useWords } from '../words/words.tsx';
+import { KeysSection } from './keys-section.tsx';
+import { ChangeProblem, Done, useCanChange } from './owner-parts.tsx';
+import { WidgetSection } from './widget-section.tsx';
+
+/** The tenant's own settings: business, keys, the chat on its site, and everything in one archive. */
+export function SettingsPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
+  const { owner } = useWords();
+  const words = owner.settings;
+  const tenant = useRead(routes.getTenant);
+  const canChange = useCanChange();
+  return (
+    <Page title={words.title} about={canChange ? words.about : owner.readOnly}>
+      <Loaded query={tenant}>{(settings) => <Business tenant={settings} />}</Loaded>
+      <KeysSection />
+      <WidgetSection />
+      {canChange && <Archive gateway={gateway} />}
+    </Page>
+  );
+}
+
+/** All time zones that the browser knows; one that is missing can be typed. */
+function listTimeZones(): readonly string[] {
+  return ['UTC', ...Intl.supportedValuesOf('timeZone')];
+}
+
+function Business({ tenant }: { readonly tenant: TenantView }): ReactNode {
+  const { owner } = useWords();
+  const words = owner.settings;
+  const canChange = useCanChange();
+  const [name, setName] = useState(tenant.name ?? '');
+  const [timezone, setTimezone] = useState(tenant.timezone ?? '');
+  const save = useChange(routes.updateTenant, [routes.getTenant, routes.whoAmI, routes.listSchedules]);
+  return (
+    <Section title={words.business}>
+      <form
+        className="space-y-3 rounded-xl border bg-card p-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate({ body: { name: name === '' ? null : name, timezone: timezone === '' ? null : timezone } });
+        }}
+      >
+        <div className="grid gap-3 sm:grid-cols-2">
+          <TextField label={owner.name} value={name} onChange={setName} maxLength={200} />
+          <TextField
+            label={words.timezone}
+            help={words.timezoneHelp}
+            value={timezone}
+            onChange={setTimezone}
+            list="zones"
+            placeholder="UTC"
+            maxLength={64}
+          />
+        </div>
+        <datalist id="zones">
+          {listTimeZones().map((zone) => (
+            <option key={zone} value={zone} />
+          ))}
+        </datalist>
+        {canChange && (
+          <Button type="submit" tone="primary" disabled={save.isPending}>
+            {owner.save}
+          </Button>
+        )}
+        <ChangeProblem change={save} />
+        {save.isSuccess && <Done>{owner.saved}</Done>}
+      </form>
+    </Section>
+  );
+}
+
+function Archive({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
+  const words = useWords().owner.settings;
+  const download = useMutation({
+    mutationFn: async () => {
+      const response = await gateway.request(routes.exportOwnTenant.path, { method: 'POST' });
+      const name = /filename="([^"]+)"/u.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? 'export.tar.gz';
+      saveAs(await response.blob(), name);
+    },
+  });
+  return (
+    <Section title={words.archive} about={words.archiveAbout}>
+      <Button disabled={download.isPending} onClick={() => download.mutate()}>
+        {download.isPending ? words.downloading : words.download}
+      </Button>
+      <ChangeProblem change={download} />
+    </Section>
+  );
+}
+
+/** Hands bytes to the browser as a file to keep. */
+function saveAs(blob: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

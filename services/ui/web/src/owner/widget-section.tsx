@@ -1,0 +1,95 @@
+import { routes, type WidgetView } from '@concierge/contract';
+import { useId, useState, type ReactNode } from 'react';
+import { Button } from '../parts/button.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { Section } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
+import { useWords } from '../words/words.tsx';
+import { ChangeProblem, Copyable, Done, useCanChange } from './owner-parts.tsx';
+
+/** The chat on the owner's site: where it may be, how it looks, and the line that puts it there. */
+export function WidgetSection(): ReactNode {
+  const words = useWords().owner.settings;
+  const query = useRead(routes.getWidget);
+  const whoAmI = useRead(routes.whoAmI);
+  const publicUrl = whoAmI.data?.publicUrl ?? null;
+  const host = publicUrl ?? 'http://localhost:8000';
+  return (
+    <Section title={words.widget} about={words.widgetAbout}>
+      <Loaded query={query}>
+        {(widget) => (
+          <div className="space-y-3 rounded-xl border bg-card p-4">
+            {widget.key === null ? (
+              <p className="text-sm text-muted-foreground">{words.snippetNone}</p>
+            ) : (
+              <Copyable label={words.snippet} text={`<script src="${host}/widget.js" data-key="${widget.key}" async></script>`} />
+            )}
+            {widget.key !== null && whoAmI.data !== undefined && publicUrl === null && (
+              <p className="text-sm text-warn">{words.snippetHost}</p>
+            )}
+            <WidgetForm widget={widget} />
+          </div>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
+  const { owner } = useWords();
+  const words = owner.settings;
+  const canChange = useCanChange();
+  const id = useId();
+  const [enabled, setEnabled] = useState(widget.enabled);
+  const [origins, setOrigins] = useState(widget.origins.join('\n'));
+  const [appearance, setAppearance] = useState(widget.appearance);
+  const body = {
+    enabled,
+    origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
+    appearance,
+    requireSenderToken: widget.requireSenderToken,
+  };
+  const save = useChange(routes.putWidget, [routes.getWidget]);
+  return (
+    <form
+      className="space-y-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate({ body });
+      }}
+    >
+      <label className="flex min-h-9 items-center gap-2 text-sm">
+        <input type="checkbox" className="size-4" checked={enabled} onChange={({ target }) => setEnabled(target.checked)} />
+        {words.widgetOn}
+      </label>
+      <div className="grid gap-3 sm:grid-cols-2">
+        <TextField label={words.heading} value={appearance.title} onChange={(title) => setAppearance({ ...appearance, title })} required />
+        <TextField label={words.greeting} value={appearance.greeting} onChange={(greeting) => setAppearance({ ...appearance, greeting })} />
+      </div>
+      <div>
+        <label htmlFor={id} className="mb-1 block text-xs font-medium text-muted-foreground">
+          {words.origins}
+        </label>
+        <textarea
+          id={id}
+          rows={3}
+          aria-describedby={`${id}-help`}
+          className="w-full rounded-lg border border-input bg-background px-3 py-2 font-mono text-sm"
+          value={origins}
+          onChange={({ target }) => setOrigins(target.value)}
+        />
+        <p id={`${id}-help`} className="text-xs text-muted-foreground">
+          {words.originsHelp}
+        </p>
+      </div>
+      {canChange && (
+        <Button type="submit" tone="primary" disabled={save.isPending}>
+          {owner.save}
+        </Button>
+      )}
+      <ChangeProblem change={save} />
+      {save.isSuccess && <Done>{owner.saved}</Done>}
+    </form>
+  );
+}
