@@ -25,6 +25,9 @@ const secretPaths = [
   'headers.authorization',
   'headers["x-api-key"]',
   'req.headers',
+  // ioredis hangs the command on its error: what turns say is among the arguments.
+  'err.command.args',
+  'err.previousErrors[*].command.args',
 ];
 const keyPattern = /ck_live_[\w-]+/gu;
 
