@@ -63,9 +63,9 @@ export class BrowserVisit implements AsyncDisposable {
     page.setDefaultTimeout(PATIENCE_MS);
   }
 
-  /** `url`: of the console. */
+  /** `url`: of the console. Without moving colors, which axe-core would measure half way. */
   static async begin(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<BrowserVisit> {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
     return new BrowserVisit(context, await context.newPage(), url);
   }
 

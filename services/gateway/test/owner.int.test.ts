@@ -25,7 +25,9 @@ async function chat(message: string, body: object = {}): Promise<z.infer<typeof 
   const path = 'sender' in body ? '/api/cs' : '/api/admin';
   const headers = { Accept: 'application/json' };
   const answer = await gateway.ask(tenant.admin, path, { method: 'POST', headers, body: { message, ...body } });
-  return Chat.parse(await answer.json());
+  const chatted = Chat.parse(await answer.json());
+  await untilListed(({ id }) => id === chatted.turnId);
+  return chatted;
 }
 
 async function get<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.infer<Schema>> {
@@ -34,14 +36,19 @@ async function get<Schema extends z.ZodType>(path: string, schema: Schema): Prom
   return schema.parse(await answer.json());
 }
 
+/** The turn that has ended, once the lists have it: on a busy machine they may be behind the answer. */
+async function untilListed(isMeant: (turn: TurnView) => boolean): Promise<TurnView> {
+  return eventually(async () => (await get('/api/turns', z.array(TurnView))).find((turn) => turn.endedAt !== null && isMeant(turn)));
+}
+
 async function failTurn(message: string, body: object = {}): Promise<string> {
   gateway.script = async () => Promise.reject(new Error('down'));
   const headers = { Accept: 'application/json' };
   const answer = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', headers, body: { message, ...body } });
   expect(answer.status).toBe(502);
   gateway.script = sayItBack;
-  const [failed] = await get('/api/turns?status=failed&limit=1', z.array(TurnView));
-  return failed?.id ?? '';
+  const { id } = await untilListed(({ status }) => status === 'failed');
+  return id;
 }
 
 describe('GET /api/whoami', () => {
