@@ -216,7 +216,7 @@ export async function retryTurn(
   const input: TurnInput = {
     origin: turn.origin,
     agent: turn.agent,
-    authority: turn.agent === 'admin' ? 'admin' : 'cs',
+    authority: await findAuthority(scope, { agent: turn.agent, keyId: record.keyId }),
     channel: turn.channel,
     sender: session.sender,
     contactId: turn.contact_id,
@@ -228,4 +228,13 @@ export async function retryTurn(
     keyId: record.keyId,
   };
   return await turns.accept(scope, input);
+}
+
+/** What the agent may do as it is now, as far as the key that asked reaches: what strangers wrote gets no more. */
+async function findAuthority(scope: TenantScope, { agent, keyId }: Pick<TurnInput, 'agent' | 'keyId'>): Promise<TurnInput['authority']> {
+  if (agent === 'admin') return 'admin';
+  const found = await scope.agents.find(agent);
+  if (found === undefined || 'reason' in found || found.agent.access === 'cs') return 'cs';
+  const keys = await scope.keys.list();
+  return keys.some(({ id, scopes }) => id === keyId && scopes.includes('admin')) ? 'admin' : 'cs';
 }

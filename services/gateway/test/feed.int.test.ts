@@ -121,6 +121,7 @@ describe('the feed of a tenant', () => {
       return feed.againCount() > 1;
     });
     redis.disconnect();
+    expect(feed.isOver).toBe(false);
   });
 
   it('is refused to a key for cs, beyond the limit of a key, and costs none of the requests of an hour', async () => {

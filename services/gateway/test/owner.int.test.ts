@@ -161,6 +161,32 @@ describe('turns', () => {
     const audit = await get('/api/audit', z.array(z.looseObject({ act: z.string(), target: z.string().nullable() })));
     expect(audit).toContainEqual(expect.objectContaining({ act: 'turn.retry', target: failed }));
   });
+
+  it('that failed are accepted once more with the rights of their agents, as far as their keys reach', async () => {
+    const begun: string[] = [];
+    const writeAgent = async (isPublic: boolean): Promise<unknown> =>
+      tenant.scope.files.writeText('agents/buyer.md', `---\ndescription: Buys\npublic: ${String(isPublic)}\n---\nBuy.`);
+    /** A turn of the agent as it was, accepted once more by the agent as it is. */
+    const failTwice = async (asker: 'cs' | 'admin'): Promise<void> => {
+      await begin();
+      gateway.script = async ({ turn }) => {
+        begun.push(turn.authority);
+        return Promise.reject(new Error('down'));
+      };
+      await writeAgent(asker === 'cs');
+      const asked = { method: 'POST', headers: { Accept: 'application/json' }, body: { message: 'Buy', sender: 'ann' } };
+      expect((await gateway.ask(tenant[asker], '/api/agents/buyer', asked)).status).toBe(502);
+      const { id: failed } = await untilListed(({ status }) => status === 'failed');
+      await writeAgent(false);
+      const { id: again } = TurnView.parse(
+        await (await gateway.ask(tenant.admin, `/api/turns/${failed}/retry`, { method: 'POST' })).json(),
+      );
+      await untilListed(({ id }) => id === again);
+    };
+    await failTwice('admin');
+    await failTwice('cs');
+    expect(begun).toEqual(['admin', 'admin', 'cs', 'cs']);
+  });
 });
 
 describe('an upload', () => {
