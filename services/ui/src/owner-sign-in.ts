@@ -7,6 +7,8 @@ import { SealedSignIn, SignInBody, type Reach, type SignedIn } from './signed-in
 const COOKIE = { name: 'concierge_key', path: '/' } as const;
 const LIFE_S = 12 * 3600;
 const CHECK_TIMEOUT_MS = 15_000;
+/** What a header can carry, and every key consists of. */
+const visibleAscii = /^[!-~]+$/u;
 /** Every key but one for cs alone may ask for it. */
 const CHECK_PATH = '/api/sessions?limit=1';
 
@@ -64,6 +66,7 @@ export class OwnerSignIn {
 
   /** @throws AppError the gateway's refusal */
   async #checkKey(key: string): Promise<Reach> {
+    if (!visibleAscii.test(key)) throw new AppError('invalid_key', 'A key has only letters, digits and marks of ASCII: copy it whole.');
     const headers = { 'x-api-key': key };
     const answer = await this.#ask(headers);
     if (answer.ok) return 'tenant';

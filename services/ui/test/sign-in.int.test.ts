@@ -96,6 +96,9 @@ describe('the sign-in of an owner', () => {
     const refused = await signIn(url, { key: 'ck_live_bad' });
     expect([refused.status, refused.headers.get('set-cookie')]).toEqual([401, null]);
     expect(await refused.json()).toMatchObject({ code: 'invalid_key', detail: 'no: invalid_key' });
+    // No header can carry it.
+    const cut = await signIn(url, { key: 'ck_live_…' });
+    expect([cut.status, await cut.json()]).toEqual([401, expect.objectContaining({ code: 'invalid_key' })]);
     for (const body of [{}, { key: '' }, { key: 'k', more: 1 }, []]) expect((await signIn(url, body)).status).toBe(400);
     const plain = await fetch(`${url}/sign-in`, {
       method: 'POST',
