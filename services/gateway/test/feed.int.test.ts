@@ -124,6 +124,18 @@ describe('the feed of a tenant', () => {
     expect(feed.isOver).toBe(false);
   });
 
+  it('says that something has changed where it does not understand what', async () => {
+    const tenant = await gateway.tenant();
+    using feed = await Feed.open(tenant.admin);
+    const redis = gateway.redis.client();
+    for (const [index, told] of ['not JSON', '{"kind":"of a later version","id":"x"}'].entries()) {
+      await redis.publish(keyOf.feed(tenant.id), told);
+      await eventually(() => feed.againCount() > index + 1);
+    }
+    redis.disconnect();
+    expect(feed.isOver).toBe(false);
+  });
+
   it('is refused to a key for cs, beyond the limit of a key, and costs none of the requests of an hour', async () => {
     const tenant = await gateway.tenant('preview');
     expect((await gateway.ask(tenant.cs, '/api/feed')).status).toBe(403);

@@ -85,9 +85,18 @@ export class TenantFeeds {
     const feed = this.#feeds.get(tenantId);
     if (feed === undefined) return;
     // What another version tells in another way is something that has changed.
-    const { data: change } = FeedChange.safeParse(JSON.parse(payload));
+    const change = parseChange(payload);
     if (change === undefined) addChange(feed, { name: 'again', sse: AGAIN });
     else addChange(feed, { name: `${change.kind} ${change.id}`, sse: renderChange(change) });
+  }
+}
+
+/** Undefined for what is no change that this version knows. */
+function parseChange(payload: string): FeedChange | undefined {
+  try {
+    return FeedChange.safeParse(JSON.parse(payload)).data;
+  } catch {
+    return undefined;
   }
 }
 
