@@ -210,7 +210,8 @@ export async function retryTurn(
   const asked = (await scope.sessions.view(turn.contact_id))?.messages.find(
     (message) => message.role === 'user' && message.turnId === turnId,
   );
-  const record = (await scope.index.findTurn(turnId))?.record;
+  // The index may be behind a turn that has just ended.
+  const record = session?.turns.find(({ id }) => id === turnId) ?? (await scope.index.findTurn(turnId))?.record;
   if (session === undefined || record === undefined || asked?.role !== 'user')
     throw new AppError('not_found', `What ${turnId} asked is not in its session any more.`);
   const input: TurnInput = {
