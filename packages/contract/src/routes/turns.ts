@@ -112,7 +112,7 @@ export const retryTurn = defineRoute({
   tag: 'turns',
   summary: 'Accept once more what a failed or cancelled turn had asked',
   description:
-    'In the same conversation, with the rights of its agent. A turn is accepted again once: a second call answers with the same new turn. Only of turns that a client asked for; a message of a channel and a run of a schedule have rules of their own.',
+    'In the same conversation, with the rights of its agent, as far as the key that asked reaches. A turn is accepted again once: a second call answers with the same new turn. Only of turns that a client asked for; a message of a channel and a run of a schedule have rules of their own.',
   auth: 'key',
   scopes: ['admin'],
   params: turnParams,
