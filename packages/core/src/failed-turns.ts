@@ -6,7 +6,9 @@ import {
   truncate,
   type FailureGroup,
   type RetrySkip,
+  type Session,
   type TurnInput,
+  type TurnRecord,
   type TurnRetryBody,
   type TurnsRetried,
   sumFailures,
@@ -210,8 +212,7 @@ export async function retryTurn(
   const asked = (await scope.sessions.view(turn.contact_id))?.messages.find(
     (message) => message.role === 'user' && message.turnId === turnId,
   );
-  // The index may be behind a turn that has just ended.
-  const record = session?.turns.find(({ id }) => id === turnId) ?? (await scope.index.findTurn(turnId))?.record;
+  const record = await findRecord({ scope, session }, turnId);
   if (session === undefined || record === undefined || asked?.role !== 'user')
     throw new AppError('not_found', `What ${turnId} asked is not in its session any more.`);
   const input: TurnInput = {
@@ -229,6 +230,14 @@ export async function retryTurn(
     keyId: record.keyId,
   };
   return await turns.accept(scope, input);
+}
+
+/** Of its session first: the index may be behind a turn that has just ended. */
+async function findRecord(
+  { scope, session }: { readonly scope: TenantScope; readonly session: Session | undefined },
+  turnId: string,
+): Promise<TurnRecord | undefined> {
+  return session?.turns.find(({ id }) => id === turnId) ?? (await scope.index.findTurn(turnId))?.record;
 }
 
 /** What the agent may do as it is now, as far as the key that asked reaches: what strangers wrote gets no more. */
