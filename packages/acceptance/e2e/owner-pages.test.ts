@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -92,6 +92,7 @@ inBrowser('the pages of an owner', () => {
         await page.getByRole('link', { name: 'This one fails' }).waitFor();
         await page.goBack();
         await heading(page, 'Today').waitFor();
+        await keepPicture(page, 'today');
       }),
     ).toEqual([]);
   });
@@ -179,6 +180,7 @@ inBrowser('the pages of an owner', () => {
         await page.getByLabel('Tool', { exact: true }).fill('bash');
         await page.getByRole('button', { name: 'Check' }).click();
         await page.getByText('Refused.').waitFor();
+        await keepPicture(page, 'agents');
       }),
     ).toEqual([]);
   });

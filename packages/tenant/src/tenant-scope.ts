@@ -32,7 +32,7 @@ import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
-import type { Publication, Publications } from './sessions/publications.ts';
+import type { PublicationLog, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
@@ -144,10 +144,7 @@ export class TenantScope {
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
-    const ownWal = wal && {
-      takes: (length: number) => wal.takes(length),
-      record: async (publication: Publication) => wal.record({ ...publication, tenantId, identity: await this.identity() }),
-    };
+    const ownWal = wal && toOwnPublications(wal, tenantId, async () => this.identity());
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), wal: ownWal, folders, cache: sessionCache, log });
     const hasEnded: HasEnded = async (turn) => (await this.sessions.findTurn(turn.sessionId, turn.turnId)) !== undefined;
     this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId, hasEnded }, folders, log });
@@ -324,6 +321,13 @@ export class TenantScope {
 }
 
 const noModelKeys: ReadonlyMap<string, string | null> = new Map();
+
+function toOwnPublications(wal: Publications, tenantId: string, identity: () => Promise<string>): PublicationLog {
+  return {
+    takes: (length) => wal.takes(length),
+    record: async (publication) => wal.record({ ...publication, tenantId, identity: await identity() }),
+  };
+}
 
 function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);

@@ -75,7 +75,7 @@ export class JsonClient {
 
 /** The path of a route with its parameters and query filled in. */
 export function buildAddress<R extends Route>(route: R, { params = {}, query }: Call<R> = {}): string {
-  const path = route.path.replaceAll(/\{([^}]+)\}/gu, (_all, name: string) => {
+  const path = route.path.replaceAll(/\{([^{}]+)\}/gu, (_all, name: string) => {
     const value = params[name] ?? '';
     // The last parameter of some routes is a path of its own.
     return route.rest === true ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value);
