@@ -122,7 +122,8 @@ export class TenantScope {
   readonly widget: WidgetStore;
   /** What commands and uploads hold on disk, and may hold. */
   readonly workspace: WorkspaceMeter;
-  readonly #tellRemoved: ((sessionId: string) => void) | undefined;
+  /** Tells who reads the feed that a conversation was removed, or is in the lists later than its turn ended. */
+  readonly tellSession: ((sessionId: string) => void) | undefined;
   readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
@@ -178,7 +179,7 @@ export class TenantScope {
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
-    this.#tellRemoved = telling('session');
+    this.tellSession = telling('session');
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
@@ -264,7 +265,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
-      this.#tellRemoved?.(id);
+      this.tellSession?.(id);
     }
     return removed !== undefined;
   }
