@@ -87,11 +87,17 @@ inBrowser('a handover in the console', () => {
 
   it('shows that an answer was not sent, and keeps it, when the agent has the conversation again', async () => {
     await using visit = await visitWith();
+    let hears = true;
+    await visit.page.route('**/handoff', async (route) => {
+      const response = await route.fetch();
+      if (hears) await route.fulfill({ response });
+      else await route.abort();
+    });
     await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
     await visit.page.getByRole('button', { name: 'Take over' }).click();
     await visit.shows(answer(visit));
-    // The page does not hear that the agent has it again.
-    await visit.page.route('**/handoff', async (route) => route.abort());
+    // The page does not hear that the agent has it again, not even by what it has asked before.
+    hears = false;
     const { handoffs, index } = await system.scope(keys.tenantId);
     const [session] = (await index.listSessions({ limit: 1, agent: 'cs' })).items;
     await handoffs.resume(session?.id ?? '', { kind: 'operator' });
@@ -101,5 +107,6 @@ inBrowser('a handover in the console', () => {
     expect(await answer(visit).inputValue()).toBe('Too late.');
     const said = (await (await system.scope(keys.tenantId)).sessions.view(session?.id ?? ''))?.messages ?? [];
     expect(JSON.stringify(said)).not.toContain('Too late.');
+    await visit.page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 });

@@ -4,7 +4,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectShown, expectSoundPage, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 const opsToken = 'the-token-of-operators';
 
@@ -100,6 +100,7 @@ inBrowser('the operators’ pages', () => {
     await current.shows(heading(page, 'Waiting'));
     await eventuallyHolds(async () => expect(await rows(page).count()).toBe(1));
     await current.shows(rows(page).getByText('the tenant has 1 of its 1 places in use'));
+    await keepPicture(page, 'waiting');
     await rows(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).getByRole('button', { name: 'Cancel the turn' }).click();
     await dialog(page).waitFor({ state: 'detached' });

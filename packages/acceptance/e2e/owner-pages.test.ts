@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -18,9 +18,15 @@ let scheduleId: string;
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
-async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
+interface Asked {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly key?: string;
+}
+
+async function call(path: string, { method = 'POST', body, key = keys.admin }: Asked = {}): Promise<unknown> {
   const headers = {
-    'x-api-key': keys.admin,
+    'x-api-key': key,
     accept: 'application/json',
     'content-type': typeof body === 'string' ? 'text/plain' : 'application/json',
   };
@@ -56,6 +62,7 @@ async function visit(path: string, look: (page: Page) => Promise<void>, { isPhon
 }
 
 const Schedule = z.object({ id: z.string() });
+const Replied = z.object({ contact_id: z.string() });
 
 async function fill(): Promise<void> {
   keys = await system.createTenant('shop');
@@ -92,6 +99,7 @@ inBrowser('the pages of an owner', () => {
         await page.getByRole('link', { name: 'This one fails' }).waitFor();
         await page.goBack();
         await heading(page, 'Today').waitFor();
+        await keepPicture(page, 'today');
       }),
     ).toEqual([]);
   });
@@ -179,6 +187,7 @@ inBrowser('the pages of an owner', () => {
         await page.getByLabel('Tool', { exact: true }).fill('bash');
         await page.getByRole('button', { name: 'Check' }).click();
         await page.getByText('Refused.').waitFor();
+        await keepPicture(page, 'agents');
       }),
     ).toEqual([]);
   });
@@ -249,5 +258,26 @@ inBrowser('the pages of an owner', () => {
         { isPhone: true },
       ),
     ).toEqual([]);
+  });
+
+  it('move by themselves: a conversation that began elsewhere is listed, and one that waits for staff counts in the title', async () => {
+    const watched = await system.createTenant('watched');
+    const post = async (path: string, body: object): Promise<unknown> => call(path, { body, key: watched.admin });
+    await using visiting = await BrowserVisit.begin(browser, url, await signIn(watched));
+    await visiting.goTo('/chat');
+    await visiting.shows(visiting.page.getByText('No conversations yet'));
+    const contact = { sender: 'bob', channel: 'telegram' };
+    const { contact_id: contactId } = Replied.parse(await post('/api/cs', { message: 'Where is my parcel?', ...contact }));
+    await visiting.shows(visiting.page.getByRole('link', { name: /^Where is my parcel/u }));
+    // Another tab of the same sign-in hears it, too: one of the two reads the feed.
+    const tab = await visiting.openTab('/');
+    await expectShown(heading(tab, 'Today'));
+    await post(`/api/sessions/${contactId}/handoff`, { reason: 'Wants a refund.' });
+    await eventuallyHolds(async () => expect(await visiting.page.title()).toMatch(/^\(1\) .+ · Concierge$/u));
+    await eventuallyHolds(async () => expect(await tab.title()).toBe('(1) Today · Concierge'));
+    await expectShown(tab.getByRole('link', { name: /^Where is my parcel/u }));
+    await post(`/api/sessions/${contactId}/resume`, {});
+    await eventuallyHolds(async () => expect(await tab.title()).toBe('Today · Concierge'));
+    expect(visiting.complaints).toEqual([]);
   });
 });

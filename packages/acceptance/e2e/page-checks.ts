@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import axe from 'axe-core';
 import { expect } from '@jest/globals';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
@@ -38,6 +39,15 @@ export async function expectSoundPage(page: Page): Promise<void> {
   });
   expect(findings).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')).toBe(0);
+}
+
+/**
+ * Keeps what the page shows for the documents, where `PICTURES` names a folder: `PICTURES=docs/pictures npm test -- e2e
+ * page`.
+ */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env['PICTURES']; // eslint-disable-line node/no-process-env -- of the one who makes the pictures
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
 /** Waits until it is there; fails with what the page shows instead. */

@@ -1,5 +1,6 @@
 import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
+import { readFeed, type FeedEvent } from './follow-feed.ts';
 import { hasFields, parseJson, type Shape } from './has-fields.ts';
 import { readTurnEvent } from './read-event.ts';
 import { waitToRetry, type RetryOptions } from './retries.ts';
@@ -65,6 +66,16 @@ export class ConciergeClient {
   /** Reads a turn that was accepted before, from its start or after an event, to its end. */
   async *followTurn(turnId: string, options: StreamOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
     yield* streamEvents({ open: async (position, signal) => this.#resume(position, signal), read: readTurnEvent }, turnId, options);
+  }
+
+  /**
+   * Hears what changes of the tenant, over as many connections as it takes; `again` comes first, and whenever changes
+   * may have been missed. Ends with the signal, or when the loop is left. For keys with the scope admin or read.
+   */
+  async *followFeed(options: RetryOptions = {}): AsyncGenerator<FeedEvent, never> {
+    const open = async (signal: AbortSignal): Promise<Response> =>
+      assertEventStream(await this.#send('/api/feed', { headers: { accept: EVENT_STREAM }, signal }));
+    return yield* readFeed(open, options);
   }
 
   /**

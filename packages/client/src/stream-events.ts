@@ -105,7 +105,7 @@ async function* readConnection<Event extends TurnEvent | VisitorEvent>(
 }
 
 /** The messages of one connection, to its end. An event that was cut off before its blank line is not one. */
-async function* readMessages(
+export async function* readMessages(
   open: (connection: AbortSignal) => Promise<Response>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ReceivedMessage, void> {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ConciergeClient, ReplyText, type Retry, type Streamed, type TurnEvent, type TurnOptions } from '../src/index.ts';
+import { ConciergeClient, ReplyText, type FeedEvent, type Retry, type Streamed, type TurnEvent, type TurnOptions } from '../src/index.ts';
 import { answer, delta, done, encode, hangUp, refuse, ScriptedServer, session, stream, type Step } from './scripted-server.ts';
 
 let server: ScriptedServer;
@@ -221,5 +221,45 @@ describe('other requests', () => {
     await expect(client.request('/api/agents')).rejects.toMatchObject({ code: 'revoked_key' });
     expect(reported).toEqual(['revoked_key']);
     await expect(client.request('/api/agents', { timeoutMs: 20 })).rejects.toMatchObject({ code: 'unreachable' });
+  });
+});
+
+describe('the feed of a tenant', () => {
+  const change = (kind: string, json: object): string => `event: ${kind}\ndata: ${JSON.stringify(json)}\n\n`;
+  const again = change('again', {});
+
+  it('yields changes over as many connections as it takes, and leaves out kinds that it does not know', async () => {
+    await serve(
+      refuse('overloaded'),
+      stream(again + change('turn', { id: 't', contact_id: 'c', status: 'done' }) + change('weather', { rain: true })),
+      hangUp,
+      refuse('internal_error'),
+      stream(again + change('handoff', { id: 'c' }), 'stay'),
+    );
+    const heard: FeedEvent[] = [];
+    for await (const event of client.followFeed({ wait: soon, onRetry: (retry) => retries.push(retry) })) {
+      heard.push(event);
+      if (event.kind === 'handoff') break;
+    }
+    expect(heard).toEqual([
+      { kind: 'again' },
+      { kind: 'turn', id: 't', contact_id: 'c', status: 'done' },
+      { kind: 'again' },
+      { kind: 'handoff', id: 'c' },
+    ]);
+    // The waits grow again from the first one after a connection that has brought something.
+    expect(retries.map(({ attempt }) => attempt)).toEqual([1, 1, 2, 3]);
+    expect(server.requests.map(({ path }) => path)).toEqual(Array.from({ length: 5 }, () => '/api/feed'));
+  });
+
+  it('ends with its signal, and with what is refused for good', async () => {
+    await serve(refuse('scope_required'), stream(again, 'stay'));
+    await expect(client.followFeed({ wait: soon }).next()).rejects.toMatchObject({ code: 'scope_required' });
+    const over = new AbortController();
+    const feed = client.followFeed({ wait: soon, signal: over.signal });
+    expect(await feed.next()).toMatchObject({ value: { kind: 'again' } });
+    const next = feed.next();
+    over.abort(new Error('left'));
+    await expect(next).rejects.toThrow('left');
   });
 });

@@ -185,7 +185,7 @@ export class TenantOperations {
   async exportScope(scope: TenantScope): Promise<TenantExport> {
     const [{ exportTenant }, { fileUnanswered, LogsOnDisk }] = [await import('./tenant-archive.ts'), await import('@concierge/turn')];
     const logged = await new LogsOnDisk(this.#options.tenants.logsFolder).findTurns(scope.tenantId);
-    await fileUnanswered((await this.#options.running())?.redis, scope, logged);
+    await fileUnanswered((await this.#options.running())?.redis, scope, { turns: logged });
     return await exportTenant(scope);
   }
 

@@ -32,7 +32,7 @@ import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
-import type { Publication, Publications } from './sessions/publications.ts';
+import type { PublicationLog, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
@@ -122,7 +122,8 @@ export class TenantScope {
   readonly widget: WidgetStore;
   /** What commands and uploads hold on disk, and may hold. */
   readonly workspace: WorkspaceMeter;
-  readonly #tellRemoved: ((sessionId: string) => void) | undefined;
+  /** Tells who reads the feed that a conversation was removed, or is in the lists later than its turn ended. */
+  readonly tellSession: ((sessionId: string) => void) | undefined;
   readonly #incarnation: Incarnation;
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
@@ -143,10 +144,7 @@ export class TenantScope {
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
-    const ownWal = wal && {
-      takes: (length: number) => wal.takes(length),
-      record: async (publication: Publication) => wal.record({ ...publication, tenantId, identity: await this.identity() }),
-    };
+    const ownWal = wal && toOwnPublications(wal, tenantId, async () => this.identity());
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), wal: ownWal, folders, cache: sessionCache, log });
     const hasEnded: HasEnded = async (turn) => (await this.sessions.findTurn(turn.sessionId, turn.turnId)) !== undefined;
     this.inbox = new Inbox({ folder: join(root, 'inbox'), logged: logged && { turns: logged, tenantId, hasEnded }, folders, log });
@@ -181,7 +179,7 @@ export class TenantScope {
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
-    this.#tellRemoved = telling('session');
+    this.tellSession = telling('session');
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
@@ -267,7 +265,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
-      this.#tellRemoved?.(id);
+      this.tellSession?.(id);
     }
     return removed !== undefined;
   }
@@ -323,6 +321,13 @@ export class TenantScope {
 }
 
 const noModelKeys: ReadonlyMap<string, string | null> = new Map();
+
+function toOwnPublications(wal: Publications, tenantId: string, identity: () => Promise<string>): PublicationLog {
+  return {
+    takes: (length) => wal.takes(length),
+    record: async (publication) => wal.record({ ...publication, tenantId, identity: await identity() }),
+  };
+}
 
 function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);

@@ -17,6 +17,7 @@ import { QueueDashboard } from './operations/queue-dashboard.ts';
 import { ModelNames } from './openai/model-names.ts';
 import { Siblings } from './processes/siblings.ts';
 import { readinessChecks, isDemoModel } from './operations/readiness.ts';
+import { FeedStreams } from './sse/feed-streams.ts';
 import { Replies } from './sse/replies.ts';
 import { sweepReceivedFiles } from './upload/uploads.ts';
 import { WidgetLimits } from './widget/widget-handlers.ts';
@@ -32,13 +33,16 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const { redis, index, tenants, queue, turns, deliveries, events, budgets } = core;
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
-  const feeds = new TenantFeeds({ subscriber, log });
   const outside = openOutside(config, stack);
   const metrics = new GatewayMetrics(config.dataDir);
   const siblings = await Siblings.open(config.processes, metrics.registry);
   const { counts } = siblings;
   const drain = new Drain();
-  const replies = new Replies({ turns: turnStreams, feeds, metrics, counts, maxPerKey: config.maxStreamsPerKey, drain });
+  const replies = new Replies({ turns: turnStreams, metrics, counts, maxPerKey: config.maxStreamsPerKey, drain });
+  const feedStreams = new FeedStreams({ feeds: new TenantFeeds({ subscriber, log }), metrics, counts });
+  const streams = new DisposableStack();
+  streams.use(replies);
+  streams.use(feedStreams);
   const streamQuota = new StreamQuota(new StreamBytes(redis, log));
   const receipts = new DeliveryReceipts({ redis, onReported: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
@@ -47,6 +51,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
     outside,
     acceptance: new MessageAcceptance({ turns, streamQuota, budgets, metrics, siblings }),
     replies,
+    feedStreams,
     channels: {
       inbound: new Inbound({ turns, streamQuota, receipts, metrics, siblings, providerUrls: config.providerUrls, log }),
       connections: new ChannelConnections({ urls: config.providerUrls, publicUrl: config.publicUrl }),
@@ -70,7 +75,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const app = createApp({ server, handlers, tenants, metrics, log });
   const { maxConnections, keepAliveMs, unreadAnswerMs, leaveMs } = config;
   const http = createHttpServer({ app, maxConnections, keepAliveMs, unreadAnswerMs, counts });
-  const drainHttp = httpDrain(http, { drain, replies, leaveMs, orphaned: siblings.orphaned });
+  const drainHttp = httpDrain(http, { drain, streams, leaveMs, orphaned: siblings.orphaned });
   stack.defer(async () => drainHttp(stack.graceLeftMs));
   const port = await listen(http, config);
   background(sweepReceivedFiles(), log);

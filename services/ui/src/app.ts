@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@concierge/contract';
 import { readVersion } from '@concierge/runtime/process';
+import compression from 'compression';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { GatewayProxy } from './gateway-proxy.ts';
 import type { OwnerSignIn } from './owner-sign-in.ts';
@@ -71,10 +72,17 @@ const handleError: ErrorRequestHandler = (error: unknown, _request, response, _n
   else sendProblem(response, toAppError(error));
 };
 
+/** Not event streams: each event is to be there at once. Pages and scripts are stored compressed (`pages.ts`). */
+function isCompressed(request: express.Request, response: express.Response): boolean {
+  const type = response.getHeader('content-type');
+  return !(typeof type === 'string' && type.startsWith('text/event-stream')) && compression.filter(request, response);
+}
+
 /** Everything that the console's port answers: its pages, signing in, and what it forwards to the gateway. */
 export function createApp({ pages, gateway, signIn, opsTokenIsSet }: AppParts): Express {
   const app = express();
   app.disable('x-powered-by');
+  app.use(compression({ filter: isCompressed }));
   app.use(signIn.routes());
   app.use((request, response, next) => {
     const path = readPath(request);

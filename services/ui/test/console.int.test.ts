@@ -150,6 +150,26 @@ describe('what is forwarded', () => {
     await left.opened;
   });
 
+  it('is compressed where the browser takes it, but for event streams', async () => {
+    const list = JSON.stringify(Array.from({ length: 200 }, (_, id) => ({ id, title: 'A conversation' })));
+    const gateway = await startGateway(({ url: address }, response) => {
+      const type = address === '/api/sessions' ? 'application/json' : 'text/event-stream';
+      response.writeHead(200, { 'content-type': type, 'content-length': String(Buffer.byteLength(list)) }).end(list);
+    });
+    const { url } = await startConsole(gateway);
+    const answers = await Promise.all(
+      [{}, { 'accept-encoding': 'identity' }].map(async (headers) => fetch(`${url}/api/sessions`, { headers })),
+    );
+    expect(answers.map(({ headers }) => [headers.get('content-encoding'), headers.get('vary')])).toEqual([
+      [expect.stringMatching(/^(?:br|gzip)$/u), 'Accept-Encoding'],
+      [null, 'Accept-Encoding'],
+    ]);
+    expect(await Promise.all(answers.map(async (answer) => answer.text()))).toEqual([list, list]);
+    const stream = await fetch(`${url}/api/turns/t1/events`);
+    expect(stream.headers.get('content-encoding')).toBeNull();
+    await stream.text();
+  });
+
   it('is seen as cut when the gateway cuts it', async () => {
     const gateway = await startGateway((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -3,8 +3,8 @@ import { TurnStatus } from './turn.ts';
 
 /**
  * What has changed of a tenant: a hint to read it again, not the change itself. Kinds: `turn` (accepted, begun or
- * ended), `session` (removed), `handoff` (requested, taken or given back), `schedule` (changed, or a run of it),
- * `delivery` (ended). Later versions may bring others.
+ * ended), `session` (removed, or in the lists later than its turn ended), `handoff` (requested, taken or given back),
+ * `schedule` (changed, or a run of it), `delivery` (ended). Later versions may bring others.
  */
 export const FeedChange = z.object({
   kind: z.enum(['turn', 'session', 'handoff', 'schedule', 'delivery']),

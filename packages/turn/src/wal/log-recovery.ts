@@ -35,7 +35,7 @@ export class LogRecovery {
     const { logsFolder } = this.#options.tenants;
     for (const logId of await listLogs(logsFolder)) {
       const { turns } = await readContent(logsFolder, logId);
-      await this.#recover(logId, { turns, sessions: [], hasLater: false });
+      await this.#recover(logId, { turns, sessions: [], hasLater: false }, { repeatsEnds: true });
       await afterEach();
     }
   }
@@ -78,7 +78,7 @@ export class LogRecovery {
    * takes nothing does, or what was accepted later would overtake what is in the log.
    * @returns whether all of it is in files
    */
-  async #recover(logId: string, { turns, sessions, hasLater }: LogContent): Promise<boolean> {
+  async #recover(logId: string, { turns, sessions, hasLater }: LogContent, { repeatsEnds = false } = {}): Promise<boolean> {
     const { redis, tenants, log } = this.#options;
     let isWhole = !hasLater;
     for (const tenantId of new Set([...sessions, ...turns].map((one) => one.tenantId))) {
@@ -90,7 +90,7 @@ export class LogRecovery {
         const identity = await scope.identity();
         const published = sessions.filter((one) => isOwn(one) && one.identity === identity);
         for (const { content } of published) await scope.sessions.restore(content);
-        await fileUnanswered(redis, scope, turns.filter(isOwn));
+        await fileUnanswered(redis, scope, { turns: turns.filter(isOwn), repeatsEnds });
       } catch (error) {
         if (isUnavailable(error) && !(error instanceof LaterVersionError)) throw error;
         isWhole = false;

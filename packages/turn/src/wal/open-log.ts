@@ -207,7 +207,7 @@ export class OpenLog {
   /** A tenant whose files cannot be written keeps its turns in the log, and no other tenant's. */
   async #file(scope: TenantScope, entries: readonly Entry[]): Promise<void> {
     try {
-      await fileUnanswered(this.#redis, scope, entries);
+      await fileUnanswered(this.#redis, scope, { turns: entries, repeatsEnds: true });
       await failpoint('log.after-file');
       this.#settle(entries);
       this.#nextFileMs.delete(scope.tenantId);

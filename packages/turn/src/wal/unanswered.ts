@@ -8,22 +8,22 @@ import type { UnsettledTurn } from './log-records.ts';
 
 const ANSWER_MS = 1500;
 
+export interface Unanswered {
+  readonly turns: readonly UnsettledTurn[];
+  /**
+   * For a Redis that has lost what it knew: a turn that is published gets its file, too. What was to be sent to channels
+   * and told to webhooks after that, its worker may not have lived to do; the one that gets it again does what is
+   * missing, each once.
+   */
+  readonly repeatsEnds?: boolean;
+}
+
 /**
- * Writes the inbox files of those turns that have not ended, or of which Redis does not know whether all is done that
- * follows their end. Any process may do it, of any log, more than once: a file is never replaced, and one whose turn
- * ended meanwhile is removed again.
+ * Writes the inbox files of those turns that have not ended. Any process may do it, of any log, more than once: a file
+ * is never replaced, and one whose turn ended meanwhile is removed again.
  */
-export async function fileUnanswered(redis: Redis | undefined, scope: TenantScope, turns: readonly UnsettledTurn[]): Promise<void> {
-  const identity = await scope.identity();
-  // Of a tenant of the same name that was deleted since, nothing may come back.
-  const own = turns.filter((one) => one.identity === identity);
-  if (own.length === 0) return;
-  const states = await readStates(redis, own);
-  const unanswered: UnsettledTurn[] = [];
-  for (const [index, one] of own.entries()) {
-    const state = states?.[index];
-    if (isLive(state) || (state == null && (await isUnfinished(scope, one, redis)))) unanswered.push(one);
-  }
+export async function fileUnanswered(redis: Redis | undefined, scope: TenantScope, asked: Unanswered): Promise<void> {
+  const unanswered = await findUnanswered(redis, scope, asked);
   if (unanswered.length === 0) return;
   const { failure } = await scope.inbox.acceptInOrder(unanswered.map(({ turn }) => turn)).catch((error: unknown) => {
     // The tenant was deleted meanwhile.
@@ -37,6 +37,23 @@ export async function fileUnanswered(redis: Redis | undefined, scope: TenantScop
   await askInTime(redis, async () => redis.hdel(keyOf.logged(scope.tenantId), ...unanswered.map(({ turn }) => turn.turnId))).catch(
     () => undefined,
   );
+}
+
+async function findUnanswered(
+  redis: Redis | undefined,
+  scope: TenantScope,
+  { turns, repeatsEnds = false }: Unanswered,
+): Promise<UnsettledTurn[]> {
+  const identity = await scope.identity();
+  // Of a tenant of the same name that was deleted since, nothing may come back.
+  const own = turns.filter((one) => one.identity === identity);
+  const states = own.length === 0 ? [] : await readStates(redis, own);
+  const unanswered: UnsettledTurn[] = [];
+  for (const [index, one] of own.entries()) {
+    const state = states?.[index];
+    if (isLive(state) || (state == null && !(await hasEnded(scope, one, repeatsEnds)))) unanswered.push(one);
+  }
+  return unanswered;
 }
 
 /** Those that Redis knows to have ended; none when it does not answer. */
@@ -72,11 +89,8 @@ export async function askInTime<Answer>(redis: Redis, ask: () => Promise<Answer>
   return await Promise.race([ask(), late]);
 }
 
-/** Of a turn that Redis does not know, or that is asked for without it. */
-async function isUnfinished(scope: TenantScope, { turn }: UnsettledTurn, redis: Redis | undefined): Promise<boolean> {
+async function hasEnded(scope: TenantScope, { turn }: UnsettledTurn, repeatsEnds: boolean): Promise<boolean> {
   const { sessionId, turnId } = turn;
-  // It is published: what was sent to channels and told to webhooks after that, its worker may not have lived to do. A
-  // worker that gets it again does what is missing of it, each once.
-  if (redis !== undefined && (await scope.sessions.findTurn(sessionId, turnId)) !== undefined) return true;
-  return (await findEnded(scope, turnId, sessionId)) === null && !(await scope.sessions.wasRemoved(turnId));
+  if (repeatsEnds && (await scope.sessions.findTurn(sessionId, turnId)) !== undefined) return false;
+  return (await findEnded(scope, turnId, sessionId)) !== null || scope.sessions.wasRemoved(turnId);
 }

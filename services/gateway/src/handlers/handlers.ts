@@ -39,6 +39,7 @@ import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts'
 import { failureHandlers, stuckDeliveryHandlers } from '../operations/failures.ts';
 import { signInHandlers } from '../operations/sign-in.ts';
 import { waitingHandlers } from '../operations/waiting.ts';
+import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
 import { sessionHandlers } from './sessions.ts';
@@ -56,6 +57,7 @@ export interface HandlerParts {
   readonly outside: Outside;
   readonly acceptance: MessageAcceptance;
   readonly replies: Replies;
+  readonly feedStreams: FeedStreams;
   readonly channels: {
     readonly inbound: Inbound;
     readonly connections: ChannelConnections;
@@ -74,7 +76,8 @@ export interface HandlerParts {
 }
 
 /** A handler for every route of the contract. */
-export function createHandlers({ core, outside, acceptance, replies, channels, widget, operations, models }: HandlerParts): Handlers {
+export function createHandlers(parts: HandlerParts): Handlers {
+  const { core, outside, acceptance, replies, feedStreams, channels, widget, operations, models } = parts;
   const { redis, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
@@ -92,7 +95,7 @@ export function createHandlers({ core, outside, acceptance, replies, channels, w
     ...openAiHandlers({ turns, acceptance, replies, givenFiles, knownHistories, log }),
     ...modelHandlers(),
     ...agentHandlers(),
-    ...turnHandlers({ turns, replies }),
+    ...turnHandlers({ turns, replies, feedStreams }),
     ...sessionHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),

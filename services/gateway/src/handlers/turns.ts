@@ -4,12 +4,14 @@ import type { Turns, TurnViewer } from '@concierge/turn';
 import { retryTurn } from '@concierge/core/failed-turns';
 import { streamed, type Handlers, pageLink } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
+import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { toTurnViewer } from '../chat/key-permissions.ts';
 
 export interface TurnHandlerOptions {
   readonly turns: Turns;
   readonly replies: Replies;
+  readonly feedStreams: FeedStreams;
 }
 
 /** A key with the scopes for reading and for cs may read every turn, but cancel only its own. */
@@ -30,6 +32,7 @@ function refuseRetry(turn: TurnView | undefined): AppError | undefined {
 export function turnHandlers({
   turns,
   replies,
+  feedStreams,
 }: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn' | 'retryTurn'> {
   return {
     listTurns: async ({ caller, query }) => {
@@ -57,7 +60,7 @@ export function turnHandlers({
       return streamed;
     },
     followFeed: ({ caller, response }) => {
-      replies.streamFeed(response, { scope: caller.scope, keyId: caller.key.id });
+      feedStreams.stream(response, { tenantId: caller.scope.tenantId, keyId: caller.key.id });
       return streamed;
     },
     cancelTurn: async ({ caller, params }) => {

@@ -114,7 +114,8 @@ export async function listen(
 
 export interface StopOptions {
   readonly drain: Drain;
-  readonly replies: Disposable;
+  /** What is still sent when the grace is over. */
+  readonly streams: Disposable;
   /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
   readonly leaveMs: number;
   /** From then on nothing is accepted: another gateway takes over the port. */
@@ -127,7 +128,7 @@ export interface StopOptions {
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
-export function httpDrain(server: Server, { drain, replies, leaveMs, orphaned }: StopOptions): (graceMs: number) => Promise<void> {
+export function httpDrain(server: Server, { drain, streams, leaveMs, orphaned }: StopOptions): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
   server.prependListener('request', (_request, response) => {
     drain.closeAfter(response);
@@ -139,7 +140,7 @@ export function httpDrain(server: Server, { drain, replies, leaveMs, orphaned }:
     const untilMs = Date.now() + graceMs;
     await drain.leave(Math.min(leaveMs, graceMs));
     await drain.run(Math.max(0, untilMs - Date.now()));
-    replies[Symbol.dispose]();
+    streams[Symbol.dispose]();
     const closed = close();
     server.closeIdleConnections();
     for (const socket of silent.keys()) socket.destroy();

@@ -161,10 +161,10 @@ const SILENT_MS = limits.sseHeartbeatMs - TICK_MS / 2;
 
 /** One timer for all streams: looks every second which of them have been silent for too long. */
 export class Heartbeats implements Disposable {
-  readonly #streams: Pick<ReadonlySet<Beating>, 'keys'>;
+  readonly #streams: ReadonlySet<Beating>;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(streams: Pick<ReadonlySet<Beating>, 'keys'>) {
+  constructor(streams: ReadonlySet<Beating>) {
     this.#streams = streams;
     this.#timer = setInterval(() => {
       this.tick(performance.now());
@@ -174,7 +174,7 @@ export class Heartbeats implements Disposable {
 
   /** Public for tests; the timer calls it every second. */
   tick(nowMs: number): void {
-    for (const stream of this.#streams.keys()) if (nowMs - stream.quietSinceMs >= SILENT_MS) stream.beat();
+    for (const stream of this.#streams) if (nowMs - stream.quietSinceMs >= SILENT_MS) stream.beat();
   }
 
   [Symbol.dispose](): void {

@@ -16,8 +16,7 @@ it('a stream that opens when the grace is over is ended, too: its turn was accep
   const left = jest.fn();
   const follow = (): (() => void) => left;
   const turns = { follow, fold: async () => Promise.reject(new Error('not asked')), isReadToEnd: async () => Promise.resolve(false) };
-  const parts = { metrics: new GatewayMetrics(tmpdir()), counts: new SharedCounts(), drain };
-  using replies = new Replies({ turns, feeds: { follow }, maxPerKey: 8, ...parts });
+  using replies = new Replies({ turns, metrics: new GatewayMetrics(tmpdir()), counts: new SharedCounts(), maxPerKey: 8, drain });
   const app = express().get('/', (_request, response) => {
     replies.stream(response, { scope, turnId: 't', keyId: 'k', after: null });
   });

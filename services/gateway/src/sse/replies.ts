@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
 import { AppError, limits, type ChatReply } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
-import type { TenantFeeds, TurnStreams } from '@concierge/turn';
+import type { TurnStreams } from '@concierge/turn';
 import type { Drain } from '../http/http-server.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { SharedCounts } from '../processes/shared-counts.ts';
@@ -10,7 +10,6 @@ import { beginEventStream, EventStream, Heartbeats, type StreamOwner, type Strea
 
 export interface RepliesOptions {
   readonly turns: Pick<TurnStreams, 'fold' | 'follow' | 'isReadToEnd'>;
-  readonly feeds: Pick<TenantFeeds, 'follow'>;
   readonly metrics: GatewayMetrics;
   readonly counts: SharedCounts;
   readonly maxPerKey: number;
@@ -29,16 +28,15 @@ export interface Watch extends StreamStart {
  */
 export class Replies implements Disposable, StreamOwner {
   readonly #options: RepliesOptions;
-  /** Open ones, by what counts them. */
-  readonly #streams = new Map<EventStream, typeof toCountName>();
-  readonly #heartbeats = new Heartbeats(this.#streams);
+  readonly #open = new Set<EventStream>();
+  readonly #heartbeats = new Heartbeats(this.#open);
   /** One function for all streams. A client that has something to read and does not take it is about to be cut off. */
   readonly #countDropped = ({ writableLength }: Socket): void => {
     if (writableLength > 0) this.#options.metrics.droppedClients.inc();
   };
 
   readonly #endAll = (): void => {
-    for (const stream of this.#streams.keys()) stream.end();
+    for (const stream of this.#open) stream.end();
   };
 
   constructor(options: RepliesOptions) {
@@ -61,61 +59,29 @@ export class Replies implements Disposable, StreamOwner {
 
   /** Answers with the events of a turn. A client that goes away ends its stream, never the turn. */
   stream(response: Response, watch: Watch): void {
-    const { turns, drain } = this.#options;
-    const { scope, turnId } = watch;
+    const { turns, drain, metrics, counts } = this.#options;
+    const { scope, turnId, keyId } = watch;
     if (!beginEventStream(response)) return;
     drain.hold();
-    const stream = this.#open(response, watch);
+    const stream = new EventStream(response, watch, this);
+    this.#open.add(stream);
+    counts.add(toCountName(keyId), 1);
+    metrics.openStreams.inc();
+    metrics.streams.inc();
+    // Before the server's listener, which cuts the client off.
+    response.prependListener('timeout', this.#countDropped);
     stream.endWith(turns.follow(scope, turnId, stream));
     // Its turn was accepted while Redis was slow: the abort has ended the other streams already, and comes once.
-    if (drain.ended.aborted) stream.end();
-  }
-
-  /**
-   * Answers with what changes of a tenant, for ten minutes at most: a key that was revoked meanwhile is then asked for
-   * again. The end of the service does not wait for it. @throws AppError `overloaded`
-   */
-  streamFeed(response: Response, { scope, keyId }: Pick<Watch, 'scope' | 'keyId'>): void {
-    const { counts, feeds, drain } = this.#options;
-    if (counts.total(toFeedCount(keyId)) >= limits.feedsPerKey)
-      throw new AppError('overloaded', 'This key reads too many feeds.', { retryAfterSeconds: 5 });
-    if (!beginEventStream(response)) return;
-    const stream = this.#open(response, { after: null, keyId }, toFeedCount);
-    const timer = setTimeout(() => stream.end(), limits.feedMs).unref();
-    // One that does not take what it is given has to read everything again in any case.
-    const leave = feeds.follow(scope.tenantId, {
-      write: (sse) => {
-        if (stream.room() === undefined) stream.write(sse);
-        else stream.end();
-      },
-    });
-    stream.endWith(() => {
-      clearTimeout(timer);
-      leave();
-    });
     if (drain.ended.aborted) stream.end();
   }
 
   /** Called by a stream that has ended. */
   forget(stream: EventStream): void {
     const { drain, metrics, counts } = this.#options;
-    const toCount = this.#streams.get(stream) ?? toCountName;
-    this.#streams.delete(stream);
+    this.#open.delete(stream);
     metrics.openStreams.dec();
-    counts.add(toCount(stream.keyId), -1);
-    if (toCount === toCountName) drain.letGo();
-  }
-
-  #open(response: Response, start: StreamStart, toCount = toCountName): EventStream {
-    const { metrics, counts } = this.#options;
-    const stream = new EventStream(response, start, this);
-    this.#streams.set(stream, toCount);
-    counts.add(toCount(start.keyId), 1);
-    metrics.openStreams.inc();
-    metrics.streams.inc();
-    // Before the server's listener, which cuts the client off.
-    response.prependListener('timeout', this.#countDropped);
-    return stream;
+    counts.add(toCountName(stream.keyId), -1);
+    drain.letGo();
   }
 
   /**
@@ -136,7 +102,6 @@ export class Replies implements Disposable, StreamOwner {
 }
 
 const toCountName = (keyId: string): string => `streams/${keyId}`;
-const toFeedCount = (keyId: string): string => `feeds/${keyId}`;
 
 /**
  * How a chat request wants its reply: JSON only when it accepts JSON and no event stream (contract §3). What accepts

@@ -1,4 +1,4 @@
-import { ConciergeClient, type ConciergeError } from '@concierge/client';
+import { ConciergeClient, type ClientRequest, type ConciergeError } from '@concierge/client';
 import {
   AgentView,
   HandoffState,
@@ -55,11 +55,24 @@ export interface SessionsQuery {
  * answer.
  */
 export class GatewayClient extends ConciergeClient {
+  #isCounted = false;
+
   constructor({ key, base, onKeyRefused }: GatewayClientOptions) {
     const onError = (failure: ConciergeError): void => {
       if (failure.status === 401) onKeyRefused?.(failure);
     };
     super({ apiKey: key, baseUrl: base, onError });
+  }
+
+  /** Whether asking often would use up what the tenant may ask in an hour, by the last answer. */
+  get isCounted(): boolean {
+    return this.#isCounted;
+  }
+
+  override async request(path: string, init?: ClientRequest): Promise<Response> {
+    const response = await super.request(path, init);
+    this.#isCounted = isCounted(response);
+    return response;
   }
 
   async listSessions({ agent, origin, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {

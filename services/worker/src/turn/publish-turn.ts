@@ -73,12 +73,20 @@ export class TurnPublication {
 
   /** The index is disposable: it may fail or be slow, and a rebuild makes up for it. */
   async #indexSession(run: TurnRun, session: Session, turnIds: readonly string[]): Promise<void> {
-    const put = run.scope.index.putSession(session, { turnIds }).catch((error: unknown) => {
-      this.#options.log.error({ ...logFacts(run), err: error }, 'session is not in the index until a reindex');
-    });
+    let isLate = false;
+    const put = run.scope.index
+      .putSession(session, { turnIds })
+      .then(() => {
+        // Pages that have heard of the turn's end have read a list without it.
+        if (isLate) run.scope.tellSession?.(session.id);
+      })
+      .catch((error: unknown) => {
+        this.#options.log.error({ ...logFacts(run), err: error }, 'session is not in the index until a reindex');
+      });
     const waited = Promise.withResolvers<void>();
     const timer = setTimeout(waited.resolve, INDEX_WAIT_MS);
     await Promise.race([put, waited.promise]);
+    isLate = true;
     clearTimeout(timer);
   }
 

@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { TestTenants } from '@concierge/testing';
+import { describe, expect, it, jest } from '@jest/globals';
+import { eventually, gate, TestTenants } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { mayUseTool, type AcceptedTurn, type Session } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
@@ -93,6 +93,25 @@ describe('running a turn', () => {
     expect(await scope.index.findTurn(run.turn.turnId)).toBeUndefined();
     await runner(new Script()).runTurn(run);
     expect(await scope.index.findTurn(run.turn.turnId)).toMatchObject({ sessionId: run.turn.sessionId });
+  });
+
+  it('tells pages of a session that comes into the lists after the end of its turn', async () => {
+    const indexed = gate();
+    const put = scope.index.putSession.bind(scope.index);
+    const puts = jest.spyOn(scope.index, 'putSession').mockImplementation(async (...given) => {
+      await indexed.opened;
+      await put(...given);
+    });
+    const tell = jest.fn();
+    const tells = jest.replaceProperty(scope, 'tellSession', tell);
+    const run = buildRun();
+    await runner(new Script(say('Hi!'))).runTurn(run);
+    expect(tell).not.toHaveBeenCalled();
+    indexed.open();
+    await eventually(() => tell.mock.calls.length > 0);
+    expect(tell.mock.calls).toEqual([[run.turn.sessionId]]);
+    puts.mockRestore();
+    tells.restore();
   });
 
   it('lets the agent work on the tenant’s files', async () => {

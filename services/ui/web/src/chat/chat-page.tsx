@@ -5,7 +5,9 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
-import { HandoffBanner, useHandover, useWaitingList } from '../sessions/handoff.tsx';
+import { HandoffBanner, useHandover } from '../sessions/handoff.tsx';
+import { useWaitingList } from '../sessions/use-handoffs.ts';
+import { useTitle } from '../parts/page.tsx';
 import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
@@ -76,9 +78,7 @@ interface ConversationPageProps {
 function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: ConversationPageProps): ReactNode {
   const state = useConversationState(conversation);
   const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? 'New conversation';
-  useEffect(() => {
-    document.title = `${title} · Concierge`;
-  }, [title]);
+  useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
   return (

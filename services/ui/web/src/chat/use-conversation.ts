@@ -7,6 +7,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
+import { waitForBetter } from '../parts/wait-for-better.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { refreshSessions } from '../sessions/session-list.tsx';
 import { ownerSession } from '../sign-in/owner-session.ts';
@@ -20,21 +21,6 @@ const saved = new SavedTurnStore({
   },
   removeItem: (name) => keep('sessionStorage', name, null),
 });
-
-/** Resolves after the time, or as soon as the browser is online again or the tab is looked at, or when aborted. */
-async function waitForBetter(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const over = new AbortController();
-  const listen = { signal: over.signal };
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    over.signal.addEventListener('abort', () => clearTimeout(timer));
-    addEventListener('online', () => resolve(), listen);
-    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && resolve(), listen);
-    signal.addEventListener('abort', () => resolve(), listen);
-  });
-  over.abort();
-}
 
 function shows(state: ConversationState, route: Route): boolean {
   return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;

@@ -16,8 +16,11 @@ import {
   SunIcon,
   WorkerIcon,
 } from '../parts/icons.tsx';
+import { WaitingCount } from '../parts/page.tsx';
 import { Loading } from '../parts/states.tsx';
 import { ApiProvider } from '../parts/use-api.tsx';
+import { useFeed } from '../parts/use-feed.ts';
+import { useWaitingList } from '../sessions/use-handoffs.ts';
 import { NotFound } from '../shell/not-found.tsx';
 import { Shell, type NavigationItem } from '../shell/shell.tsx';
 import type { Words } from '../words/en.ts';
@@ -62,22 +65,26 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
     [owner],
   );
   const api = useMemo(() => new JsonClient(gateway), [gateway]);
+  useFeed(gateway, owner);
+  const waiting = useWaitingList(gateway, owner.reach === 'tenant');
   return (
     <ApiProvider value={api}>
-      <Shell title={words.owner.title} items={listItems(words, owner.reach)} home="/" onSignOut={() => void ownerSession.signOut(null)}>
-        <Switch>
-          <Route path="/chat/*?">
-            <ChatPage gateway={gateway} reach={owner.reach} />
-          </Route>
-          <Route path="/">
-            <FirstPage reach={owner.reach} />
-          </Route>
-          {owner.reach === 'tenant' && <Route>{tenantPages(gateway)}</Route>}
-          <Route>
-            <NotFound home="/" />
-          </Route>
-        </Switch>
-      </Shell>
+      <WaitingCount value={waiting.total}>
+        <Shell title={words.owner.title} items={listItems(words, owner.reach)} home="/" onSignOut={() => void ownerSession.signOut(null)}>
+          <Switch>
+            <Route path="/chat/*?">
+              <ChatPage gateway={gateway} reach={owner.reach} />
+            </Route>
+            <Route path="/">
+              <FirstPage reach={owner.reach} />
+            </Route>
+            {owner.reach === 'tenant' && <Route>{tenantPages(gateway)}</Route>}
+            <Route>
+              <NotFound home="/" />
+            </Route>
+          </Switch>
+        </Shell>
+      </WaitingCount>
     </ApiProvider>
   );
 }

@@ -1,4 +1,15 @@
-import { useEffect, type ReactNode } from 'react';
+import { createContext, useContext, useEffect, type ReactNode } from 'react';
+
+/** How many conversations wait for staff: the title of the tab begins with it. */
+export const WaitingCount = createContext(0);
+
+/** Names the browser's tab, also for one who looks at another tab. */
+export function useTitle(title: string): void {
+  const waiting = useContext(WaitingCount);
+  useEffect(() => {
+    document.title = `${waiting === 0 ? '' : `(${String(waiting)}) `}${title} · Concierge`;
+  }, [title, waiting]);
+}
 
 export interface PageProps {
   readonly title: string;
@@ -11,9 +22,7 @@ export interface PageProps {
 
 /** One page of the console, which scrolls by itself; its title is the tab's. */
 export function Page({ title, about, actions, children }: PageProps): ReactNode {
-  useEffect(() => {
-    document.title = `${title} · Concierge`;
-  }, [title]);
+  useTitle(title);
   return (
     <main tabIndex={0} className="h-full overflow-y-auto -outline-offset-2">
       <div className="mx-auto max-w-6xl space-y-5 px-4 py-5 sm:px-6">

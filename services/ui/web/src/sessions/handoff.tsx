@@ -1,12 +1,12 @@
 import { ConciergeError } from '@concierge/client';
 import type { HandoffState, WaitingHandoff } from '@concierge/contract';
-import { useMutation, useQueryClient, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, type ReactNode } from 'react';
 import { explain } from '../../../src/chat/chat-failure.ts';
 import { hasEnded } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
-import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gateway-client.ts';
+import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { clockTime, exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
 import { Button } from '../parts/button.tsx';
@@ -14,6 +14,7 @@ import { StaffIcon } from '../parts/icons.tsx';
 import { Link } from 'wouter';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { channelLabel } from '../parts/choice.tsx';
+import { useHandoff } from './use-handoffs.ts';
 
 export interface HandoffActions {
   readonly takeOver: () => void;
@@ -125,47 +126,6 @@ function Why({ state: { handoff } }: { readonly state: HandoffState }): ReactNod
       </span>
     </>
   );
-}
-
-const LISTED = 50;
-
-/**
- * Polling intervals, in milliseconds. Where requests are counted a user of the page uses up a tenth of the hour's at
- * most.
- */
-const everyMs = {
-  list: { free: 10_000, counted: 300_000 },
-  /** While staff has the conversation: the contact's messages must be seen soon. */
-  handedOver: { free: 3000, counted: 60_000 },
-  withAgent: { free: 10_000, counted: 300_000 },
-} as const;
-
-function chooseInterval(kind: keyof typeof everyMs, known: Watched<unknown> | undefined): number {
-  return everyMs[kind][known?.isCounted === false ? 'free' : 'counted'];
-}
-
-const noneWaiting: WaitingList = { items: [], total: 0 };
-
-/** Conversations that wait for staff, kept fresh while the page is looked at. */
-export function useWaitingList(gateway: GatewayClient, isAllowed: boolean): WaitingList {
-  const { data } = useQuery({
-    queryKey: ['handoffs'],
-    queryFn: async ({ signal }) => gateway.listHandoffs(LISTED, signal),
-    enabled: isAllowed,
-    refetchInterval: ({ state }) => chooseInterval('list', state.data),
-  });
-  return data?.value ?? noneWaiting;
-}
-
-/** Who has the conversation that is shown. */
-function useHandoff(gateway: GatewayClient, sessionId: string | null): UseQueryResult<Watched<HandoffState>> {
-  return useQuery({
-    queryKey: ['handoff', sessionId],
-    queryFn: async ({ signal }) => gateway.findHandoff(sessionId ?? '', signal),
-    enabled: sessionId !== null,
-    staleTime: 0,
-    refetchInterval: ({ state }) => chooseInterval(state.data?.value.isPaused === true ? 'handedOver' : 'withAgent', state.data),
-  });
 }
 
 interface WaitingSectionProps {

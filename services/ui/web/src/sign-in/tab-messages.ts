@@ -1,17 +1,17 @@
 /**
- * Tells the other tabs of this browser that who is signed in has changed. Where the browser has no such channel, they
- * find out with their next request.
+ * Tells the other tabs of this browser something, such as that who is signed in has changed. Where the browser has no
+ * such channel, they find out with their next request.
  */
 export class TabMessages {
   readonly #channel: BroadcastChannel | null;
 
-  constructor(name: string, onMessage: () => void) {
+  constructor(name: string, onMessage: (message: unknown) => void) {
     this.#channel = openChannel(name);
-    this.#channel?.addEventListener('message', onMessage);
+    this.#channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => onMessage(data));
   }
 
-  send(): void {
-    this.#channel?.postMessage('changed');
+  send(message: unknown = 'changed'): void {
+    this.#channel?.postMessage(message);
   }
 
   close(): void {
