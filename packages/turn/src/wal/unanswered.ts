@@ -11,9 +11,9 @@ const ANSWER_MS = 1500;
 export interface Unanswered {
   readonly turns: readonly UnsettledTurn[];
   /**
-   * For a Redis that has lost what it knew: a turn that is published gets its file, too. What was to be sent to channels
-   * and told to webhooks after that, its worker may not have lived to do; the one that gets it again does what is
-   * missing, each once.
+   * For a Redis that has lost what it knew: a turn that is published gets its file, too. What was to be sent to
+   * channels and told to webhooks after that, its worker may not have lived to do; the one that gets it again does what
+   * is missing, each once.
    */
   readonly repeatsEnds?: boolean;
 }
