@@ -10,8 +10,11 @@ local found = {}
 
 local function claim(member)
   local counter = prefix .. ':due-claims'
-  -- In a Redis that came back empty, numbers begin above all that were given before.
-  if redis.call('EXISTS', counter) == 0 then redis.call('SET', counter, in_text(wall_ms() * 1000)) end
+  -- In a Redis that came back empty, numbers begin above all that were given before: at its time in microseconds.
+  if redis.call('EXISTS', counter) == 0 then
+    local time = redis.call('TIME')
+    redis.call('SET', counter, in_text(tonumber(time[1]) * 1000000 + tonumber(time[2])))
+  end
   local number = redis.call('INCR', counter)
   redis.call('ZREM', due, member)
   redis.call('ZADD', claimed, in_text(service_now + given.claimMs), member)
