@@ -279,10 +279,10 @@ export {
   TurnRecord,
   TurnStatus,
   TurnStepView,
+  FeedChange,
   OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
-export { FeedChange } from './turns/feed.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,

@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS, routes, sumFailures, type FailureGroup } from '@concie
 import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
-import { SelectField, TextField } from '../parts/fields.tsx';
+import { SelectField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
@@ -10,7 +10,7 @@ import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
-import { SLOW_MS, TenantField, TenantLink, toTenantFilter, TurnLink, useSince } from './shared.tsx';
+import { CodeField, SLOW_MS, TenantField, TenantLink, toTenantFilter, TurnLink, useSince } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 const periods = { '1h': HOUR_MS, '24h': DAY_MS, '7d': 7 * DAY_MS } as const;
@@ -43,12 +43,7 @@ export function FailuresPage(): ReactNode {
           onChange={(chosen) => change({ period: chosen })}
         />
         <TenantField value={read('tenant')} onChange={(typed) => change({ tenant: typed })} />
-        <TextField
-          label={words.turns.code}
-          placeholder="provider_error"
-          value={read('code')}
-          onChange={(typed) => change({ code: typed })}
-        />
+        <CodeField value={read('code')} onChange={(typed) => change({ code: typed })} />
       </div>
       <LoadedPages query={failures} read={(page) => page} empty={<Empty title={words.failures.none}>{words.failures.noneNext}</Empty>}>
         {(groups) => (

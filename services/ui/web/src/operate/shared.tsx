@@ -46,16 +46,21 @@ export function TurnLink({ turnId }: { readonly turnId: string }): ReactNode {
   );
 }
 
-export interface TenantFieldProps {
+export interface FilterFieldProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
 /** Narrows a list to one tenant, whose whole id it takes. */
-export function TenantField({ value, onChange }: TenantFieldProps): ReactNode {
+export function TenantField({ value, onChange }: FilterFieldProps): ReactNode {
   const words = useWords().operate;
   const problem = toTenantFilter(value) === value ? undefined : words.noTenantId;
   return <TextField label={words.tenant} placeholder={words.anyTenant} value={value} problem={problem} onChange={onChange} />;
+}
+
+/** Narrows a list to turns that failed with one code. */
+export function CodeField({ value, onChange }: FilterFieldProps): ReactNode {
+  return <TextField label={useWords().operate.turns.code} placeholder="provider_error" value={value} onChange={onChange} />;
 }
 
 /** What is no id is asked for nowhere. */

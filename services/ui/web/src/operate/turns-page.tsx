@@ -8,7 +8,7 @@ import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
+import { CodeField, Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 /** Turns of all tenants, found by any id, state, tenant or error. */
@@ -29,12 +29,7 @@ export function TurnsPage(): ReactNode {
         <TextField label={words.turns.id} type="search" value={read('id')} onChange={(typed) => change({ id: typed })} />
         <TenantField value={tenant} onChange={(typed) => change({ tenant: typed })} />
         <SelectField label={words.state} value={status ?? ''} options={options} onChange={(chosen) => change({ status: chosen })} />
-        <TextField
-          label={words.turns.code}
-          placeholder="provider_error"
-          value={read('code')}
-          onChange={(typed) => change({ code: typed })}
-        />
+        <CodeField value={read('code')} onChange={(typed) => change({ code: typed })} />
       </div>
       <LoadedPages query={turns} read={(page) => page} empty={<Empty title={words.turns.none}>{words.turns.noneNext}</Empty>}>
         {(found) => <TurnsTable turns={found} />}

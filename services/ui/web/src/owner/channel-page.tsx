@@ -10,7 +10,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { LastMessages } from './channels-page.tsx';
-import { ChangeProblem, Copyable, Done, useCanChange } from './owner-parts.tsx';
+import { ChangeProblem, Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
 const FIRST_MESSAGE_LOOK_MS = 10_000;
 const changed = [routes.getChannelSetup, routes.getChannel, routes.listChannels];
@@ -88,13 +88,7 @@ function Credentials({ app, setup }: StepProps): ReactNode {
           ))}
         </div>
         {verifyToken !== null && <Copyable label={words.suggested(verifyToken.field)} text={verifyToken.value} />}
-        {canChange && (
-          <Button type="submit" tone="primary" disabled={connect.isPending}>
-            {connected ? words.reconnect : words.connect}
-          </Button>
-        )}
-        <ChangeProblem change={connect} />
-        {connect.isSuccess && <Done>{words.connected}</Done>}
+        <SubmitRow change={connect} canChange={canChange} label={connected ? words.reconnect : words.connect} done={words.connected} />
       </form>
     </Section>
   );

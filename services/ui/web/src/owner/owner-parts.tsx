@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Badge } from '../parts/page.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { Problem } from '../parts/states.tsx';
-import { CopyButton } from '../parts/button.tsx';
+import { Button, CopyButton } from '../parts/button.tsx';
 import { useWords } from '../words/words.tsx';
 
 /** Whether the key of the sign-in may change anything; true until that is known, so that nothing flickers. */
@@ -22,6 +22,29 @@ export function Done({ children }: { readonly children: ReactNode }): ReactNode 
     <p role="status" className="rounded-xl bg-muted px-3 py-2 text-sm text-ok">
       {children}
     </p>
+  );
+}
+
+interface SubmitRowProps {
+  readonly change: { readonly error: unknown; readonly isPending: boolean; readonly isSuccess: boolean };
+  readonly canChange: boolean;
+  readonly label: string;
+  /** What is said when it has worked. */
+  readonly done: string;
+}
+
+/** The end of a form: its button, for a key that may change anything, and what became of the change. */
+export function SubmitRow({ change, canChange, label, done }: SubmitRowProps): ReactNode {
+  return (
+    <>
+      {canChange && (
+        <Button type="submit" tone="primary" disabled={change.isPending}>
+          {label}
+        </Button>
+      )}
+      <ChangeProblem change={change} />
+      {change.isSuccess && <Done>{done}</Done>}
+    </>
   );
 }
 

@@ -9,7 +9,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { KeysSection } from './keys-section.tsx';
-import { ChangeProblem, Done, useCanChange } from './owner-parts.tsx';
+import { ChangeProblem, SubmitRow, useCanChange } from './owner-parts.tsx';
 import { WidgetSection } from './widget-section.tsx';
 
 /** The tenant's own settings: business, keys, the chat on its site, and everything in one archive. */
@@ -66,13 +66,7 @@ function Business({ tenant }: { readonly tenant: TenantView }): ReactNode {
             <option key={zone} value={zone} />
           ))}
         </datalist>
-        {canChange && (
-          <Button type="submit" tone="primary" disabled={save.isPending}>
-            {owner.save}
-          </Button>
-        )}
-        <ChangeProblem change={save} />
-        {save.isSuccess && <Done>{owner.saved}</Done>}
+        <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
       </form>
     </Section>
   );

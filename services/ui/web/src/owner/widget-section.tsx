@@ -1,12 +1,11 @@
 import { routes, type WidgetView } from '@concierge/contract';
 import { useId, useState, type ReactNode } from 'react';
-import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, Done, useCanChange } from './owner-parts.tsx';
+import { Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
 /** The chat on the owner's site: where it may be, how it looks, and the line that puts it there. */
 export function WidgetSection(): ReactNode {
@@ -83,13 +82,7 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
           {words.originsHelp}
         </p>
       </div>
-      {canChange && (
-        <Button type="submit" tone="primary" disabled={save.isPending}>
-          {owner.save}
-        </Button>
-      )}
-      <ChangeProblem change={save} />
-      {save.isSuccess && <Done>{owner.saved}</Done>}
+      <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
   );
 }
