@@ -148,6 +148,7 @@ export {
   ErasureTraces,
   StoredErasureReport,
 } from './channels/erasure.ts';
+export { RetentionReport, RetentionRule } from './tenants/retention.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
   EventEndpoint,

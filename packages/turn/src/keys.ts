@@ -73,6 +73,7 @@ export const keyOf = {
   /** The messages of a tenant that have early receipts, the oldest first. */
   earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
   erasureScanLock: `${queuePrefix}:erasure-scan-lock`,
+  retentionScanLock: `${queuePrefix}:retention-scan-lock`,
   /** Set while a process is at the erasure of a contact. */
   erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,

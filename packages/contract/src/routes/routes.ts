@@ -63,6 +63,7 @@ import {
   updateOperatedTenant,
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
+import { previewRetention, previewTenantRetention } from './retention.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
 import {
   deleteModelKey,
@@ -139,6 +140,7 @@ export const routes = {
   forgetContactNote,
   eraseContact,
   getErasure,
+  previewRetention,
   getUsage,
   listSchedules,
   createSchedule,
@@ -209,6 +211,7 @@ export const routes = {
   importTenant,
   eraseTenantContact,
   getTenantErasure,
+  previewTenantRetention,
   listOperatorAudit,
   getOverview,
   listWaiting,
