@@ -67,6 +67,14 @@ const commands: Readonly<Record<string, Loadable>> = {
     load: async () => (await import('./commands/failures.ts')).failuresCommand,
   },
   worker: { description: 'workers of this deployment', load: async () => (await import('./commands/waiting.ts')).workerCommand },
+  series: {
+    description: 'how it was over time: waiting, running, ended, failed',
+    load: async () => (await import('./commands/waiting.ts')).seriesCommand,
+  },
+  logs: {
+    description: 'what the services said: warnings, errors, and all of a turn that has one',
+    load: async () => (await import('./commands/waiting.ts')).logsCommand,
+  },
   top: {
     description: 'what waits and what runs, redrawn on a terminal',
     load: async () => (await import('./commands/waiting.ts')).topCommand,

@@ -148,6 +148,7 @@ export {
   ErasureTraces,
   StoredErasureReport,
 } from './channels/erasure.ts';
+export { LogLine, logLevels, ProviderHealth, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
 export { RetentionReport, RetentionRule } from './tenants/retention.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
@@ -284,7 +285,7 @@ export {
   OperatedTurn,
   TurnView,
 } from './turns/turn.ts';
-export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
+export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,
   WidgetAppearance,

@@ -11,8 +11,14 @@ import { input, TestTurns } from './test-turns.ts';
 /** As if so many days had gone by. */
 const later = (days: number): number => Date.now() + days * DAY_MS;
 
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
 async function listIds(scope: TenantScope): Promise<string[]> {
-  return (await Array.fromAsync(scope.sessions.ids())).toSorted();
+  return (await collect(scope.sessions.ids())).toSorted();
 }
 
 /** A conversation with one answered message, which the lists have. */
@@ -50,7 +56,7 @@ for (const { name: database, available } of indexBackends) {
       expect(removed.sessions.toSorted()).toEqual(ids.toSorted());
       expect(await listIds(scope)).toEqual([]);
       expect((await scope.index.listSessions({ limit: 200 })).items).toEqual([]);
-      expect((await Array.fromAsync(scope.sessions.removed())).map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+      expect((await collect(scope.sessions.removed())).map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     });
   });
 }

@@ -74,7 +74,20 @@ import {
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
 import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
-import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
+import {
+  drainWorker,
+  getHealth,
+  getOverview,
+  getSeries,
+  listLogLines,
+  listUsageOfTenants,
+  listWaiting,
+  listWorkers,
+  signIn,
+  signInPage,
+  signOut,
+  undrainWorker,
+} from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
 import {
@@ -216,6 +229,11 @@ export const routes = {
   getOverview,
   listWaiting,
   listWorkers,
+  drainWorker,
+  undrainWorker,
+  getSeries,
+  listLogLines,
+  listUsageOfTenants,
   getHealth,
   listFailures,
   retryTurns,

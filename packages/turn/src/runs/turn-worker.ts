@@ -7,6 +7,7 @@ import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } 
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
+import type { TurnCounts } from '../waiting/turn-counts.ts';
 import type { WorkerReport } from '../waiting/workers.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { StartGate } from './start-gate.ts';
@@ -38,6 +39,8 @@ export interface WorkerFacts {
   readonly isDemo?: boolean;
   /** For operators (`WorkerReport`): the default model, and what of the providers and the sandbox cannot be used. */
   readonly report?: Pick<WorkerReport, 'model' | 'unusableProviders' | 'sandbox'>;
+  /** What it has done since it started. */
+  readonly counts?: () => TurnCounts;
 }
 
 export interface WorkerCapacity {
@@ -75,6 +78,8 @@ export class TurnWorker {
   #pulse: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
   #draining = false;
+  /** By an operator, until one has it take turns again. */
+  #isDrained = false;
   #isHandingOn = false;
   #graceOver = false;
 
@@ -138,6 +143,12 @@ export class TurnWorker {
   }
 
   async #answer(lane: DepthLane): Promise<void> {
+    if (this.#isDrained) {
+      // It was taken at the moment of the pause: another worker answers it.
+      const [turnId = ''] = lane.wakeup.id.split('.');
+      await this.#options.queue.wakeupQueue.wake([{ ...lane, turnId, backlog: 1, at: Date.now() }]);
+      return;
+    }
     while (this.#gate.isClosed) await this.#gate.opened();
     const { lanes, wakeupQueue } = this.#options.queue;
     const leave = this.#gate.enter();
@@ -236,14 +247,28 @@ export class TurnWorker {
     if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
   }
 
+  async #lookWhetherDrained(): Promise<void> {
+    const isDrained = (await this.#options.redis.hexists(keyOf.drainedWorkers, this.id)) === 1;
+    if (isDrained === this.#isDrained || this.#draining) return;
+    this.#isDrained = isDrained;
+    this.#options.log.info({ workerId: this.id, isDrained }, 'an operator changed whether it takes turns');
+    for (const wakeups of this.#wakeups) {
+      if (isDrained) await wakeups.pause(true);
+      else wakeups.resume();
+    }
+  }
+
   async #beat({ leaving = false } = {}): Promise<void> {
     const { queue, capacity, about } = this.#options;
-    const { version, isDemo = false, report } = about;
+    if (leaving) await this.#options.redis.hdel(keyOf.drainedWorkers, this.id);
+    else await this.#lookWhetherDrained();
+    const { version, isDemo = false, report, counts } = about;
     const { concurrency, tenantShare } = capacity;
     const turns = [...this.#running.keys()];
     const stallMs = eventLoopStallMs();
-    const state = { startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
-    const facts = { version, concurrency, ...state, ...report };
+    const isDrained = this.#isDrained;
+    const state = { startedAt: this.#startedAt, draining: this.#draining || isDrained, isDrained, stallMs, isDemo, turns };
+    const facts = { version, concurrency, ...state, ...report, counts: counts?.() };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from '../keys.ts';
+import { TurnCounts } from './turn-counts.ts';
 
 /** Workers report every two seconds; one that has missed two reports counts as dead. */
 const SILENCE_MS = 5000;
@@ -13,8 +14,11 @@ const WorkerReport = z.object({
   concurrency: z.int().nonnegative().default(0),
   startedAt: z.iso.datetime().default('1970-01-01T00:00:00.000Z'),
   draining: z.boolean(),
+  /** An operator has it take no turns. */
+  isDrained: z.boolean().default(false),
   stallMs: z.number().nonnegative(),
   turns: z.array(z.string()).default([]),
+  counts: TurnCounts.optional(),
   /** Whether the built-in demo model answers. */
   isDemo: z.boolean().default(false),
   /** The default model. */
@@ -51,4 +55,19 @@ export async function readWorkers(redis: Redis, atMost = 1000): Promise<Reported
 function findState({ draining, stallMs }: WorkerReport): ReportedWorker['state'] {
   if (draining) return 'draining';
   return stallMs < STALL_LIMIT_MS ? 'running' : 'stalled';
+}
+
+/** A week: the mark of a worker that died goes by itself. */
+const DRAINED_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Has a worker take no new turns, or take them again, from its next report on; what it runs goes on.
+ * @returns the worker as it last reported; undefined when there is none with this id
+ */
+export async function setDrained(redis: Redis, id: string, isDrained: boolean): Promise<ReportedWorker | undefined> {
+  const worker = (await readWorkers(redis)).find((one) => one.id === id);
+  if (worker === undefined) return undefined;
+  if (isDrained) await redis.multi().hset(keyOf.drainedWorkers, id, '1').pexpire(keyOf.drainedWorkers, DRAINED_MS).exec();
+  else await redis.hdel(keyOf.drainedWorkers, id);
+  return worker;
 }
