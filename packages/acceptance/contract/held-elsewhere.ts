@@ -34,6 +34,10 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'packages/turn/test/retention.int.test.ts', name: 'keeps what waits for an answer and what staff has, however old' },
     { file: 'packages/turn/test/retention.int.test.ts', name: 'is that of each tenant: the cron service removes by it' },
   ],
+  'C/4/46': [
+    { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
+    { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

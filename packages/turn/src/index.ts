@@ -46,7 +46,8 @@ export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/t
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
 export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
-export { readWorkers, setDrained, type ReportedWorker, type WorkerReport } from './waiting/workers.ts';
+export { setDrained } from './waiting/drained-workers.ts';
+export { readWorkers, type ReportedWorker, type WorkerReport } from './waiting/workers.ts';
 export { LoadSeries } from './waiting/load-series.ts';
 export { LogKeeper, readKeptLog, type LogQuery } from './waiting/kept-log.ts';
 export { addCounts, countTime, estimateQuantile, noCounts, type TurnCounts } from './waiting/turn-counts.ts';

@@ -8,7 +8,6 @@ const asDays = (days: typeof sessionsDays) => z.coerce.number().pipe(days.unwrap
 
 const shared = {
   method: 'get',
-  summary: 'What the rule would remove now',
   description:
     'A dry run: of the rule in the settings (`retention` of `PATCH /api/tenant`), or of another one that is given here, whole. The cron service removes it, once an hour; never a conversation with an accepted message that is not answered, or that staff has.',
   query: z
@@ -20,6 +19,7 @@ const shared = {
 export const previewRetention = defineRoute({
   ...shared,
   id: 'previewRetention',
+  summary: 'What the retention rule would remove now',
   path: '/api/retention',
   tag: 'tenant',
   auth: 'key',
@@ -30,6 +30,7 @@ export const previewRetention = defineRoute({
 export const previewTenantRetention = defineRoute({
   ...shared,
   id: 'previewTenantRetention',
+  summary: 'What the retention rule of a tenant would remove now',
   path: '/ops/api/tenants/{tenant}/retention',
   tag: 'operations',
   auth: 'operator',

@@ -8,6 +8,7 @@ import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import type { TurnCounts } from '../waiting/turn-counts.ts';
+import { DrainWatch } from '../waiting/drained-workers.ts';
 import type { WorkerReport } from '../waiting/workers.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { StartGate } from './start-gate.ts';
@@ -74,12 +75,11 @@ export class TurnWorker {
   readonly #suspects = new Map<string, Wakeup>();
   readonly #running = new Map<string, RunningTurn>();
   readonly #wakeups: readonly Worker[];
+  readonly #drainWatch: DrainWatch;
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
   #draining = false;
-  /** By an operator, until one has it take turns again. */
-  #isDrained = false;
   #isHandingOn = false;
   #graceOver = false;
 
@@ -93,6 +93,7 @@ export class TurnWorker {
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),
     );
+    this.#drainWatch = new DrainWatch({ redis, id: this.id, wakeups: this.#wakeups, log });
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
     });
@@ -143,7 +144,7 @@ export class TurnWorker {
   }
 
   async #answer(lane: DepthLane): Promise<void> {
-    if (this.#isDrained) {
+    if (this.#drainWatch.isDrained) {
       // It was taken at the moment of the pause: another worker answers it.
       const [turnId = ''] = lane.wakeup.id.split('.');
       await this.#options.queue.wakeupQueue.wake([{ ...lane, turnId, backlog: 1, at: Date.now() }]);
@@ -247,26 +248,14 @@ export class TurnWorker {
     if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
   }
 
-  async #lookWhetherDrained(): Promise<void> {
-    const isDrained = (await this.#options.redis.hexists(keyOf.drainedWorkers, this.id)) === 1;
-    if (isDrained === this.#isDrained || this.#draining) return;
-    this.#isDrained = isDrained;
-    this.#options.log.info({ workerId: this.id, isDrained }, 'an operator changed whether it takes turns');
-    for (const wakeups of this.#wakeups) {
-      if (isDrained) await wakeups.pause(true);
-      else wakeups.resume();
-    }
-  }
-
   async #beat({ leaving = false } = {}): Promise<void> {
     const { queue, capacity, about } = this.#options;
-    if (leaving) await this.#options.redis.hdel(keyOf.drainedWorkers, this.id);
-    else await this.#lookWhetherDrained();
+    await (leaving ? this.#drainWatch.forget() : this.#drainWatch.look());
     const { version, isDemo = false, report, counts } = about;
     const { concurrency, tenantShare } = capacity;
     const turns = [...this.#running.keys()];
     const stallMs = eventLoopStallMs();
-    const isDrained = this.#isDrained;
+    const { isDrained } = this.#drainWatch;
     const state = { startedAt: this.#startedAt, draining: this.#draining || isDrained, isDrained, stallMs, isDemo, turns };
     const facts = { version, concurrency, ...state, ...report, counts: counts?.() };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });

@@ -56,18 +56,3 @@ function findState({ draining, stallMs }: WorkerReport): ReportedWorker['state']
   if (draining) return 'draining';
   return stallMs < STALL_LIMIT_MS ? 'running' : 'stalled';
 }
-
-/** A week: the mark of a worker that died goes by itself. */
-const DRAINED_MS = 7 * 24 * 3_600_000;
-
-/**
- * Has a worker take no new turns, or take them again, from its next report on; what it runs goes on.
- * @returns the worker as it last reported; undefined when there is none with this id
- */
-export async function setDrained(redis: Redis, id: string, isDrained: boolean): Promise<ReportedWorker | undefined> {
-  const worker = (await readWorkers(redis)).find((one) => one.id === id);
-  if (worker === undefined) return undefined;
-  if (isDrained) await redis.multi().hset(keyOf.drainedWorkers, id, '1').pexpire(keyOf.drainedWorkers, DRAINED_MS).exec();
-  else await redis.hdel(keyOf.drainedWorkers, id);
-  return worker;
-}

@@ -1,5 +1,6 @@
 import { routes, TurnStatus, type OperatedTurn } from '@concierge/contract';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
@@ -78,7 +79,11 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
           label: words.actions,
           isActions: true,
           cell: ({ tenantId, id, status }) =>
-            (status === 'waiting' || status === 'running') && (
+            status !== 'waiting' && status !== 'running' ? (
+              <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">
+                {words.logs.open}
+              </Link>
+            ) : (
               <ConfirmButton
                 label={words.turns.cancel}
                 title={words.turns.cancelTitle}
