@@ -281,8 +281,12 @@ export {
   TurnStepView,
   FeedChange,
   OperatedTurn,
+  PromptPart,
+  TraceFacts,
   TurnView,
 } from './turns/turn.ts';
+export { measureTrace, writeTrace } from './turns/trace-text.ts';
+export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,

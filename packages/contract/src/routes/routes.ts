@@ -72,10 +72,21 @@ import {
   putModelKey,
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
-import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
+import {
+  deleteSession,
+  getSession,
+  listSessions,
+  cancelTurn,
+  followFeed,
+  followTurn,
+  getTurn,
+  getTurnTrace,
+  listTurns,
+  retryTurn,
+} from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -102,6 +113,7 @@ export const routes = {
   checkPolicy,
   listTurns,
   getTurn,
+  getTurnTrace,
   followTurn,
   followFeed,
   cancelTurn,
@@ -220,6 +232,7 @@ export const routes = {
   putOperatedModelKey,
   deleteOperatedModelKey,
   listOperatedTurns,
+  getOperatedTurnTrace,
   cancelOperatedTurn,
   listStuckDeliveries,
   redriveDeliveries,
