@@ -34,21 +34,29 @@ function writeSpan(span: TraceSpan, fromMs: number): string {
 }
 
 function listDetails(span: TraceSpan): string[] {
-  const { within, inputTokens, outputTokens, cachedInputTokens = 0, costUsd, firstTextMs, failedAttempts, fallbackFor } = span;
-  const cached =
-    cachedInputTokens === 0 ? '' : ` (cached ${String(Math.round((100 * cachedInputTokens) / Math.max(1, inputTokens ?? 0)))} %)`;
+  const { within, parts = [], part, tries = 1, isError } = span;
   return [
     within === undefined ? '' : `within ${within}`,
-    inputTokens === undefined ? '' : `${writeTokens({ inputTokens, outputTokens: outputTokens ?? 0 })}${cached}`,
+    ...listCallDetails(span),
+    parts.map(({ name, tokens }) => `${name} ${String(tokens)}`).join(' · '),
+    part === undefined ? '' : `part ${String(part)}`,
+    tries === 1 ? '' : `try ${String(tries)}`,
+    isError ? 'failed' : '',
+  ].filter((text) => text !== '');
+}
+
+/** Of a model call. */
+function listCallDetails({ inputTokens = 0, outputTokens, cachedInputTokens = 0, ...span }: TraceSpan): string[] {
+  const { costUsd, firstTextMs, failedAttempts, fallbackFor } = span;
+  const share = Math.round((100 * cachedInputTokens) / Math.max(1, inputTokens));
+  const cached = cachedInputTokens === 0 ? '' : ` (cached ${String(share)} %)`;
+  return [
+    outputTokens === undefined ? '' : `${writeTokens({ inputTokens, outputTokens })}${cached}`,
     costUsd === undefined ? '' : writeMoney(costUsd),
     firstTextMs === undefined ? '' : `first text ${writeMs(firstTextMs)}`,
     failedAttempts === undefined ? '' : `after ${String(failedAttempts)} failed`,
     fallbackFor === undefined ? '' : `in place of ${fallbackFor}`,
-    (span.parts ?? []).map(({ name, tokens }) => `${name} ${String(tokens)}`).join(' · '),
-    span.part === undefined ? '' : `part ${String(span.part)}`,
-    span.tries === undefined || span.tries === 1 ? '' : `try ${String(span.tries)}`,
-    span.isError ? 'failed' : '',
-  ].filter((text) => text !== '');
+  ];
 }
 
 function writeTokens({ inputTokens, outputTokens }: { readonly inputTokens: number; readonly outputTokens: number }): string {

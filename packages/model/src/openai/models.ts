@@ -202,7 +202,7 @@ class FallbackModel implements Model {
           voided = undefined;
           spokenBy = attempt.model;
           if (event.type === 'end') this.#noteAnswer(attempt.model);
-          yield event.type === 'end' && failedAttempts > 0 ? { ...event, failedAttempts } : event;
+          yield withFailures(event, failedAttempts);
         }
         return;
       } catch (error) {
@@ -252,6 +252,10 @@ class FallbackModel implements Model {
     if (waitMs === null && failure.remedy !== 'none' && !model.ownKey) this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
+}
+
+function withFailures(event: ModelEvent, failedAttempts: number): ModelEvent {
+  return event.type === 'end' && failedAttempts > 0 ? { ...event, failedAttempts } : event;
 }
 
 /** Those that failed lately go last: where all have, they are asked as ever. */
