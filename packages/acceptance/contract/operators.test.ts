@@ -1,5 +1,5 @@
 import { describe, expect } from '@jest/globals';
-import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant, routes, TurnView } from '@concierge/contract';
+import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant, routes, TurnTrace, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
@@ -98,6 +98,21 @@ describe('operators', () => {
     ]);
     expect(entries.text).not.toContain(sender);
     expect((await owner.request('/api/erasures', { body: {} })).status).toBe(400);
+  });
+});
+
+describe('the life of a turn', () => {
+  promise(['C/4/5'], 'is shown to its owner and to operators, from its receipt to its end', async () => {
+    const [tenant, operator] = [await contract.tenant(), contract.client()];
+    const answer = await tenant.as('admin').ask('admin', { message: '[[tools:list_files {}]] [[say:done]]' });
+    const { turnId } = z.object({ turnId: z.string() }).parse(answer.json());
+    const trace = TurnTrace.parse((await tenant.as('read').get(`/api/turns/${turnId}/trace`)).json());
+    const happened = trace.spans.filter(({ kind }) => kind !== 'waited');
+    expect(happened.map(({ kind }) => kind)).toEqual(['received', 'prompt', 'model', 'tool', 'model', 'saved']);
+    expect(happened[1]?.parts?.map(({ name }) => name)).toEqual(expect.arrayContaining(['AGENTS.md', 'tools', 'message']));
+    const operated = await operator.get(`/ops/api/turns/${turnId}/trace?tenant=${tenant.tenantId}`);
+    expect(TurnTrace.parse(operated.json())).toEqual(trace);
+    expect((await tenant.as('read').get('/api/turns/t_00000000000000000000000000000000/trace')).status).toBe(404);
   });
 });
 

@@ -76,7 +76,9 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     const card = visit.turn(0).locator('[data-tool=read]');
     await eventuallyHolds(async () => expect(await card.getAttribute('data-status')).toBe('ok'));
+    await visit.shows(card.locator('summary').getByText('Read a file', { exact: true }));
     await card.locator('summary').click();
+    await visit.shows(card.getByText('Name for the model: read', { exact: true }));
     await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();

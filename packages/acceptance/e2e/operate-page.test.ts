@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { gate, say, startScriptedSystem, status, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import {
+  callTools,
+  gate,
+  say,
+  startScriptedSystem,
+  status,
+  until,
+  type ScriptedModel,
+  type System,
+  type TenantKeys,
+} from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -185,6 +195,34 @@ inBrowser('the operators’ pages', () => {
       expect(await rows(page).count()).toBe(2);
     });
     expect(complaints).toEqual([]);
+  });
+
+  it('show the life of a turn from the list, with its prompt, tools in words and money, and none of its texts', async () => {
+    const keys = await system.createTenant('watched');
+    model.when(/look it up/u, [callTools([{ name: 'list_files', args: {} }])], [say('It is there.')]);
+    await ask(keys, 'look it up');
+    await using current = await visit('/operate/turns?tenant=watched&status=done');
+    const { page, complaints } = current;
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(heading(page, 'Turns'));
+      await current.shows(rows(page).getByRole('link', { name: 'Life' }));
+    });
+    await rows(page).getByRole('link', { name: 'Life' }).click();
+    await current.shows(heading(page, 'Life of a turn'));
+    const named = (name: RegExp): Locator => page.getByRole('rowheader', { name });
+    for (const name of [/^received client/u, /^prompt[\s\S]*AGENTS\.md/u, /^tool List files/u, /^saved/u]) await current.shows(named(name));
+    expect(await named(/^model/u).count()).toBe(2);
+    await current.shows(page.getByTitle('Name for the model: list_files'));
+    expect(await page.getByRole('main').innerText()).not.toContain('look it up');
+    await expectSoundPage(page);
+    await keepPicture(page, 'life-of-a-turn');
+    const path = new URL(page.url()).pathname;
+    await using phone = await visit(path, { ...onPhone, locale: 'de-DE' });
+    await phone.shows(heading(phone.page, 'Verlauf eines Turns'));
+    await phone.shows(phone.page.getByRole('rowheader', { name: /^Werkzeug Dateien auflisten/u }));
+    await expectSoundPage(phone.page);
+    expect([...complaints, ...phone.complaints]).toEqual([]);
   });
 
   it('send dead letters again, but for what must not be sent', async () => {

@@ -129,7 +129,10 @@ inBrowser('the pages of an owner', () => {
     expect(
       await visit('/turns?status=failed', async (page) => {
         await page.getByRole('link', { name: 'This one fails' }).click();
-        await page.getByRole('rowheader', { name: 'waited' }).waitFor();
+        await page.getByRole('rowheader', { name: /prompt[\s\S]*AGENTS\.md/u }).waitFor();
+        await page.getByRole('rowheader', { name: 'saved' }).waitFor();
+        await page.getByRole('button', { name: 'Copy as text' }).waitFor();
+        await expectSoundPage(page);
         await page.getByRole('button', { name: 'Try again' }).click();
         await page.getByRole('link', { name: 'Open the new turn' }).waitFor();
       }),

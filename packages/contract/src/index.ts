@@ -283,8 +283,12 @@ export {
   TurnStepView,
   FeedChange,
   OperatedTurn,
+  PromptPart,
+  TraceFacts,
   TurnView,
 } from './turns/turn.ts';
+export { measureTrace, writeTrace } from './turns/trace-text.ts';
+export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,

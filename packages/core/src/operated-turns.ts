@@ -1,4 +1,4 @@
-import type { OperatedTurn, TurnStatus, TurnView } from '@concierge/contract';
+import { AppError, type OperatedTurn, type TurnStatus, type TurnTrace, type TurnView } from '@concierge/contract';
 import type { Turns } from '@concierge/turn';
 import { walkTenants, type TenantWalkOptions } from './tenant-walk.ts';
 
@@ -51,5 +51,13 @@ export class OperatedTurns {
       if (items.length >= limit) break;
     }
     return { items, nextCursor };
+  }
+
+  /** The life of one turn. @throws AppError not_found */
+  async trace({ tenantId, turnId }: { readonly tenantId: string; readonly turnId: string }): Promise<TurnTrace> {
+    const scope = await this.#options.operations.open(tenantId);
+    const trace = await (await this.#options.turns()).trace(scope, turnId);
+    if (trace === undefined) throw new AppError('not_found', `${tenantId} has no turn ${turnId}.`);
+    return trace;
   }
 }

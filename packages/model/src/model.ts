@@ -51,6 +51,8 @@ export interface ModelEnd {
   readonly usageEstimated: boolean;
   /** `provider/model` that answered. */
   readonly model: string;
+  /** Attempts that failed before it, of any model; missing: none. */
+  readonly failedAttempts?: number;
 }
 
 /**

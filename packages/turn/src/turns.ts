@@ -1,13 +1,24 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, toTurnView, type Page, type TurnsQuery } from '@concierge/index';
 import { unlessLater } from '@concierge/files';
-import { AppError, clip, limits, viewSteps, type AcceptedTurn, type TurnStatus, type TurnView, type WaitsFor } from '@concierge/contract';
+import {
+  AppError,
+  clip,
+  limits,
+  viewSteps,
+  type AcceptedTurn,
+  type TurnStatus,
+  type TurnTrace,
+  type TurnView,
+  type WaitsFor,
+} from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
 import { findEndedTurn } from './ended-turns.ts';
 import { deriveTurnId, isTurnId, keyOf } from './keys.ts';
 import { describeWaitToTenant } from './waiting/describe-wait.ts';
+import { buildTrace, type TraceSources } from './traces/build-trace.ts';
 import { WaitingRoom } from './waiting/waiting-turns.ts';
 import { toStep, readEntries } from './streams/stream-entry.ts';
 
@@ -58,20 +69,36 @@ export class Turns extends OrderedAcceptance {
 
   /** Live or ended, with its steps; undefined when this tenant has no such turn (or the viewer may not see it). */
   async find(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnView | undefined> {
+    const found = await this.#find(scope, turnId, viewer);
+    if (found === undefined) return undefined;
+    const { turn, deliveries } = found;
+    return { ...turn, ...(deliveries.length > 0 && { deliveries: deliveries.map((delivery) => delivery.view()) }) };
+  }
+
+  /** The life of a turn, live or ended; undefined as in `find`. */
+  async trace(scope: TenantScope, turnId: string, viewer: TurnViewer = {}): Promise<TurnTrace | undefined> {
+    const found = await this.#find(scope, turnId, { ...viewer, explains: true });
+    return found === undefined ? undefined : buildTrace(found);
+  }
+
+  async #find(scope: TenantScope, turnId: string, viewer: TurnViewer): Promise<TraceSources | undefined> {
     if (!isTurnId(turnId)) return undefined;
     const live = await scope.inbox.read(turnId);
     const ended = await (live === undefined ? findEndedTurn(this.#redis, scope, turnId) : scope.index.findTurn(turnId));
     const keyId = live?.keyId ?? ended?.record.keyId;
     if (viewer.onlyKeyId !== undefined && keyId !== viewer.onlyKeyId) return undefined;
-    const said = await scope.outbox.ofTurn(turnId);
-    const deliveries = said.length === 0 ? {} : { deliveries: said.map((delivery) => delivery.view()) };
-    if (ended !== undefined) return { ...toTurnView(ended), steps: ended.record.steps, ...deliveries };
+    const deliveries = await scope.outbox.ofTurn(turnId);
+    if (ended !== undefined) {
+      const { steps, trace: facts } = ended.record;
+      return { turn: { ...toTurnView(ended), steps }, facts, deliveries };
+    }
     if (live === undefined) return undefined;
     const steps = await readEntries(this.#redis, turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
-    return { ...(await this.#viewLive(live, viewer)), steps, ...deliveries };
+    const facts = live.receivedAtMs === undefined ? undefined : { receivedAt: new Date(live.receivedAtMs).toISOString(), waits: [] };
+    return { turn: { ...(await this.#viewLive(live, viewer)), steps }, facts, deliveries };
   }
 
   /** Newest acceptance first: live turns from the inbox, ended ones from the index; a page may hold both. */

@@ -1,4 +1,4 @@
-import { AuditEntry, routes, TurnView, type FailureGroup, type OperatedTurn } from '@concierge/contract';
+import { AuditEntry, routes, TurnTrace, TurnView, type FailureGroup, type OperatedTurn } from '@concierge/contract';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
@@ -116,6 +116,21 @@ describe('turns of all tenants', () => {
     expect(await listPages(`id=${turn?.id ?? ''}`)).toEqual([{ tenantId: second.id, ...shown }]);
     expect(await listPages(`id=${turn?.contact_id ?? ''}&tenant=${second.id}&limit=2`)).toHaveLength(3);
     expect(await listPages(`id=${turn?.contact_id ?? ''}&status=done&tenant=${second.id}`)).toMatchObject([{ status: 'done' }]);
+  });
+
+  it('show the life of one, to who operates and to whose it is', async () => {
+    const [tenant, other] = [await failTwice(), await gateway.tenant()];
+    const [failed] = (await listTurns(tenant)).filter(({ status }) => status === 'failed');
+    const path = `/turns/${failed?.id ?? ''}/trace`;
+    const own = await gateway.ask(tenant.read, `/api${path}`);
+    expect(own.status).toBe(200);
+    const trace = TurnTrace.parse(await own.json());
+    expect(trace).toMatchObject({ status: 'failed', error: { code: 'provider_error' } });
+    expect(trace.spans.map(({ kind }) => kind)).toEqual(['received', 'saved']);
+    const operated = await operate(`/ops/api${path}?tenant=${tenant.id}`);
+    expect(TurnTrace.parse(await operated.json())).toEqual(trace);
+    expect((await gateway.ask(other.admin, `/api${path}`)).status).toBe(404);
+    for (const query of [`?tenant=${other.id}`, '?tenant=nobody']) expect((await operate(`/ops/api${path}${query}`)).status).toBe(404);
   });
 
   it('are found while they run', async () => {

@@ -9,6 +9,7 @@ import {
   type SessionSummary,
   type ToolCall,
   type ToolMessage,
+  type TraceFacts,
   type TurnEvent,
   type TurnOutput,
   type TurnStep,
@@ -320,6 +321,8 @@ export async function journalCall({ conversation, tools, writer }: JournalingRun
 export class TurnUsage {
   readonly #models = new Map<string, ModelUsage>();
   readonly steps: TurnStepView[] = [];
+  /** What this attempt's first model call was sent, and which model was to answer. Noted by every attempt anew. */
+  prompt: { readonly facts: NonNullable<TraceFacts['prompt']>; readonly model: string } | undefined;
   #firstTextAtMs: number | null = null;
 
   get models(): ModelUsage[] {

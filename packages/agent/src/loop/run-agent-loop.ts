@@ -121,6 +121,7 @@ function assistantStep(run: LoopRun, end: ModelEnd, startedAtMs: number): Assist
     startedAtMs,
     firstTextAtMs: conversation.firstHeardAtMs,
     durationMs: Date.now() - startedAtMs,
+    ...(end.failedAttempts !== undefined && { failedAttempts: end.failedAttempts }),
   };
 }
 

@@ -1,6 +1,6 @@
-import { AppError, TurnStatus, type OperatedTurn } from '@concierge/contract';
+import { AppError, TurnStatus, writeTrace, type OperatedTurn } from '@concierge/contract';
 import { Command, Option } from 'commander';
-import { facts, table, type CommandContext } from '../answer.ts';
+import { table, type CommandContext } from '../answer.ts';
 
 const LIST_MAX = 500;
 
@@ -54,29 +54,10 @@ async function list({ deployment, answer }: CommandContext, tenant: string | und
   answer({ json: items.map(({ tenantId: _tenantId, ...turn }) => turn), text: table(HEAD, items.map(row)) });
 }
 
+/** The life of a turn: its facts, and one line for each thing that happened. */
 async function show({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
-  const scope = await deployment.scope(tenantId);
-  const turn = await (await deployment.turns()).find(scope, turnId);
-  if (turn === undefined) throw new AppError('not_found', `${tenantId} has no turn ${turnId}.`);
-  const { usage, error, steps = [] } = turn;
-  const head = {
-    turn: turn.id,
-    session: turn.contact_id,
-    state: turn.status,
-    agent: `${turn.agent} on ${turn.channel}, from ${turn.origin}`,
-    accepted: turn.acceptedAt,
-    started: turn.startedAt ?? '-',
-    'first text': turn.firstTextAt ?? '-',
-    ended: turn.endedAt ?? '-',
-    starts: String(turn.attempts),
-    tokens: `${String(usage.inputTokens)} in, ${String(usage.outputTokens)} out`,
-    ...(error === null ? {} : { error: `${error.code}: ${error.message}` }),
-  };
-  const rows = steps.map((step) => [step.kind, step.name, step.startedAt, `${String(step.durationMs)} ms`, step.isError ? 'failed' : '']);
-  answer({
-    json: turn,
-    text: [facts(head), ...(rows.length === 0 ? [] : ['', table(['STEP', 'NAME', 'STARTED', 'TOOK', ''], rows)])].join('\n'),
-  });
+  const trace = await (await deployment.operatedTurns()).trace({ tenantId, turnId });
+  answer({ json: trace, text: writeTrace(trace) });
 }
 
 async function retry({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
@@ -111,7 +92,7 @@ export function turnCommand(context: CommandContext): Command {
     .option('--limit <count>', 'how many at most', '25')
     .action(async (tenant: string | undefined, options: ListOptions) => await list(context, tenant, options));
   const one: readonly [string, string, typeof show][] = [
-    ['show', 'one turn with its steps', show],
+    ['show', 'the life of one turn: waits, prompt, steps, what was sent', show],
     ['retry', 'ask what a failed or cancelled turn asked once more', retry],
     ['cancel', 'stop a waiting or running turn', cancel],
   ];

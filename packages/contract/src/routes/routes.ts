@@ -73,7 +73,7 @@ import {
   putModelKey,
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
-import { cancelOperatedTurn, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import {
   drainWorker,
   getHealth,
@@ -89,7 +89,18 @@ import {
   undrainWorker,
 } from './ops/waiting.ts';
 import type { Route } from './route.ts';
-import { deleteSession, getSession, listSessions, cancelTurn, followFeed, followTurn, getTurn, listTurns, retryTurn } from './turns.ts';
+import {
+  deleteSession,
+  getSession,
+  listSessions,
+  cancelTurn,
+  followFeed,
+  followTurn,
+  getTurn,
+  getTurnTrace,
+  listTurns,
+  retryTurn,
+} from './turns.ts';
 import {
   cancelWidgetTurn,
   followWidgetTurn,
@@ -116,6 +127,7 @@ export const routes = {
   checkPolicy,
   listTurns,
   getTurn,
+  getTurnTrace,
   followTurn,
   followFeed,
   cancelTurn,
@@ -241,6 +253,7 @@ export const routes = {
   putOperatedModelKey,
   deleteOperatedModelKey,
   listOperatedTurns,
+  getOperatedTurnTrace,
   cancelOperatedTurn,
   listStuckDeliveries,
   redriveDeliveries,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { limits } from '../limits.ts';
+import { TurnTrace } from '../turns/trace.ts';
 import { TurnOrigin, TurnStatus, TurnView } from '../turns/turn.ts';
 import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 import { ContactId } from '../turns/chat.ts';
@@ -47,6 +48,21 @@ export const getTurn = defineRoute({
   scopes: ['admin', 'cs', 'read'],
   params: turnParams,
   answers: { 200: { description: 'The turn.', json: TurnView } },
+  errors: ['not_found'],
+});
+
+export const getTurnTrace = defineRoute({
+  id: 'getTurnTrace',
+  method: 'get',
+  path: '/api/turns/{id}/trace',
+  tag: 'turns',
+  summary: 'The life of a turn: waits, prompt, model calls, tools, what was sent',
+  description:
+    'Spans in order of time, from the arrival of the request to the receipts of what was sent. Names, times, tokens and money; no text of a message, and no input or output of a tool.',
+  auth: 'key',
+  scopes: ['admin', 'cs', 'read'],
+  params: turnParams,
+  answers: { 200: { description: 'The trace.', json: TurnTrace } },
   errors: ['not_found'],
 });
 

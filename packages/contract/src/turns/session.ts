@@ -213,6 +213,8 @@ export const TurnStep = z.discriminatedUnion('kind', [
     startedAtMs: z.number(),
     firstTextAtMs: z.number().nullable(),
     durationMs: z.number(),
+    /** Attempts that failed before this reply. */
+    failedAttempts: z.int().positive().optional(),
   }),
   /** Text in the agent's place that no model wrote: a staff member's, or the service's own answer to a command. */
   z.object({ kind: z.literal('said'), message: AssistantMessage }),

@@ -2,8 +2,7 @@ import { cutText } from '../values/text.ts';
 import { limits } from '../limits.ts';
 import type { ToolCall, ToolMessage, TurnStep } from './session.ts';
 import { JsonObject, type TurnEvent } from './turn-event.ts';
-import type { Usage } from './chat.ts';
-import type { TurnStepView } from './turn.ts';
+import type { ModelUsage, TurnStepView } from './turn.ts';
 
 /** Where the events and steps of a running turn go: its stream and its journal. */
 export interface TurnOutput {
@@ -81,7 +80,7 @@ export function viewStep(step: TurnStep): TurnStepView | null {
     case 'nested_intent':
       return null;
     case 'assistant':
-      return { kind: 'model', name: step.usage.model, ...viewTimes(step), isError: false, ...viewUsage(step.usage) };
+      return { kind: 'model', name: step.usage.model, ...viewTimes(step), isError: false, ...viewUsage(step.usage), ...viewCall(step) };
     case 'result':
       return { kind: 'tool', name: step.message.name, ...viewTimes(step), isError: step.message.isError };
     case 'nested_result':
@@ -103,6 +102,21 @@ function viewTimes({ startedAtMs, durationMs }: Times): Pick<TurnStepView, 'star
   return { startedAt: new Date(startedAtMs).toISOString(), durationMs: Math.max(0, Math.round(durationMs)) };
 }
 
-function viewUsage(usage: Usage | null): Pick<TurnStepView, 'usage'> {
-  return usage === null ? {} : { usage: { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } };
+type ViewedUsage = Pick<TurnStepView, 'usage' | 'cachedInputTokens' | 'costUsd'>;
+
+function viewUsage(usage: ModelUsage | null): ViewedUsage {
+  if (usage === null) return {};
+  const { inputTokens, outputTokens, cachedInputTokens, costUsd } = usage;
+  return {
+    usage: { inputTokens, outputTokens },
+    ...(cachedInputTokens > 0 && { cachedInputTokens }),
+    ...(costUsd !== null && { costUsd }),
+  };
 }
+
+function viewCall({ startedAtMs, firstTextAtMs, failedAttempts }: Extract<TurnStep, { kind: 'assistant' }>): ViewedCall {
+  const firstTextMs = firstTextAtMs === null ? {} : { firstTextMs: Math.max(0, Math.round(firstTextAtMs - startedAtMs)) };
+  return { ...firstTextMs, ...(failedAttempts !== undefined && { failedAttempts }) };
+}
+
+type ViewedCall = Pick<TurnStepView, 'firstTextMs' | 'failedAttempts'>;

@@ -8,7 +8,7 @@ import { errorCodeNames } from '../errors/error-code.ts';
 import { FinishReason } from './turn-event.ts';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
 import { openList } from '../values/stored.ts';
-import { WaitsFor } from './waiting.ts';
+import { WaitReason, WaitsFor } from './waiting.ts';
 
 /**
  * Who asked: decides nothing about rights, only about where a reply may go and what a list shows. `handoff`: the
@@ -71,6 +71,10 @@ export const TurnInput = z.object({
   by: Actor.optional(),
   /** Only of a `retraction`: the turn whose words are taken back. */
   retracts: z.string().optional(),
+  /** When its request arrived, in milliseconds since the epoch. */
+  receivedAtMs: z.number().optional(),
+  /** The caller's span (W3C Trace Context), which its own spans continue. */
+  traceparent: z.string().max(64).optional(),
 });
 export type TurnInput = z.infer<typeof TurnInput>;
 
@@ -108,6 +112,13 @@ export const TurnStepView = z.object({
   durationMs: z.int().nonnegative(),
   isError: z.boolean(),
   usage: Usage.optional(),
+  /** Of `usage`, what the provider took from its prompt cache. */
+  cachedInputTokens: z.int().nonnegative().optional(),
+  costUsd: z.number().nonnegative().optional(),
+  /** Of a model call: from its beginning to its first text. */
+  firstTextMs: z.int().nonnegative().optional(),
+  /** Attempts at this call that failed before one was answered. */
+  failedAttempts: z.int().positive().optional(),
 });
 export type TurnStepView = z.infer<typeof TurnStepView>;
 
@@ -123,6 +134,22 @@ export type ModelUsage = z.infer<typeof ModelUsage>;
 
 /** How a turn failed, as its client reads it. `retryable` where it is not what the code usually is. */
 const TurnError = z.object({ code: openList(z.enum(errorCodeNames)), message: z.string(), retryable: z.boolean().optional() });
+
+/** A part of a prompt and its tokens, estimated by its length. */
+export const PromptPart = z.object({ name: z.string(), tokens: z.int().nonnegative() });
+export type PromptPart = z.infer<typeof PromptPart>;
+
+/** What a record keeps of the turn's life beside its times and steps. Bounded: it is in the session file. */
+export const TraceFacts = z.object({
+  /** When its request arrived. */
+  receivedAt: z.iso.datetime().optional(),
+  /** From its acceptance to its first start, one wait after the other. */
+  waits: z.array(z.object({ reason: openList(WaitReason), ms: z.int().nonnegative() })).max(8),
+  prompt: z.object({ at: z.iso.datetime(), ms: z.int().nonnegative(), parts: z.array(PromptPart).max(64) }).optional(),
+  /** The model that was to answer. */
+  model: z.string().optional(),
+});
+export type TraceFacts = z.infer<typeof TraceFacts>;
 
 /** What remains of an ended turn: lives in the session file, so that index and Redis can be thrown away. */
 export const TurnRecord = z.object({
@@ -151,6 +178,8 @@ export const TurnRecord = z.object({
   failedModel: z.string().optional(),
   /** That model was called with the tenant's own key. */
   failedOnOwnKey: z.literal(true).optional(),
+  /** Missing in records of earlier versions. */
+  trace: TraceFacts.optional(),
 });
 export type TurnRecord = z.infer<typeof TurnRecord>;
 

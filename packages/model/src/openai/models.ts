@@ -189,6 +189,7 @@ class FallbackModel implements Model {
     /** The model whose text was emitted without an end. */
     let spokenBy: ChatModel | undefined;
     let failure: CallFailure | undefined;
+    let failedAttempts = 0;
     const { health } = this.#options;
     const line = health.isAllWell ? this.#line : await orderLine(this.#line, health);
     for (const attempt of this.#attempts(line, () => failure)) {
@@ -201,12 +202,13 @@ class FallbackModel implements Model {
           voided = undefined;
           spokenBy = attempt.model;
           if (event.type === 'end') this.#noteAnswer(attempt.model);
-          yield event;
+          yield withFailures(event, failedAttempts);
         }
         return;
       } catch (error) {
         signal.throwIfAborted();
         failure = toCallFailure(error);
+        failedAttempts += 1;
         const waitMs = this.#report(attempt, failure);
         const isHopeless = failure.remedy === 'none' || (waitMs === null && attempt.last);
         if (isHopeless) throw asModelError(failure, { ref: attempt.model.facts.ref, ...attempt.model.facts.provider });
@@ -250,6 +252,10 @@ class FallbackModel implements Model {
     if (waitMs === null && failure.remedy !== 'none' && !model.ownKey) this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
+}
+
+function withFailures(event: ModelEvent, failedAttempts: number): ModelEvent {
+  return event.type === 'end' && failedAttempts > 0 ? { ...event, failedAttempts } : event;
 }
 
 /** Those that failed lately go last: where all have, they are asked as ever. */

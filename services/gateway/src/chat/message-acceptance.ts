@@ -60,6 +60,7 @@ export class MessageAcceptance {
    */
   async accept({ scope, keyId, dedupeId }: MessageSource, { attachments: given, identity, ...asked }: UserMessage): Promise<TurnReceipt> {
     const { turns, streamQuota, budgets, metrics } = this.#options;
+    const receivedAtMs = Date.now();
     const settings = await scope.settings();
     streamQuota.refuseWhenFull(scope, settings);
     if (hasBudget(settings)) await budgets.refuseWhenSpent(scope, { isOwners: asked.authority === 'admin' });
@@ -69,7 +70,8 @@ export class MessageAcceptance {
     const attachments = given.length === 0 ? [] : await resolveAttachments(scope, given);
     const { text: message, contactId } = asked;
     const hashed = { ...asked, ...(identity ?? { message, contactId, attachmentKeys: attachments.map(({ id }) => id) }) };
-    const receipt = await turns.accept(scope, { origin: 'api', ...asked, attachments, dedupeId, requestHash: requestHash(hashed), keyId });
+    const facts = { dedupeId, requestHash: requestHash(hashed), keyId, receivedAtMs };
+    const receipt = await turns.accept(scope, { origin: 'api', ...asked, attachments, ...facts });
     stop();
     return receipt;
   }

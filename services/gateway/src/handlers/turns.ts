@@ -33,7 +33,10 @@ export function turnHandlers({
   turns,
   replies,
   feedStreams,
-}: TurnHandlerOptions): Pick<Handlers, 'listTurns' | 'getTurn' | 'followTurn' | 'followFeed' | 'cancelTurn' | 'retryTurn'> {
+}: TurnHandlerOptions): Pick<
+  Handlers,
+  'listTurns' | 'getTurn' | 'getTurnTrace' | 'followTurn' | 'followFeed' | 'cancelTurn' | 'retryTurn'
+> {
   return {
     listTurns: async ({ caller, query }) => {
       const { cursor, error, ...asked } = query;
@@ -45,6 +48,11 @@ export function turnHandlers({
       const turn = await turns.find(caller.scope, params.id, { ...toTurnViewer(caller.key), explains: true });
       if (turn === undefined) throw noTurn();
       const [json = turn] = await turns.withInputs(caller.scope, [turn]);
+      return { kind: 'answer', status: 200, json };
+    },
+    getTurnTrace: async ({ caller, params }) => {
+      const json = await turns.trace(caller.scope, params.id, toTurnViewer(caller.key));
+      if (json === undefined) throw noTurn();
       return { kind: 'answer', status: 200, json };
     },
     followTurn: async ({ caller, params, query, headers, response }) => {

@@ -78,6 +78,7 @@ export class Inbound {
    * read once for all of them.
    */
   async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
+    const receivedAtMs = Date.now();
     const settings = await from.scope.settings();
     const senders = new Map<string, string>();
     for (let start = 0; start < messages.length; start += TOGETHER_MAX) {
@@ -95,16 +96,16 @@ export class Inbound {
           known.push({ message, channelMessage, sender, rule: chooseBusyRule(settings, from.channel, message) });
         }
         // Several ids of one sender are one conversation unless they conflict.
-        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one);
+        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one, receivedAtMs);
       });
     }
   }
 
   /** Messages of one conversation. */
-  async #accept(from: BoundChannel, known: readonly KnownMessage[]): Promise<void> {
+  async #accept(from: BoundChannel, known: readonly KnownMessage[], receivedAtMs: number): Promise<void> {
     const { scope } = from;
     this.#options.streamQuota.refuseWhenFull(scope, await scope.settings());
-    const inputs = known.map((one) => toTurnInput(from, one));
+    const inputs = known.map((one) => ({ ...toTurnInput(from, one), receivedAtMs }));
     const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
       const outcome = outcomes[index];

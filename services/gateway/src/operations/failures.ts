@@ -17,7 +17,7 @@ export function failureHandlers({
   failedTurns,
   operatedTurns,
   redis,
-}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'cancelOperatedTurn'> {
+}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn'> {
   return {
     listFailures: async ({ query: { cursor, ...filter } }) => {
       const { groups, nextCursor } = await failedTurns.list(filter, cursor);
@@ -28,6 +28,10 @@ export function failureHandlers({
       const { items, nextCursor } = await operatedTurns.list(query);
       const { cursor: _cursor, ...filter } = query;
       return { kind: 'answer', status: 200, json: items, headers: pageLink(routes.listOperatedTurns.path, filter, nextCursor) };
+    },
+    getOperatedTurnTrace: async ({ params: { id }, query: { tenant } }) => {
+      const json = await operatedTurns.trace({ tenantId: tenant, turnId: id });
+      return { kind: 'answer', status: 200, json };
     },
     cancelOperatedTurn: async ({ params: { id: turnId }, query, requestId }) => {
       // Redis knows whose a turn is for as long as it waits or runs.

@@ -9,7 +9,7 @@ const handoff: FeedEvent = { kind: 'handoff', id: 'c' };
 
 describe('listTouched', () => {
   it('names the turn itself and the lists of turns, and at its end the lists that have it from then on', () => {
-    expect(names(begun)).toEqual(['["listTurns"]', '["getTurn",{"id":"t"}]', '["handoff","c"]']);
+    expect(names(begun)).toEqual(['["listTurns"]', '["getTurn",{"id":"t"}]', '["getTurnTrace",{"id":"t"}]', '["handoff","c"]']);
     for (const status of ['done', 'failed', 'cancelled'] as const)
       expect(names({ ...begun, status })).toEqual([
         ...names(begun),
@@ -23,7 +23,7 @@ describe('listTouched', () => {
   it.each<[FeedEvent, string[]]>([
     [handoff, ['["handoffs"]', '["listHandoffs"]', '["handoff","c"]', '["sessions"]', '["listSessions"]']],
     [{ kind: 'schedule', id: 's' }, ['["listSchedules"]', '["getSchedule"]', '["listScheduleRuns"]']],
-    [{ kind: 'delivery', id: 'm' }, ['["getTurn"]', '["listScheduleRuns"]', '["listChannels"]', '["getChannel"]']],
+    [{ kind: 'delivery', id: 'm' }, ['["getTurn"]', '["getTurnTrace"]', '["listScheduleRuns"]', '["listChannels"]', '["getChannel"]']],
   ])('names what %j changes', (event, expected) => {
     expect(names(event)).toEqual(expected);
   });
@@ -54,7 +54,7 @@ describe('a refresher', () => {
       rest: async () => rested.opened,
     });
     const delivery: FeedEvent = { kind: 'delivery', id: 'm' };
-    const lists = ['getTurn', 'listScheduleRuns', 'listChannels', 'getChannel'];
+    const lists = ['getTurn', 'getTurnTrace', 'listScheduleRuns', 'listChannels', 'getChannel'];
     refresher.touch(delivery);
     expect(asked).toEqual(lists);
     refresher.touch(delivery);

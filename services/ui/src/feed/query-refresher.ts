@@ -11,7 +11,7 @@ const sessions: readonly QueryPrefix[] = [['sessions'], ...prefixes(routes.listS
 const handoffs: readonly QueryPrefix[] = [['handoffs'], ...prefixes(routes.listHandoffs)];
 const schedules = prefixes(routes.listSchedules, routes.getSchedule, routes.listScheduleRuns);
 /** How a turn was delivered stands with it. */
-const deliveries = prefixes(routes.getTurn, routes.listScheduleRuns, routes.listChannels, routes.getChannel);
+const deliveries = prefixes(routes.getTurn, routes.getTurnTrace, routes.listScheduleRuns, routes.listChannels, routes.getChannel);
 /** What the end of a turn changes, beside the turn itself. */
 const turnEnd = [...sessions, ...prefixes(routes.getUsage, routes.listScheduleRuns)];
 const everything: readonly QueryPrefix[] = [
@@ -30,7 +30,7 @@ export function listTouched(event: FeedEvent): readonly QueryPrefix[] {
       return everything;
     case 'turn': {
       const { id, contact_id: contactId, status } = event;
-      const turn = [...prefixes(routes.listTurns), [routes.getTurn.id, { id }]];
+      const turn = [...prefixes(routes.listTurns), [routes.getTurn.id, { id }], [routes.getTurnTrace.id, { id }]];
       // While staff has the conversation, what the contact has written is shown with who has it.
       const conversation = contactId === undefined ? [] : [['handoff', contactId]];
       return [...turn, ...conversation, ...(status === 'waiting' || status === 'running' ? [] : turnEnd)];

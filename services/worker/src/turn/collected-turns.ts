@@ -39,7 +39,7 @@ export async function turnsNamed(scope: TenantScope, turnIds: readonly string[])
 }
 
 /** What remains of a turn that another one has answered: it ended with that one, and nothing was spent on it. */
-export function toCollectedRecord(turn: AcceptedTurn, { id: joinedTo, ...record }: TurnRecord): TurnRecord {
+export function toCollectedRecord(turn: AcceptedTurn, { id: joinedTo, trace: _trace, ...record }: TurnRecord): TurnRecord {
   return {
     ...record,
     id: turn.turnId,

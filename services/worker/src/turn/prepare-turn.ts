@@ -36,6 +36,7 @@ import {
   type PromptContext,
   type TurnAgent,
 } from './turn-agent.ts';
+import { listPromptParts } from '../trace/trace-facts.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 
@@ -112,6 +113,7 @@ export class TurnPreparation {
     { session, settings }: { readonly session: Session; readonly settings: TenantSettings },
   ): Promise<PreparedTurn> {
     const { channels, warn, capabilityFactories } = this.#options;
+    const begunAt = new Date();
     const turns = await turnsToAnswer(run, session, conversation);
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
@@ -131,6 +133,9 @@ export class TurnPreparation {
       }),
     );
     const loop: LoopRun = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
+    const parts = listPromptParts({ context, agent, tools: toolRegistry, conversation });
+    const facts = { at: begunAt.toISOString(), ms: Math.max(0, Date.now() - begunAt.getTime()), parts };
+    conversation.tally.prompt = { facts, model: model.ref };
     const opened = stack.move();
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
   }

@@ -6,6 +6,7 @@ import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
+import { endFacts, traceFacts } from '../trace/trace-facts.ts';
 import type { TurnMetrics } from '../metrics.ts';
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
@@ -38,7 +39,7 @@ export class TurnPublication {
     const { conversation, outcome } = ended;
     // Sub-agents end with the turn that waited for them; should this attempt die here, the next one finds the same.
     if (outcome.status !== 'done' && mayHaveStartedOthers(run, conversation)) await this.#options.capabilityFactories.cancelSubagents(run);
-    const record = turnRecord(run, conversation, outcome);
+    const record = { ...turnRecord(run, conversation, outcome), trace: traceFacts(run, session, conversation) };
     const collected = (await turnsNamed(scope, conversation.joined)).map((other) => ({
       turn: other,
       record: toCollectedRecord(other, record),
@@ -90,9 +91,9 @@ export class TurnPublication {
     clearTimeout(timer);
   }
 
-  #logEnd(run: TurnRun, { status, usage, steps, endedAt }: TurnRecord): void {
-    const ms = Date.parse(endedAt) - run.turn.acceptedAtMs;
-    this.#options.log.info({ ...logFacts(run), agent: run.turn.agent, status, steps: steps.length, ...usage, ms }, 'turn ended');
+  /** One line answers what happened to a message. */
+  #logEnd(run: TurnRun, record: TurnRecord): void {
+    this.#options.log.info({ ...logFacts(run), ...endFacts(run, record) }, 'turn ended');
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TenantId } from '../../tenants/tenant.ts';
 import { failureFilter, FailureGroup, TurnRetryBody, TurnsRetried } from '../../turns/failure.ts';
+import { TurnTrace } from '../../turns/trace.ts';
 import { OperatedTurn, TurnStatus, TurnView } from '../../turns/turn.ts';
 import { cursorParameter, defineRoute, limitParameter, pageHeaders } from '../route.ts';
 
@@ -49,6 +50,19 @@ export const listOperatedTurns = defineRoute({
     cursor: cursorParameter,
   }),
   answers: { 200: { description: 'Turns, without their steps.', json: z.array(OperatedTurn), headers: pageHeaders } },
+  errors: ['not_found'],
+});
+
+export const getOperatedTurnTrace = defineRoute({
+  ...operator,
+  id: 'getOperatedTurnTrace',
+  method: 'get',
+  path: '/ops/api/turns/{id}/trace',
+  summary: 'The life of a turn, without a word of its texts',
+  description: 'As `GET /api/turns/{id}/trace`.',
+  params: z.object({ id: z.string().min(1).max(128) }),
+  query: z.strictObject({ tenant: TenantId.meta({ description: 'Whose turn it is.' }) }),
+  answers: { 200: { description: 'The trace.', json: TurnTrace } },
   errors: ['not_found'],
 });
 

@@ -3,6 +3,7 @@ import type { ToolPart } from '@concierge/client';
 import { duration } from '../../../src/chat/relative-time.ts';
 import { CopyButton } from '../parts/button.tsx';
 import { AlertIcon, CheckIcon, ChevronIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { NameForModel, ToolName } from '../parts/tool-name.tsx';
 
 const states = {
   running: { icon: <SpinnerIcon className="size-3.5 text-primary" />, label: 'running' },
@@ -35,13 +36,14 @@ export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPa
           {icon}
           <span className="sr-only">{label}</span>
         </span>
-        <span className="shrink-0 font-mono text-[0.8125rem] font-medium">{part.name}</span>
+        <ToolName name={part.name} className="shrink-0 text-[0.8125rem] font-medium" />
         <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summarise(part)}</span>
         {part.durationMs !== null && (
           <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>
         )}
       </summary>
       <div className="space-y-2 border-t px-2.5 py-2">
+        <NameForModel name={part.name} />
         <ToolText title="Input" text={JSON.stringify(part.input, null, 2)} />
         <ToolText
           title={part.status === 'error' ? 'Error' : 'Output'}

@@ -30,6 +30,7 @@ import { LIVE_MS } from './shared.tsx';
 const NowPage = lazy(async () => ({ default: (await import('./now-page.tsx')).NowPage }));
 const WaitingPage = lazy(async () => ({ default: (await import('./waiting-page.tsx')).WaitingPage }));
 const TurnsPage = lazy(async () => ({ default: (await import('./turns-page.tsx')).TurnsPage }));
+const TurnPage = lazy(async () => ({ default: (await import('./turn-page.tsx')).TurnPage }));
 const FailuresPage = lazy(async () => ({ default: (await import('./failures-page.tsx')).FailuresPage }));
 const WorkersPage = lazy(async () => ({ default: (await import('./workers-page.tsx')).WorkersPage }));
 const DeliveriesPage = lazy(async () => ({ default: (await import('./deliveries-page.tsx')).DeliveriesPage }));
@@ -151,6 +152,7 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
         <Route path="/operate" component={NowPage} />
         <Route path="/operate/waiting" component={WaitingPage} />
         <Route path="/operate/turns" component={TurnsPage} />
+        <Route path="/operate/turns/:tenant/:id">{({ tenant, id }) => <TurnPage key={id} tenant={tenant} id={id} />}</Route>
         <Route path="/operate/failures" component={FailuresPage} />
         <Route path="/operate/workers" component={WorkersPage} />
         <Route path="/operate/deliveries" component={DeliveriesPage} />

@@ -53,7 +53,7 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
       columns={[
         { label: words.turns.accepted, cell: ({ acceptedAt }) => <RelativeTime at={acceptedAt} /> },
         { label: words.tenant, cell: ({ tenantId }) => <TenantLink tenant={tenantId} /> },
-        { label: words.turns.turn, cell: ({ id }) => <Id id={id} /> },
+        { label: words.turns.turn, cell: ({ tenantId, id }) => <LifeLink tenant={tenantId} id={id} /> },
         { label: words.turns.conversation, cell: ({ contact_id: contactId }) => <Id id={contactId} /> },
         {
           label: words.agent,
@@ -96,6 +96,19 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
         },
       ]}
     />
+  );
+}
+
+/** The turn's id, copied whole, and its life behind it. */
+function LifeLink({ tenant, id }: { readonly tenant: string; readonly id: string }): ReactNode {
+  const words = useWords().operate;
+  return (
+    <span className="inline-flex items-center gap-1 whitespace-nowrap">
+      <Id id={id} />
+      <Link href={`/operate/turns/${encodeURIComponent(tenant)}/${encodeURIComponent(id)}`} className="text-primary underline">
+        {words.turns.life}
+      </Link>
+    </span>
   );
 }
 

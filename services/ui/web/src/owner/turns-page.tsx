@@ -1,7 +1,6 @@
 import { builtInAgents, channelNames, errorCodeNames, routes, TurnStatus, type TurnView } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { measureTurn } from '../../../src/turn-life.ts';
 import { channelLabel } from '../parts/choice.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
@@ -96,4 +95,9 @@ function TurnsTable({ turns: rows }: { readonly turns: readonly TurnView[] }): R
     { label: owner.turns.cost, align: 'end', cell: ({ costUsd }) => (costUsd == null ? '–' : formats.usd(costUsd)) },
   ];
   return <Table caption={owner.turns.title} columns={columns} rows={rows} keyOf={({ id }) => id} />;
+}
+
+/** How long a turn has taken, or takes already. */
+function measureTurn({ acceptedAt, endedAt }: Pick<TurnView, 'acceptedAt' | 'endedAt'>, nowMs: number): number {
+  return Math.max(0, (endedAt === null ? nowMs : Date.parse(endedAt)) - Date.parse(acceptedAt));
 }

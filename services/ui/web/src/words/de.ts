@@ -1,4 +1,5 @@
 import { ownerDe } from './de-owner.ts';
+import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
 
 export const de: Words = {
@@ -41,6 +42,7 @@ export const de: Words = {
     whereFrom: 'Woher Schlüssel kommen:',
   },
   owner: ownerDe,
+  trace: traceDe,
   operate: {
     title: 'Betrieb',
     token: 'Token der Betreiber',
@@ -129,6 +131,7 @@ export const de: Words = {
       notWhole: 'Es ist mehr unterwegs, als ein Blick liest: Mindestens dies wartet.',
     },
     turns: {
+      life: 'Verlauf',
       about: 'Aller Mandanten, je Mandant der zuletzt angenommene zuerst.',
       id: 'Id eines Turns oder Gesprächs',
       code: 'Code des Fehlers',

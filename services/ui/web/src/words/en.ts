@@ -1,4 +1,5 @@
 import { ownerEn } from './en-owner.ts';
+import { traceEn } from './en-trace.ts';
 
 /**
  * Every text of the console, by page. The other catalogs have the same keys: a text that is missing there does not
@@ -41,6 +42,7 @@ export const en = {
     whereFrom: 'Where keys come from:',
   },
   owner: ownerEn,
+  trace: traceEn,
   operate: {
     title: 'Operate',
     token: 'Operators’ token',
@@ -128,6 +130,7 @@ export const en = {
       notWhole: 'More is under way than one look reads: at least this waits.',
     },
     turns: {
+      life: 'Life',
       about: 'Of all tenants, the last accepted first within each.',
       id: 'Id of a turn or conversation',
       code: 'Code of the error',
