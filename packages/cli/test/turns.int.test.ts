@@ -124,7 +124,7 @@ describe('concierge turn', () => {
     });
     const { out } = await concierge.run('turn', 'show', 'acme', failedTurn);
     expect(out).toContain('provider_error: The model provider failed');
-    expect(out).toMatch(/^model +demo\/demo/mu);
+    expect(out).toMatch(/^ +0 ms +12 ms +model demo\/demo$/mu);
   });
 
   it('accepts once more what a failed turn had asked, in the same session and with no more rights, and only once', async () => {
