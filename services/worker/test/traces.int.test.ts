@@ -25,9 +25,14 @@ async function ask({ keys, url }: Tenant, body: object): Promise<z.infer<typeof 
   return Answer.parse(await response.json());
 }
 
-async function readTrace({ keys, url }: Tenant, turnId: string): Promise<TurnTrace | undefined> {
-  const response = await fetch(`${url}/api/turns/${turnId}/trace`, { headers: { 'x-api-key': keys.read } });
-  return response.status === 404 ? undefined : TurnTrace.parse(await response.json());
+/** Once the turn has ended and its record can be read. */
+async function readTrace({ keys, url }: Tenant, turnId: string, isMeant: (trace: TurnTrace) => boolean = () => true): Promise<TurnTrace> {
+  return eventually(async () => {
+    const response = await fetch(`${url}/api/turns/${turnId}/trace`, { headers: { 'x-api-key': keys.read } });
+    if (response.status === 404) return undefined;
+    const trace = TurnTrace.parse(await response.json());
+    return trace.endedAt !== null && isMeant(trace) ? trace : undefined;
+  });
 }
 
 function ofKind({ spans }: TurnTrace, kind: TraceSpan['kind']): TraceSpan[] {
@@ -49,7 +54,7 @@ describe('the record of a turn', () => {
     held.open();
     await first;
     const { turnId } = await second;
-    const trace = await eventually(async () => readTrace(tenant, turnId));
+    const trace = await readTrace(tenant, turnId);
     expect(ofKind(trace, 'received')).toMatchObject([{ name: 'api', isError: false }]);
     expect(ofKind(trace, 'waited').map(({ name }) => name)).toContain('own_session');
     const parts = ofKind(trace, 'prompt')[0]?.parts ?? [];
@@ -75,10 +80,7 @@ describe('the record of a turn', () => {
     const turns = await whole.openTurns();
     model.when('what a contact asks', [say('what the agent answers')]);
     const { turnId } = await turns.accept(tenant.scope, contactWrites('4242', 'what a contact asks'));
-    const trace = await eventually(async () => {
-      const found = await readTrace(tenant, turnId);
-      return found !== undefined && ofKind(found, 'sent').length > 0 ? found : undefined;
-    });
+    const trace = await readTrace(tenant, turnId, (found) => ofKind(found, 'sent').length > 0);
     expect(ofKind(trace, 'received')).toMatchObject([{ name: 'webhook' }]);
     expect(ofKind(trace, 'sent')).toMatchObject([{ name: 'channel_c', isError: false, tries: 1 }]);
   });

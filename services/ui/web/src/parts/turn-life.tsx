@@ -199,7 +199,9 @@ function Named({ span: { kind, name } }: { readonly span: TraceSpan }): ReactNod
       return labelChannel(name);
     case 'compaction':
       return null;
-    default:
+    case 'prompt':
+    case 'model':
+    case 'saved':
       return name;
   }
 }
