@@ -27,12 +27,13 @@ export default {
   testTimeout: TEST_TIMEOUT_MS,
   workerIdleMemoryLimit: WORKER_HEAP,
   projects: [
-    project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/!(*.int|*.deploy).test.mjs'),
+    project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/!(*.int|*.deploy|*.stack).test.mjs'),
     project('integration', '{packages,services}/*/test/**/*.int.test.ts', 'infra/**/*.int.test.mjs'),
     { ...project('contract', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'sqlite' } },
     { ...project('contract-postgres', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'postgres' } },
     project('e2e', 'packages/acceptance/e2e/**/*.test.ts'),
     project('chaos', 'packages/acceptance/chaos/**/*.test.ts'),
+    project('stack', 'infra/deploy/*.stack.test.mjs'),
     project('deploy', 'infra/deploy/*.deploy.test.mjs'),
   ],
 };

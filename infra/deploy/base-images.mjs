@@ -117,10 +117,25 @@ const recipes = {
       'CMD ["haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]',
     ],
   },
+  // Passes on whatever is asked: what the real one refuses is its own business.
+  SOCKET_PROXY_IMAGE: {
+    suite: 'bookworm',
+    packages: ['socat', 'busybox'],
+    finish: async (root) => {
+      addUser(root, { name: 'proxy', uid: 65534 });
+      write(
+        join(root, 'usr/local/bin/socket-proxy'),
+        '#!/bin/sh\nexec socat TCP-LISTEN:2375,fork,reuseaddr UNIX-CONNECT:/var/run/docker.sock\n',
+        0o755,
+      );
+      write(join(root, 'healthcheck'), '#!/bin/sh\nexec socat -u OPEN:/dev/null TCP:127.0.0.1:2375\n', 0o755);
+    },
+    changes: ['ENV PATH=/usr/local/bin:/usr/bin:/bin', 'WORKDIR /', 'ENTRYPOINT ["socket-proxy"]'],
+  },
 };
 
 /** Raised when a `finish` changes what it makes. */
-const RECIPES_VERSION = 1;
+const RECIPES_VERSION = 2;
 
 const recipeHash = createHash('sha256')
   .update(JSON.stringify([RECIPES_VERSION, recipes, postgresEntry]))

@@ -26,8 +26,16 @@ const providers = {
 
 export class Stack {
   services = services;
+  #files = ['docker-compose.yml', 'infra/deploy/compose.test.yml'];
   #folder = mkdtempSync(join(process.env.TMPDIR ?? '/var/tmp', 'concierge-deploy-'));
   #ports = {};
+
+  /** `sandbox`: agents' commands run in containers of this machine's engine. */
+  constructor({ sandbox = false } = {}) {
+    if (!sandbox) return;
+    this.services = [...services, 'engine'];
+    this.#files.splice(1, 0, 'infra/compose.sandbox.yml');
+  }
 
   get url() {
     return `http://127.0.0.1:${this.#ports.GATEWAY_PORT}`;
@@ -53,14 +61,14 @@ export class Stack {
     onStep('building the images');
     await compose(['--profile', 'cli', 'build', '--quiet'], { timeoutMs: BUILD_TIMEOUT_MS });
     onStep('starting');
-    await compose(['up', '--detach', '--no-build', 'model', ...services], { timeoutMs: HEALTHY_TIMEOUT_MS });
+    await compose(['up', '--detach', '--no-build', 'model', ...this.services], { timeoutMs: HEALTHY_TIMEOUT_MS });
     await this.becomeHealthy();
     onStep('healthy');
   }
 
   #environment() {
     return {
-      COMPOSE_FILE: [join(root, 'docker-compose.yml'), join(root, 'infra/deploy/compose.test.yml')].join(':'),
+      COMPOSE_FILE: this.#files.map((file) => join(root, file)).join(':'),
       COMPOSE_PROJECT_NAME: `concierge-test-${process.pid}`,
       CONCIERGE_IMAGE_PREFIX: 'concierge-test/',
       SECRETS_DIR: join(this.#folder, 'secrets'),
@@ -71,6 +79,8 @@ export class Stack {
       WORKER_REPLICAS: '2',
       CRON_REPLICAS: '2',
       UI_REPLICAS: '2',
+      // A machine that builds images and runs all of this is slow: what is checked is who is asked, not how soon.
+      BALANCER_CHECK_TIMEOUT: '60s',
       ...this.#ports,
     };
   }
@@ -101,7 +111,7 @@ export class Stack {
 
   /** All containers of all services. */
   async containers() {
-    const lists = await Promise.all(services.map(async (service) => listContainers(service)));
+    const lists = await Promise.all(this.services.map(async (service) => listContainers(service)));
     return lists.flat();
   }
 
@@ -133,8 +143,8 @@ export class Stack {
     await must('docker', ['kill', '--signal', 'KILL', container.Id]);
   }
 
-  async startAgain(container) {
-    await must('docker', ['start', container.Id]);
+  async startAgain(...containers) {
+    for (const { Id } of containers) await must('docker', ['start', Id]);
     await this.becomeHealthy();
   }
 

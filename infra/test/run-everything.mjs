@@ -21,7 +21,9 @@ const kinds = {
   contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   e2e: { serial: true },
   chaos: { serial: true },
-  // The images and docker-compose.yml in a real engine: long, so only where it is named.
+  // The images and docker-compose.yml in a real engine.
+  stack: { serial: true },
+  // The same at length, so only where it is named.
   deploy: { serial: true, named: true },
 };
 

@@ -10,6 +10,7 @@ const acceptance = /^packages\/acceptance\/(?<kind>contract|e2e|chaos)(?:\/|$)/u
 /** The kind of the tests of a path. */
 export function findKind(path = '') {
   if (path.includes('.deploy.test.')) return 'deploy';
+  if (path.includes('.stack.test.')) return 'stack';
   if (path.includes('.int.test.') || /^[^/]+\/[^/]+\/test(?:\/|$)/u.test(path)) return 'integration';
   return acceptance.exec(path)?.groups.kind ?? 'unit';
 }

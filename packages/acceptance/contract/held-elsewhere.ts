@@ -29,6 +29,15 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     owner('answers with everything of the tenant, to an admin alone, and puts it on record'),
   ],
   'C/4/44': [owner('answers allowed, or refused by which rule')],
+  'C/4/45': [
+    { file: 'services/gateway/test/retention.int.test.ts', name: 'says what the rule of the settings would remove, or another one' },
+    { file: 'packages/turn/test/retention.int.test.ts', name: 'keeps what waits for an answer and what staff has, however old' },
+    { file: 'packages/turn/test/retention.int.test.ts', name: 'is that of each tenant: the cron service removes by it' },
+  ],
+  'C/4/46': [
+    { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
+    { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

@@ -71,7 +71,7 @@ async function makeDeadLetters(tenantId: string): Promise<void> {
 inBrowser('the operators’ pages', () => {
   setUpOnce(async (stack) => {
     const env = { OPS_TOKEN: opsToken, TENANT_SHARE: '1', WORKER_CONCURRENCY: '4' };
-    ({ system, model } = await startScriptedSystem(stack, { uis: 1, env }));
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, crons: 1, env }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     await using first = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
     await first.goTo('/operate');
@@ -130,6 +130,43 @@ inBrowser('the operators’ pages', () => {
       await current.shows(rows(page).first());
       expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('cancelled')]);
     });
+    expect(complaints).toEqual([]);
+  });
+
+  it('show how it was in charts that are read together, the log of a turn that failed, and drain a worker', async () => {
+    const keys = await system.createTenant('observed');
+    model.when(/of the log/u, [status(400)]);
+    await ask(keys, 'the turn of the log');
+    await using current = await visit('/operate/turns?tenant=observed&status=failed');
+    const { page, complaints } = current;
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(rows(page).first());
+    });
+    await rows(page).getByRole('link', { name: 'Log' }).click();
+    await current.shows(heading(page, 'Logs'));
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(rows(page).locator('summary', { hasText: 'turn failed' }).first());
+    });
+    await expectSoundPage(page);
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate`);
+    await current.shows(heading(page, 'Now'));
+    await eventuallyHolds(async () => expect(await page.locator('figure .u-over').count()).toBe(4));
+    await page.locator('figure .u-over').first().hover({ force: true });
+    // What is pointed at in one is shown in all.
+    await eventuallyHolds(async () => expect(await page.locator('.u-cursor-x').count()).toBe(4));
+    await expectSoundPage(page);
+    await page.getByRole('radio', { name: '7 days' }).check({ force: true });
+    await eventuallyHolds(async () => expect(await page.getByRole('radio', { name: '7 days' }).isChecked()).toBe(true));
+    expect(page.url()).toContain('range=7d');
+    await page.getByRole('link', { name: 'Workers', exact: true }).click();
+    await rows(page).getByRole('button', { name: 'Drain …' }).click();
+    await dialog(page).getByRole('button', { name: 'Drain it' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await rows(page).getByRole('button', { name: 'Take turns again' }).click();
+    await current.shows(rows(page).getByRole('button', { name: 'Drain …' }));
+    await expectSoundPage(page);
     expect(complaints).toEqual([]);
   });
 
@@ -239,8 +276,20 @@ inBrowser('the operators’ pages', () => {
 
   it('are without a finding of axe-core, wide and by day, and on a phone, in German and by night', async () => {
     await system.createTenant('looked-at');
-    const paths = ['', '/failures', '/tenants/looked-at', '/turns', '/audit', '/waiting', '/workers', '/deliveries', '/tenants', '/health'];
-    const half = paths.length / 2;
+    const paths = [
+      '',
+      '/failures',
+      '/tenants/looked-at',
+      '/turns',
+      '/audit',
+      '/waiting',
+      '/workers',
+      '/deliveries',
+      '/tenants',
+      '/health',
+      '/logs',
+    ];
+    const half = Math.ceil(paths.length / 2);
     for (const [options, own] of [
       [{}, paths.slice(0, half)],
       [{ ...onPhone, locale: 'de-DE' }, paths.slice(half)],

@@ -263,6 +263,20 @@ inBrowser('the pages of an owner', () => {
     ).toEqual([]);
   });
 
+  it('say what a retention rule would remove before it is stored', async () => {
+    expect(
+      await visit('/settings', async (page) => {
+        await page.getByText('Everything is kept.').waitFor();
+        await page.getByLabel('Conversations', { exact: true }).fill('30');
+        await page.getByText('Now this would remove 0 conversations,').waitFor();
+        const form = page.locator('form', { has: page.getByLabel('Conversations', { exact: true }) });
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByText('Saved.').waitFor();
+        expect(await call('/api/tenant', { method: 'GET' })).toMatchObject({ retention: { sessionsDays: 30 } });
+      }),
+    ).toEqual([]);
+  });
+
   it('move by themselves: a conversation that began elsewhere is listed, and one that waits for staff counts in the title', async () => {
     const watched = await system.createTenant('watched');
     const post = async (path: string, body: object): Promise<unknown> => call(path, { body, key: watched.admin });

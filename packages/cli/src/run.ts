@@ -21,6 +21,10 @@ const commands: Readonly<Record<string, Loadable>> = {
   },
   skill: { description: 'skills of a tenant', load: async () => (await import('./commands/skill.ts')).skillCommand },
   channel: { description: 'channels of a tenant', load: async () => (await import('./commands/channel.ts')).channelCommand },
+  retention: {
+    description: 'how long a tenant keeps what it has, and what would go now',
+    load: async () => (await import('./commands/retention.ts')).retentionCommand,
+  },
   contact: { description: 'notes about contacts of a tenant', load: async () => (await import('./commands/contact.ts')).contactCommand },
   widget: { description: 'the web widget of a tenant', load: async () => (await import('./commands/widget.ts')).widgetCommand },
   cron: { description: 'schedules of a tenant', load: async () => (await import('./commands/cron.ts')).cronCommand },
@@ -63,6 +67,14 @@ const commands: Readonly<Record<string, Loadable>> = {
     load: async () => (await import('./commands/failures.ts')).failuresCommand,
   },
   worker: { description: 'workers of this deployment', load: async () => (await import('./commands/waiting.ts')).workerCommand },
+  series: {
+    description: 'how it was over time: waiting, running, ended, failed',
+    load: async () => (await import('./commands/waiting.ts')).seriesCommand,
+  },
+  logs: {
+    description: 'what the services said: warnings, errors, and all of a turn that has one',
+    load: async () => (await import('./commands/waiting.ts')).logsCommand,
+  },
   top: {
     description: 'what waits and what runs, redrawn on a terminal',
     load: async () => (await import('./commands/waiting.ts')).topCommand,

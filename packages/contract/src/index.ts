@@ -148,6 +148,8 @@ export {
   ErasureTraces,
   StoredErasureReport,
 } from './channels/erasure.ts';
+export { LogLine, logLevels, ProviderHealth, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
+export { RetentionReport, RetentionRule } from './tenants/retention.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
   EventEndpoint,
@@ -287,7 +289,7 @@ export {
 } from './turns/turn.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
-export { RemovedSession, totalUsage, UsageDay, usageDays, UsageRow, type UsageTotal } from './turns/usage.ts';
+export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';
 export {
   SenderClaims,
   WidgetAppearance,

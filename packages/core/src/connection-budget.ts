@@ -1,5 +1,5 @@
-import { background, type ServiceParts } from '@concierge/runtime';
-import { ProcessAnnouncement, readRunningProcesses } from '@concierge/turn';
+import { background, startPart, type ServiceParts } from '@concierge/runtime';
+import { LogKeeper, ProcessAnnouncement, readRunningProcesses } from '@concierge/turn';
 import type { Core } from './open-core.ts';
 
 /** Connections to PostgreSQL: what the deployment may open, and what there is. */
@@ -36,8 +36,8 @@ export interface Announced {
 }
 
 /**
- * Announces this process until the stack closes, and warns where all that run may together open more connections than
- * there are. Nothing waits for it, and nothing depends on it.
+ * Announces this process until the stack closes, keeps what operators look up in its log, and warns where all that run
+ * may together open more connections than there are. Nothing waits for it, and nothing depends on it.
  */
 export function announceProcess(
   { service, databaseUrl, databasePool }: Announced,
@@ -46,6 +46,7 @@ export function announceProcess(
 ): void {
   const pool = databaseUrl === undefined ? 0 : databasePool;
   const announcement = new ProcessAnnouncement({ redis: core.redis, service, databasePool: pool, log });
+  startPart(stack, new LogKeeper(core.redis, log));
   const started = announcement.start();
   stack.defer(async () => {
     await started.catch(() => undefined);

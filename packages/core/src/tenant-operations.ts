@@ -15,6 +15,8 @@ import {
   type OperatedTenantDetails,
   type OperatedTenantPatch,
   type RemovedTenant,
+  totalUsage,
+  type UsageOfTenant,
 } from '@concierge/contract';
 import type { KeyRequest, NewKey, Tenants, TenantScope } from '@concierge/tenant';
 import type { ErasureOptions, TenantRemovalOptions, Turns } from '@concierge/turn';
@@ -171,6 +173,23 @@ export class TenantOperations {
   /** Does now what the cron service would do in some seconds. @throws AppError not_found, overloaded */
   async continueErasure(id: string, erasureId: string): Promise<void> {
     await (await import('@concierge/turn')).continueErasure(await this.#erasing(), await this.open(id), erasureId);
+  }
+
+  /** Sums of tenants by id, `limit` of them behind `after`. */
+  async listUsage(days: { readonly from: string; readonly to: string }, page: Parameters<this['list']>[0] = {}): Promise<UsageOfTenant[]> {
+    const items: UsageOfTenant[] = [];
+    for (const { tenantId } of await this.list(page)) {
+      const { turns, calls, inputTokens, cachedInputTokens, outputTokens, costUsd } = totalUsage(
+        await (await this.open(tenantId)).index.usage(days),
+      );
+      items.push({ tenantId, turns, calls, inputTokens, cachedInputTokens, outputTokens, costUsd });
+    }
+    return items;
+  }
+
+  /** An act on a part of the deployment that is no tenant's. */
+  async recordForDeployment(act: AuditAct, target: string, asked = byHand): Promise<void> {
+    await this.#options.tenants.audit.record({ by: this.#by(), act, tenantId: null, target, requestId: asked.requestId });
   }
 
   /** What is accepted and only in a write-ahead log gets its file first. @throws AppError not_found */

@@ -78,6 +78,8 @@ export interface SessionsQuery {
   /** Which side has the last word. */
   readonly lastFrom?: readonly LastMessage['from'][] | undefined;
   readonly hasFailed?: boolean | undefined;
+  /** Milliseconds since the epoch. */
+  readonly updatedBeforeMs?: number | undefined;
   readonly cursor?: string | undefined;
 }
 

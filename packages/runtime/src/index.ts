@@ -1,5 +1,6 @@
 export { duringActivity, type Activity, eventLoopStallMs, stoodStillWithin } from './watchdog/watchdog.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
+export { KeptLines, keptLines } from './kept-lines.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig, type SandboxSettings, type ServiceSettings } from './config.ts';
 export { background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { pino, type Logger, type LoggerOptions, type DestinationStream } from 'pino';
 import type { PinoPretty } from 'pino-pretty';
+import { keptLines } from './kept-lines.ts';
 
 export type Log = Logger;
 
@@ -42,7 +43,11 @@ export function createLog({ service, level, pretty = false, toStderr = false, is
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: secretPaths, censor: '[redacted]' },
     hooks: {
-      streamWrite: (line: string): string => (line.includes('ck_live_') ? line.replaceAll(keyPattern, 'ck_live_[redacted]') : line),
+      streamWrite: (line: string): string => {
+        const written = line.includes('ck_live_') ? line.replaceAll(keyPattern, 'ck_live_[redacted]') : line;
+        keptLines.add(written);
+        return written;
+      },
     },
   };
   if (toStderr) return pino(options, pino.destination({ fd: 2, sync: true }));

@@ -8,6 +8,7 @@ export { endpointIdOfEvent } from './events/event-files.ts';
 export type { EventEndpoints, OpenEndpoint } from './events/event-endpoints.ts';
 export type { TenantEvents, WebhookEventInput, KeptEvent } from './events/tenant-events.ts';
 export { FrontMatterError, parseFrontMatter, stringifyFrontMatter, type FrontMatter } from './agents/front-matter.ts';
+export { removeExpired, reportExpired, toRetentionReport } from './retention/retention.ts';
 export { eraseTraces } from './erasure/erase-traces.ts';
 export { findTraces, identifyContact } from './erasure/find-traces.ts';
 export { findPlaces } from './erasure/find-places.ts';

@@ -270,6 +270,16 @@ export class TenantScope {
     return removed !== undefined;
   }
 
+  /** Conversations with an accepted message that will be answered, in a session that must still exist. */
+  async busySessions(): Promise<ReadonlySet<string>> {
+    const busy = new Set<string>();
+    for (const turnId of await this.inbox.turnIds()) {
+      const turn = await this.inbox.read(turnId);
+      if (turn !== undefined) busy.add(turn.sessionId);
+    }
+    return busy;
+  }
+
   /** Makes the index match the files; returns what differed. Clears away left-overs, too. */
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '@concierge/contract';
-import { readdir, readFile, utimes } from 'node:fs/promises';
+import { readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { FolderSync } from '@concierge/files';
@@ -168,6 +168,20 @@ describe('events', () => {
     expect((await events.list({ limit: 10 })).items).toMatchObject([{ id: event.id, status: 'sent' }]);
     expect(await events.emit(missed('r1'))).toMatchObject([{ id: event.id }]);
     expect((await events.list({ limit: 10 })).items).toHaveLength(1);
+  });
+
+  it('that were kept once more while they were moved have been sent, and do not wait', async () => {
+    const { id: endpointId } = await events.endpoints.create({ url: 'https://example.com/hook' });
+    const [kept] = await events.emit(missed('r1'));
+    const id = kept?.id ?? '';
+    const waiting = join(folder.path, 'events', 'waiting', '2026-11-21T20');
+    const text = await readFile(join(waiting, `${id}.json`), 'utf8');
+    await settle(id, 'sent');
+    // A process that looked before the move, and writes after it.
+    await writeFile(join(waiting, `${id}.json`), text);
+    expect(await events.files.waiting(id)).toBeUndefined();
+    expect(await readdir(waiting)).toEqual([]);
+    expect((await events.list({ endpoint: endpointId, limit: 10 })).items.map(({ status }) => status)).toEqual(['sent']);
   });
 
   it('wait again when all dead letters of an endpoint since a time are sent anew', async () => {

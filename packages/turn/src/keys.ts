@@ -73,6 +73,14 @@ export const keyOf = {
   /** The messages of a tenant that have early receipts, the oldest first. */
   earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
   erasureScanLock: `${queuePrefix}:erasure-scan-lock`,
+  series: (range: string): string => `${queuePrefix}:series:${range}`,
+  seriesLock: `${queuePrefix}:series-lock`,
+  /** What each worker had done when the last sample was taken. */
+  countedWorkers: `${queuePrefix}:counted-workers`,
+  /** Workers that operators have take no turns. */
+  drainedWorkers: `${queuePrefix}:drained-workers`,
+  keptLog: `${queuePrefix}:kept-log`,
+  retentionScanLock: `${queuePrefix}:retention-scan-lock`,
   /** Set while a process is at the erasure of a contact. */
   erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,

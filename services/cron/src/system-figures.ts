@@ -1,12 +1,14 @@
 import { waitReasons, type WaitReason } from '@concierge/contract';
 import { Figures, readRedisMemory, type connectRedis, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import { Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
+import { keyOf, LoadSeries, Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
 import type { Gauge, Registry } from 'prom-client';
 
 const LOOK_EVERY_MS = 5000;
 /** Conversations with staff are on disk; they are handed over by people, not by the second. */
 const STAFF_EVERY_MS = 15_000;
+/** A little less than a point of the shortest range (`seriesRanges`), so that none is left out. */
+const SAMPLE_EVERY_MS = 9000;
 
 export interface SystemFiguresOptions {
   readonly redis: ReturnType<typeof connectRedis>;
@@ -30,6 +32,7 @@ export class SystemFigures extends Reconciler {
   readonly name = 'system figures';
   readonly #options: SystemFiguresOptions;
   readonly #room: WaitingRoom;
+  readonly #series: LoadSeries;
   readonly #waiting: Gauge;
   readonly #oldest: Gauge;
   readonly #workers: Gauge;
@@ -41,6 +44,7 @@ export class SystemFigures extends Reconciler {
     super({ everyMs: LOOK_EVERY_MS, log: options.log });
     this.#options = options;
     this.#room = new WaitingRoom(options.redis);
+    this.#series = new LoadSeries(options.redis);
     const figures = new Figures(options.registry);
     this.#waiting = figures.gauge('concierge_waiting_turns');
     this.#oldest = figures.gauge('concierge_oldest_waiting_turn_age_seconds');
@@ -55,6 +59,7 @@ export class SystemFigures extends Reconciler {
     await this.atTimes({ task: 'staff', everyMs: STAFF_EVERY_MS }, async () => this.#countStaff());
     const look = await this.#room.look();
     this.#showWaiting(look);
+    await this.share(this.#options.redis, { task: keyOf.seriesLock, everyMs: SAMPLE_EVERY_MS }, async () => this.#series.add(look));
     for (const state of ['running', 'draining', 'stalled'] as const)
       this.#workers.set({ state }, look.workers.filter((worker) => worker.state === state).length);
     const { usedBytes, maxBytes } = await readRedisMemory(this.#options.redis);

@@ -1,6 +1,13 @@
 import { announceProcess, openCore } from '@concierge/core';
 import { Figures, newMetrics, openProcessFigures, serveMetrics, startPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReconciler, ErasureReconciler, RemovalReconciler, TurnReconciler, type OnRepaired } from '@concierge/turn';
+import {
+  DeliveryReconciler,
+  ErasureReconciler,
+  RemovalReconciler,
+  RetentionReconciler,
+  TurnReconciler,
+  type OnRepaired,
+} from '@concierge/turn';
 import type { Config } from './config.ts';
 import { ScheduleRunner, ScheduleMetrics } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
@@ -25,6 +32,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, new RemovalReconciler({ tenants, redis, log }));
   startPart(stack, new ErasureReconciler({ tenants, turns, redis, logsFolder: tenants.logsFolder, log }));
+  startPart(stack, new RetentionReconciler({ tenants, redis, log, now: Date.now }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
   const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics, log, now: Date.now });

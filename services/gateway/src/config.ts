@@ -21,6 +21,8 @@ const DATABASE_POOL = 10;
 const PROCESSES_MAX = 16;
 /** In production there is a balancer in front, which looks every second or two. */
 const BALANCER_NOTICES_S = 5;
+/** On a busy machine it looks later: as many times as long where it was not refused often enough in the time set. */
+const LEAVE_AT_MOST_TIMES = 3;
 
 const Settings = z
   .object({
@@ -57,10 +59,21 @@ const Settings = z
     /** Above the idle time of the load balancer in front, or it reuses a connection that is just being closed. */
     keepAliveMs: given.GATEWAY_KEEP_ALIVE_S * 1000,
     /** After SIGTERM: how long it goes on serving while it reports not ready, so that the balancer in front notices. */
-    leaveMs: (given.GATEWAY_LEAVE_S ?? (given.NODE_ENV === 'production' ? BALANCER_NOTICES_S : 0)) * 1000,
+    leaveMs: toLeaveMs(given),
+    leaveAtMostMs: LEAVE_AT_MOST_TIMES * toLeaveMs(given),
     /** A client that takes nothing of its answer for so long is cut off. */
     unreadAnswerMs: given.GATEWAY_UNREAD_ANSWER_S * 1000,
   }));
+
+function toLeaveMs({
+  GATEWAY_LEAVE_S,
+  NODE_ENV,
+}: {
+  readonly GATEWAY_LEAVE_S?: number | undefined;
+  readonly NODE_ENV?: string | undefined;
+}): number {
+  return (GATEWAY_LEAVE_S ?? (NODE_ENV === 'production' ? BALANCER_NOTICES_S : 0)) * 1000;
+}
 
 export type Config = Readonly<z.infer<typeof Settings>>;
 

@@ -86,6 +86,7 @@ export class TestGateway implements AsyncDisposable {
       keepAliveMs: 5000,
       unreadAnswerMs: 20_000,
       leaveMs: 0,
+      leaveAtMostMs: 0,
       ...overrides,
     };
     const clock = { now: Date.now };

@@ -11,7 +11,7 @@ import {
 import type { Providers } from '@concierge/model';
 import { Figures } from '@concierge/runtime';
 import { turnOutcomes } from '@concierge/runtime/figures';
-import type { TurnRun } from '@concierge/turn';
+import { countTime, noCounts, type TurnCounts, type TurnRun } from '@concierge/turn';
 import type { Counter, Histogram, Registry } from 'prom-client';
 
 /** What a worker may be asked to name: whatever else a tenant names counts as `other`. */
@@ -63,6 +63,7 @@ export class TurnMetrics {
   readonly #toolSeconds: Histogram;
   readonly #compactions: Counter;
   readonly #sandboxes: Counter;
+  #counts = noCounts;
 
   constructor(registry: Registry, running: () => number, { known, slots = 0 }: TurnMetricsOptions = {}) {
     const figures = new Figures(registry);
@@ -106,10 +107,14 @@ export class TurnMetrics {
     // Clocks of several machines: a turn never waits for less than nothing.
     const waitMs = Math.max(0, startedAtMs - turn.acceptedAtMs);
     const queueMs = Math.min(waitMs, Math.max(0, startedAtMs - (wokenAtMs ?? startedAtMs)));
+    this.#counts = { ...this.#counts, waitedMs: countTime(this.#counts.waitedMs, waitMs) };
     this.#waits.wait.observe(waitMs / 1000);
     this.#waits.lane.observe((waitMs - queueMs) / 1000);
     this.#waits.queue.observe(queueMs / 1000);
   }
+
+  /** What its worker has done since it started: for what is shown over time without Prometheus. */
+  readonly counts = (): TurnCounts => this.#counts;
 
   /** The turn belongs to another worker: what this attempt writes is refused. */
   readonly fenced = (): void => {
@@ -127,6 +132,7 @@ export class TurnMetrics {
     const kind = agent === 'admin' || agent === 'cs' ? agent : 'other';
     this.#turns.inc({ agent: kind, channel, outcome: outcomes.has(outcome) ? outcome : 'other' });
     this.#duration.observe((Date.parse(record.endedAt) - acceptedAtMs) / 1000);
+    this.#countEnd(record);
     if (record.firstTextAt !== null) this.#firstText.observe((Date.parse(record.firstTextAt) - acceptedAtMs) / 1000);
     for (const used of record.models) if (used.ownKey !== true) this.#answered(used);
     for (const step of record.steps) this.#step(step);
@@ -136,6 +142,7 @@ export class TurnMetrics {
     if (ownKey) return;
     this.#models.failures.inc({ model: this.#nameModel(model), kind });
     this.#models.requests.inc({ provider: this.#nameProvider(model), status: toStatusLabel(status) });
+    this.#countProvider(model, { failures: 1 });
     if (waitMs === null) this.#models.fallbacks.inc();
     else this.#models.retries.inc();
   }
@@ -152,12 +159,27 @@ export class TurnMetrics {
   }
 
   #step({ kind, name, isError, durationMs }: TurnStepView): void {
+    if (kind === 'model' && !isError) this.#countProvider(name, { calls: 1, tookMs: durationMs });
     if (kind === 'compaction') this.#compactions.inc({ kind: name });
     if (kind !== 'tool') return;
     // A name that the model made up must not become a label.
     const tool = toToolLabel(name);
     this.#toolCalls.inc({ tool, outcome: isError ? 'error' : 'ok' });
     this.#toolSeconds.observe({ tool }, durationMs / 1000);
+  }
+
+  #countEnd({ startedAt, endedAt, status }: TurnRecord): void {
+    const { ended, failed, ranMs, ...rest } = this.#counts;
+    const times = startedAt === null ? ranMs : countTime(ranMs, Date.parse(endedAt) - Date.parse(startedAt));
+    this.#counts = { ...rest, ended: ended + 1, failed: failed + (status === 'failed' ? 1 : 0), ranMs: times };
+  }
+
+  #countProvider(model: string, { calls = 0, failures = 0, tookMs }: { calls?: number; failures?: number; tookMs?: number }): void {
+    const provider = this.#nameProvider(model);
+    const before = this.#counts.providers[provider] ?? { calls: 0, failures: 0, tookMs: [] };
+    const times = tookMs === undefined ? before.tookMs : countTime(before.tookMs, tookMs);
+    const now = { calls: before.calls + calls, failures: before.failures + failures, tookMs: times };
+    this.#counts = { ...this.#counts, providers: { ...this.#counts.providers, [provider]: now } };
   }
 
   #nameModel(ref: string): string {

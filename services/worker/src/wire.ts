@@ -132,6 +132,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
       version: readVersion().version,
       isDemo: demo !== undefined,
       report: { model: providers.default, unusableProviders: [...unusable], sandbox },
+      counts: metrics.counts,
     },
     log,
   });

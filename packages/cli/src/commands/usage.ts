@@ -28,11 +28,7 @@ async function showUsage({ deployment, answer }: CommandContext, tenantId: strin
   const days = usageDays({ from: toDay('from', options.from), to: toDay('to', options.to) }, Date.now());
   if (tenantId === undefined) {
     const operations = await deployment.tenantOperations();
-    const items: (UsageTotal & { tenantId: string })[] = [];
-    for (const tenant of await operations.list()) {
-      const rows = await (await operations.open(tenant.tenantId)).index.usage(days);
-      items.push({ tenantId: tenant.tenantId, ...totalUsage(rows) });
-    }
+    const items = await operations.listUsage(days);
     const text = table(
       ['TENANT', ...HEAD],
       items.map((item) => [item.tenantId, ...cells(item)]),

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Overview, WaitingEntry, WorkerView } from '@concierge/contract';
-import { Command } from 'commander';
+import { AppError, logLevels, SeriesRange, type LogLine, type Overview, type WaitingEntry, type WorkerView } from '@concierge/contract';
+import { Command, Option } from 'commander';
 import type { WaitingLook } from '@concierge/turn';
 import { facts, table, type CommandContext } from '../answer.ts';
 
@@ -126,7 +126,77 @@ export function workerCommand(context: CommandContext): Command {
     .command('list')
     .description('workers that live, and what they run; fails when none takes turns')
     .action(async () => await listWorkers(context));
+  command
+    .command('drain <id>')
+    .description('have it take no new turns; what it runs goes on')
+    .action(async (id: string) => await drain(context, id, true));
+  command
+    .command('undrain <id>')
+    .description('have it take turns again')
+    .action(async (id: string) => await drain(context, id, false));
   return command;
+}
+
+async function drain({ deployment, answer }: CommandContext, id: string, isDrained: boolean): Promise<void> {
+  const [redis, { setDrained, viewWorker }] = [await deployment.redis(), await import('@concierge/turn')];
+  const worker = await setDrained(redis, id, isDrained);
+  if (worker === undefined) throw new AppError('not_found', `No worker ${id} lives: concierge worker list`);
+  await (await deployment.tenantOperations()).recordForDeployment(isDrained ? 'worker.drain' : 'worker.undrain', id);
+  const text = isDrained ? `${id} takes no new turns, within seconds; ${String(worker.turns.length)} go on.` : `${id} takes turns again.`;
+  answer({ json: { ...viewWorker(worker), isDrained }, text });
+}
+
+interface SeriesOptions {
+  readonly range: SeriesRange;
+}
+
+const ms = (value: number | null): string => (value === null ? '' : `${String(value)} ms`);
+
+async function showSeries({ deployment, answer }: CommandContext, { range }: SeriesOptions): Promise<void> {
+  const [redis, { LoadSeries }] = [await deployment.redis(), await import('@concierge/turn')];
+  const points = await new LoadSeries(redis).read(range);
+  const head = ['AT', 'WAITING', 'OLDEST', 'RUNNING', 'SLOTS', 'ENDED', 'FAILED', 'WAIT P50', 'WAIT P95', 'RUN P50', 'RUN P95'];
+  const rows = points.map((point) => [
+    point.at,
+    String(point.waiting),
+    `${point.oldestSeconds.toFixed(1)} s`,
+    ...[point.running, point.slots, point.ended, point.failed].map(String),
+    ...[point.waitP50Ms, point.waitP95Ms, point.runP50Ms, point.runP95Ms].map(ms),
+  ]);
+  answer({ json: points, text: points.length === 0 ? 'Nothing was sampled yet: the cron service does it.' : table(head, rows) });
+}
+
+/** `concierge series` */
+export function seriesCommand(context: CommandContext): Command {
+  return new Command('series')
+    .addOption(new Option('--range <range>', 'how far back').choices(SeriesRange.options).default('1h'))
+    .action(async (options: SeriesOptions) => await showSeries(context, options));
+}
+
+interface LogsOptions {
+  readonly level: LogLine['level'];
+  readonly service?: string;
+  readonly limit: string;
+}
+
+async function showLogs({ deployment, answer }: CommandContext, id: string | undefined, given: LogsOptions): Promise<void> {
+  const limit = Number(given.limit);
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError('invalid_request', `${given.limit} is not a number of lines.`);
+  const [redis, { readKeptLog }] = [await deployment.redis(), await import('@concierge/turn')];
+  const { lines } = await readKeptLog(redis, { id, level: given.level, service: given.service, limit });
+  const rows = lines.map(({ at, level, service, turnId, requestId, message }) => [at, level, service, turnId ?? requestId ?? '', message]);
+  const text = lines.length === 0 ? 'No such line is kept.' : table(['AT', 'LEVEL', 'SERVICE', 'OF', 'MESSAGE'], rows);
+  answer({ json: lines, text });
+}
+
+/** `concierge logs` */
+export function logsCommand(context: CommandContext): Command {
+  return new Command('logs')
+    .argument('[id]', 'of a request, a turn or a tenant')
+    .addOption(new Option('--level <level>', 'this one and those above it').choices(logLevels).default('info'))
+    .option('--service <service>', 'of this service alone')
+    .option('--limit <number>', 'newest lines', '100')
+    .action(async (id: string | undefined, options: LogsOptions) => await showLogs(context, id, options));
 }
 
 /** `concierge top` */

@@ -63,6 +63,7 @@ import {
   updateOperatedTenant,
 } from './ops/operators.ts';
 import { eraseContact, eraseTenantContact, getErasure, getTenantErasure } from './erasures.ts';
+import { previewRetention, previewTenantRetention } from './retention.ts';
 import { listStuckDeliveries, redriveDeliveries, redriveOperatedDelivery } from './ops/deliveries.ts';
 import {
   deleteModelKey,
@@ -73,7 +74,20 @@ import {
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
 import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
-import { getHealth, getOverview, listWaiting, listWorkers, signIn, signInPage, signOut } from './ops/waiting.ts';
+import {
+  drainWorker,
+  getHealth,
+  getOverview,
+  getSeries,
+  listLogLines,
+  listUsageOfTenants,
+  listWaiting,
+  listWorkers,
+  signIn,
+  signInPage,
+  signOut,
+  undrainWorker,
+} from './ops/waiting.ts';
 import type { Route } from './route.ts';
 import {
   deleteSession,
@@ -151,6 +165,7 @@ export const routes = {
   forgetContactNote,
   eraseContact,
   getErasure,
+  previewRetention,
   getUsage,
   listSchedules,
   createSchedule,
@@ -221,10 +236,16 @@ export const routes = {
   importTenant,
   eraseTenantContact,
   getTenantErasure,
+  previewTenantRetention,
   listOperatorAudit,
   getOverview,
   listWaiting,
   listWorkers,
+  drainWorker,
+  undrainWorker,
+  getSeries,
+  listLogLines,
+  listUsageOfTenants,
   getHealth,
   listFailures,
   retryTurns,

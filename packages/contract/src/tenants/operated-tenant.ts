@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RetentionPatch } from './retention.ts';
 import { TenantId, TenantPlan, TenantSettings } from './tenant.ts';
 
 /** A tenant as operators see it. */
@@ -51,6 +52,7 @@ export const OperatedTenantPatch = z
     plan: TenantPlan.optional(),
     name: tenantName.nullable().optional(),
     limits: z.strictObject(limitsPatch).nullable().optional(),
+    retention: RetentionPatch.nullable().optional(),
   })
   .meta({ id: 'OperatedTenantPatch' });
 export type OperatedTenantPatch = z.infer<typeof OperatedTenantPatch>;

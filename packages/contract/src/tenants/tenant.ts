@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AppName } from '../channels/channel.ts';
 import { Duration, TimeZone, limitedRecord } from '../values/values.ts';
 import { limits } from '../limits.ts';
+import { RetentionPatch, RetentionRule } from './retention.ts';
 
 export const tenantIdPattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/u;
 export const TenantId = z.string().regex(tenantIdPattern, 'must be 1 to 63 lower-case letters, digits and inner hyphens');
@@ -108,6 +109,7 @@ export const TenantSettings = z
           .optional(),
       })
       .optional(),
+    retention: RetentionRule.optional(),
   })
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettings>;
@@ -126,6 +128,7 @@ export const TenantPatch = z
     handoff: TenantSettings.shape.handoff.unwrap().nullable().optional(),
     onFailure: TenantSettings.shape.onFailure.unwrap().nullable().optional(),
     heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
+    retention: RetentionPatch.nullable().optional(),
   })
   .meta({ id: 'TenantPatch' });
 export type TenantPatch = z.infer<typeof TenantPatch>;

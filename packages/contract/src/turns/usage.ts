@@ -84,3 +84,17 @@ export function usageDays(
 function toDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
+
+/** What a tenant used in some days, with its own keys for model providers, too. */
+export const UsageOfTenant = z
+  .object({
+    tenantId: z.string(),
+    turns: count,
+    calls: count,
+    inputTokens: count,
+    cachedInputTokens: count,
+    outputTokens: count,
+    costUsd: z.number().nonnegative().nullable().meta({ description: 'Null: no price is known.' }),
+  })
+  .meta({ id: 'UsageOfTenant' });
+export type UsageOfTenant = z.infer<typeof UsageOfTenant>;

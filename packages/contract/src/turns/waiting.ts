@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
+import { ProviderHealth } from './series.ts';
 
 /** Why a turn waits (docs/metrics.md, "Why turns wait"). */
 export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_slot', 'no_worker', 'paused', 'staff'] as const;
@@ -49,6 +50,7 @@ export const WorkerView = z
     id: z.string(),
     version: z.string(),
     state: WorkerState,
+    isDrained: z.boolean().meta({ description: 'An operator has it take no turns.' }),
     startedAt: z.iso.datetime(),
     /** Turns that it runs at once, at each depth of sub-agents. */
     slots: z.int().nonnegative(),
@@ -83,6 +85,7 @@ export const Health = z
     checks: z.record(z.string(), z.object({ ok: z.boolean(), ms: z.number().nonnegative() })),
     redis: z.object({ usedBytes: z.number().nonnegative(), maxBytes: z.number().nonnegative() }).nullable(),
     disk: z.object({ freeBytes: z.number().nonnegative(), sizeBytes: z.number().nonnegative() }).nullable(),
+    providers: z.array(ProviderHealth),
   })
   .meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;

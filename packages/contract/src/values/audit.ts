@@ -40,6 +40,8 @@ export const auditActs = [
   'note.forget',
   'turn.cancel',
   'turn.retry',
+  'worker.drain',
+  'worker.undrain',
   'delivery.redrive',
   'event.redrive',
 ] as const;

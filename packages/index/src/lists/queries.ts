@@ -1,5 +1,5 @@
 import { LastMessage, TurnRecord, type ChannelName, type Skill, type TurnView, type UsageRow } from '@concierge/contract';
-import { sql, type Kysely } from 'kysely';
+import { sql, type ExpressionBuilder, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
 import { findPendingTurn } from './pending-puts.ts';
@@ -56,20 +56,17 @@ function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   if (query.sender !== undefined) select = select.where('sender', '=', storable(query.sender));
   if (query.hasFailed !== undefined) select = select.where('has_failed', '=', Number(query.hasFailed));
   if (query.lastFrom !== undefined) select = select.where('last_from', 'in', query.lastFrom);
+  if (query.updatedBeforeMs !== undefined) select = select.where('updated_at', '<', query.updatedBeforeMs);
   const { ids, words } = query;
   // A list without any id is no SQL; no session has this one.
-  if (ids !== undefined && 'only' in ids) select = select.where('id', 'in', ['', ...ids.only]);
-  if (ids !== undefined && 'without' in ids) select = select.where('id', 'not in', ['', ...ids.without]);
-  if (words !== undefined) {
-    const pattern = toLikePattern(storable(foldWords(words.text)));
-    select = select.where((eb) =>
-      eb.or([
-        sql<boolean>`words like ${pattern} escape '\\'`,
-        eb('sender', 'in', ['', ...words.senders.map((sender) => storable(sender))]),
-      ]),
-    );
-  }
-  return select;
+  if (ids !== undefined)
+    select = 'only' in ids ? select.where('id', 'in', ['', ...ids.only]) : select.where('id', 'not in', ['', ...ids.without]);
+  return words === undefined ? select : select.where((eb) => hasWords(eb, words));
+}
+
+function hasWords(eb: ExpressionBuilder<IndexTables, 'sessions'>, { text, senders }: NonNullable<SessionsQuery['words']>) {
+  const pattern = toLikePattern(storable(foldWords(text)));
+  return eb.or([sql<boolean>`words like ${pattern} escape '\\'`, eb('sender', 'in', ['', ...senders.map((sender) => storable(sender))])]);
 }
 
 export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): Promise<Page<TurnView>> {

@@ -111,7 +111,7 @@ export class EventFiles {
 
   /** On disk when it returns; does nothing for one that is known, whatever has become of it. */
   async keep(event: EventRecord): Promise<void> {
-    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#toEventPath(status, event.id))) !== undefined) return;
+    if (await this.#hasEnded(event.id)) return;
     const records = this.#records('waiting', hourOfEvent(event.id));
     try {
       await records.create(event.id, event);
@@ -122,8 +122,15 @@ export class EventFiles {
     }
   }
 
+  /**
+   * One that waits to be sent. What was kept once more while it was moved stands in two places: it has been sent, or
+   * given up, and does not wait.
+   */
   async waiting(id: string): Promise<EventRecord | undefined> {
-    return this.#read('waiting', id);
+    const event = await this.#read('waiting', id);
+    if (event === undefined || !(await this.#hasEnded(id))) return event;
+    await this.#records('waiting', hourOfEvent(id)).remove(id);
+    return undefined;
   }
 
   async find(id: string): Promise<FoundEvent | undefined> {
@@ -213,6 +220,11 @@ export class EventFiles {
       }
     }
     return erased;
+  }
+
+  async #hasEnded(id: string): Promise<boolean> {
+    for (const status of ['sent', 'dead'] as const) if ((await lstatIfThere(this.#toEventPath(status, id))) !== undefined) return true;
+    return false;
   }
 
   async #forget(status: 'sent' | 'dead', hour: string, beforeMs: number): Promise<void> {

@@ -95,6 +95,20 @@ export class Uploads {
     await uploads.sync();
   }
 
+  /** Those that were stored before a time, in no order, at most `limit` of them, with the size of what was uploaded. */
+  async listBefore(beforeMs: number, limit: number): Promise<{ readonly id: string; readonly bytes: number }[]> {
+    await using root = await FolderHandle.open(this.#root);
+    await using uploads = await enterIfThere(root, 'uploads');
+    const found: { readonly id: string; readonly bytes: number }[] = [];
+    for (const id of (await uploads?.names()) ?? []) {
+      if (found.length === limit) break;
+      if (!UploadId.safeParse(id).success) continue;
+      const stats = await uploads?.stat(id);
+      if (stats !== undefined && stats.mtimeMs < beforeMs) found.push({ id, bytes: (await this.find(id))?.size ?? 0 });
+    }
+    return found;
+  }
+
   /** Clears away uploads that were cut off. */
   async sweep(olderThanMs = temporaryMaxAgeMs): Promise<void> {
     await using root = await FolderHandle.open(this.#root);

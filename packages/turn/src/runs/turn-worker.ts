@@ -7,6 +7,8 @@ import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } 
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
+import type { TurnCounts } from '../waiting/turn-counts.ts';
+import { DrainWatch } from '../waiting/drained-workers.ts';
 import type { WorkerReport } from '../waiting/workers.ts';
 import { StreamBytes } from '../streams/stream-bytes.ts';
 import { StartGate } from './start-gate.ts';
@@ -38,6 +40,8 @@ export interface WorkerFacts {
   readonly isDemo?: boolean;
   /** For operators (`WorkerReport`): the default model, and what of the providers and the sandbox cannot be used. */
   readonly report?: Pick<WorkerReport, 'model' | 'unusableProviders' | 'sandbox'>;
+  /** What it has done since it started. */
+  readonly counts?: () => TurnCounts;
 }
 
 export interface WorkerCapacity {
@@ -71,6 +75,7 @@ export class TurnWorker {
   readonly #suspects = new Map<string, Wakeup>();
   readonly #running = new Map<string, RunningTurn>();
   readonly #wakeups: readonly Worker[];
+  readonly #drainWatch: DrainWatch;
   readonly #startedAt = new Date().toISOString();
   #pulse: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
@@ -88,6 +93,7 @@ export class TurnWorker {
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),
     );
+    this.#drainWatch = new DrainWatch({ redis, id: this.id, wakeups: this.#wakeups, log });
     options.subscriber.on('message', (_channel: string, turnId: string) => {
       this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
     });
@@ -138,6 +144,12 @@ export class TurnWorker {
   }
 
   async #answer(lane: DepthLane): Promise<void> {
+    if (this.#drainWatch.isDrained) {
+      // It was taken at the moment of the pause: another worker answers it.
+      const [turnId = ''] = lane.wakeup.id.split('.');
+      await this.#options.queue.wakeupQueue.wake([{ ...lane, turnId, backlog: 1, at: Date.now() }]);
+      return;
+    }
     while (this.#gate.isClosed) await this.#gate.opened();
     const { lanes, wakeupQueue } = this.#options.queue;
     const leave = this.#gate.enter();
@@ -238,12 +250,14 @@ export class TurnWorker {
 
   async #beat({ leaving = false } = {}): Promise<void> {
     const { queue, capacity, about } = this.#options;
-    const { version, isDemo = false, report } = about;
+    await (leaving ? this.#drainWatch.forget() : this.#drainWatch.look());
+    const { version, isDemo = false, report, counts } = about;
     const { concurrency, tenantShare } = capacity;
     const turns = [...this.#running.keys()];
     const stallMs = eventLoopStallMs();
-    const state = { startedAt: this.#startedAt, draining: this.#draining, stallMs, isDemo, turns };
-    const facts = { version, concurrency, ...state, ...report };
+    const { isDrained } = this.#drainWatch;
+    const state = { startedAt: this.#startedAt, draining: this.#draining || isDrained, isDrained, stallMs, isDemo, turns };
+    const facts = { version, concurrency, ...state, ...report, counts: counts?.() };
     await queue.lanes.heartbeat({ id: this.id, share: tenantShare, facts, leaving });
   }
 }

@@ -26,11 +26,22 @@ export function viewWaiting(turns: WaitingTurns, look: WaitingLook): WaitingEntr
   return { ...describeWait(turns, look), turnId, tenantId, contact_id: sessionId, agent, turns: count, since, waitedSeconds };
 }
 
-export function viewWorker({ id, version, state, startedAt, concurrency, turns, stallMs, silentMs }: ReportedWorker): WorkerView {
+export function viewWorker({
+  id,
+  version,
+  state,
+  isDrained,
+  startedAt,
+  concurrency,
+  turns,
+  stallMs,
+  silentMs,
+}: ReportedWorker): WorkerView {
   return {
     id,
     version,
     state,
+    isDrained,
     startedAt,
     slots: concurrency,
     running: turns.length,

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from '../keys.ts';
+import { TurnCounts } from './turn-counts.ts';
 
 /** Workers report every two seconds; one that has missed two reports counts as dead. */
 const SILENCE_MS = 5000;
@@ -13,8 +14,11 @@ const WorkerReport = z.object({
   concurrency: z.int().nonnegative().default(0),
   startedAt: z.iso.datetime().default('1970-01-01T00:00:00.000Z'),
   draining: z.boolean(),
+  /** An operator has it take no turns. */
+  isDrained: z.boolean().default(false),
   stallMs: z.number().nonnegative(),
   turns: z.array(z.string()).default([]),
+  counts: TurnCounts.optional(),
   /** Whether the built-in demo model answers. */
   isDemo: z.boolean().default(false),
   /** The default model. */

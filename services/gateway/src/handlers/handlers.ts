@@ -122,7 +122,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),
-    ...waitingHandlers({ redis, dataDir, ...operating }),
+    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, ...operating }),
     ...signInHandlers({ opsToken }),
   };
 }

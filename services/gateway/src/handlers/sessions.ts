@@ -1,6 +1,6 @@
 import { AppError, routes, builtInAgent, type SessionListItem, type SessionState } from '@concierge/contract';
 import type { IndexedSession, SessionsQuery } from '@concierge/index';
-import type { TenantScope } from '@concierge/tenant';
+import { reportExpired, type TenantScope } from '@concierge/tenant';
 import type { z } from 'zod';
 import { pageLink, type Handlers } from '../http/call.ts';
 
@@ -11,8 +11,9 @@ const HANDOFFS_ASKED_MAX = 5000;
 
 const noSession = (): AppError => new AppError('not_found', 'There is no such session.');
 
-export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' | 'deleteSession'> {
+export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' | 'deleteSession' | 'previewRetention'> {
   return {
+    previewRetention: async ({ caller: { scope }, query }) => ({ kind: 'answer', status: 200, json: await reportExpired(scope, query) }),
     listSessions: async ({ caller: { scope }, query }) => {
       const { items, nextCursor } = await scope.index.listSessions(await toIndexQuery(scope, query));
       if (query.agent !== undefined && items.length === 0) await assertKnown(scope, query.agent);
@@ -87,16 +88,7 @@ async function assertKnown(scope: TenantScope, agent: string): Promise<void> {
 }
 
 async function removeSession(scope: TenantScope, sessionId: string): Promise<void> {
-  if (await hasLiveTurn(scope, sessionId))
+  if ((await scope.busySessions()).has(sessionId))
     throw new AppError('session_busy', 'A turn of this session waits or runs; cancel it first.', { retryAfterSeconds: 1 });
   if (!(await scope.removeSession(sessionId))) throw noSession();
-}
-
-/** Accepted messages will be answered, in a session that must still exist. */
-async function hasLiveTurn(scope: TenantScope, sessionId: string): Promise<boolean> {
-  for (const turnId of await scope.inbox.turnIds()) {
-    const turn = await scope.inbox.read(turnId);
-    if (turn?.sessionId === sessionId) return true;
-  }
-  return false;
 }

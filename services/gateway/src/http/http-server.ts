@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { createServer, STATUS_CODES, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, request, STATUS_CODES, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as wait } from 'node:timers/promises';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import { stoodStillWithin } from '@concierge/runtime';
+import type { Drain } from './drain.ts';
 import { answerBroken, problemType, toProblem } from './handle-error.ts';
 import { toRequestId } from './request-context.ts';
 import type { SharedCounts } from '../processes/shared-counts.ts';
@@ -107,17 +107,25 @@ export async function listen(
 ): Promise<number> {
   server.listen({ port, host, backlog: 4096 });
   await once(server, 'listening');
+  return readAddress(server).port;
+}
+
+function readAddress(server: Server): AddressInfo {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  return address.port;
+  return address;
 }
 
 export interface StopOptions {
   readonly drain: Drain;
   /** What is still sent when the grace is over. */
   readonly streams: Disposable;
-  /** How long it goes on serving, not ready any more, before it refuses new work. Part of the grace. */
+  /**
+   * How long it goes on serving, not ready any more, before it refuses new work, and for how long where readiness is
+   * asked for and was not refused often enough yet. Part of the grace.
+   */
   readonly leaveMs: number;
+  readonly leaveAtMostMs: number;
   /** From then on nothing is accepted: another gateway takes over the port. */
   readonly orphaned: AbortSignal;
 }
@@ -128,7 +136,10 @@ export interface StopOptions {
  * elsewhere), replies of running turns go on until they end or the grace is over, then no connection is accepted any
  * more and what is still being answered is finished.
  */
-export function httpDrain(server: Server, { drain, streams, leaveMs, orphaned }: StopOptions): (graceMs: number) => Promise<void> {
+export function httpDrain(
+  server: Server,
+  { drain, streams, leaveMs, leaveAtMostMs, orphaned }: StopOptions,
+): (graceMs: number) => Promise<void> {
   const silent = silentConnections(server);
   server.prependListener('request', (_request, response) => {
     drain.closeAfter(response);
@@ -138,9 +149,11 @@ export function httpDrain(server: Server, { drain, streams, leaveMs, orphaned }:
   orphaned.addEventListener('abort', () => void close());
   return async (graceMs) => {
     const untilMs = Date.now() + graceMs;
-    await drain.leave(Math.min(leaveMs, graceMs));
+    await drain.leave({ forMs: Math.min(leaveMs, graceMs), atMostMs: Math.min(leaveAtMostMs, graceMs) });
+    await acceptWaiting(server);
     await drain.run(Math.max(0, untilMs - Date.now()));
     streams[Symbol.dispose]();
+    await acceptWaiting(server);
     const closed = close();
     server.closeIdleConnections();
     for (const socket of silent.keys()) socket.destroy();
@@ -153,6 +166,34 @@ export function httpDrain(server: Server, { drain, streams, leaveMs, orphaned }:
     await closed;
     clearTimeout(deadline);
   };
+}
+
+/** A process that cannot accept what waits in this time leaves without. */
+const ACCEPT_WAITING_MS = 2000;
+
+/**
+ * Resolves when the connections that the system holds for this process are accepted and read: closing the port resets
+ * them, and libuv accepts one in each turn of the event loop, so that a busy process has many. It asks itself for an
+ * answer over a connection that waits behind all of them.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const { address, port } = readAddress(server);
+  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : address;
+  await new Promise<void>((resolve) => {
+    const asked = request({ host, port, path: '/livez', agent: false, timeout: ACCEPT_WAITING_MS }, (response) => {
+      response.resume();
+      resolve();
+    });
+    asked.on('error', () => {
+      resolve();
+    });
+    asked.on('timeout', () => {
+      asked.destroy();
+      resolve();
+    });
+    asked.end();
+  });
 }
 
 /** Accepts no connection any more; resolves when the last one is closed. */
@@ -182,81 +223,4 @@ function silentConnections(server: Server): ReadonlyMap<Socket, unknown> {
     forget();
   });
   return silent;
-}
-
-/**
- * The phases in which a service stops: serving → leaving (not ready any more, so that the balancer sends nothing new;
- * what still comes is served) → draining (no new work; replies that wait for a turn go on) → ended (replies that still
- * wait are ended with an error).
- */
-export class Drain {
-  readonly #end = new AbortController();
-  #leaving = false;
-  #draining = false;
-  #replies = 0;
-  #onIdle: (() => void) | undefined;
-
-  /** From here on the service reports not ready. */
-  get leaving(): boolean {
-    return this.#leaving;
-  }
-
-  /**
-   * Has the client of an answer that has not begun open its next connection elsewhere: one that stayed open would be
-   * closed when its next request may already be on its way. Called when a request comes, and again when it was handled:
-   * the service may have begun to leave in between.
-   */
-  closeAfter(response: ServerResponse): void {
-    if (this.#leaving) response.shouldKeepAlive = false;
-  }
-
-  /** Aborts, with an AppError `shutting_down`, when the grace is over. */
-  get ended(): AbortSignal {
-    return this.#end.signal;
-  }
-
-  /** Like `hold`, for a request that waits for a turn, until it is disposed of. @throws AppError `shutting_down` */
-  admit(): Disposable {
-    if (this.#draining) throw shuttingDown();
-    this.hold();
-    return {
-      [Symbol.dispose]: () => {
-        this.letGo();
-      },
-    };
-  }
-
-  /** A reply waits for its turn; `letGo` when it does no longer. */
-  hold(): void {
-    this.#replies += 1;
-  }
-
-  letGo(): void {
-    this.#replies -= 1;
-    if (this.#replies === 0) this.#onIdle?.();
-  }
-
-  /** Resolves after the time that the balancer has to notice. */
-  async leave(forMs: number): Promise<void> {
-    this.#leaving = true;
-    if (forMs > 0) await wait(forMs);
-  }
-
-  /** Resolves when no reply waits any more: all have ended by themselves, or were ended after the grace. */
-  async run(graceMs: number): Promise<void> {
-    this.#leaving = true;
-    this.#draining = true;
-    const { promise: idle, resolve } = Promise.withResolvers<void>();
-    this.#onIdle = resolve;
-    if (this.#replies === 0) resolve();
-    const deadline = setTimeout(() => {
-      this.#end.abort(shuttingDown());
-    }, graceMs);
-    await idle;
-    clearTimeout(deadline);
-  }
-}
-
-function shuttingDown(): AppError {
-  return new AppError('shutting_down', undefined, { retryAfterSeconds: 2 });
 }

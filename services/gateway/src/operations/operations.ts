@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
-import type { Drain } from '../http/http-server.ts';
+import type { Drain } from '../http/drain.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import type { QueueDashboard } from './queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
@@ -21,6 +21,8 @@ export function operationHandlers({ checks, drain, queueDashboard, siblings }: O
   return {
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok', ...readVersion() } }),
     readyz: async () => {
+      // What leaves says so at once, whatever its dependencies take to answer.
+      if (drain.refuseReadiness()) return { kind: 'answer', status: 503, json: { status: 'shutting_down', checks: {} } };
       const found = await readiness(checks);
       const status = drain.leaving ? 'shutting_down' : found.status;
       return { kind: 'answer', status: status === 'ready' ? 200 : 503, json: { ...found, status } };

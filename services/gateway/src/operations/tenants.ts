@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { AppError, routes } from '@concierge/contract';
-import type { Tenants } from '@concierge/tenant';
+import { reportExpired, type Tenants } from '@concierge/tenant';
 import type { Asked, TenantOperations } from '@concierge/core/tenant-operations';
 import { pageLink, streamed, type Handlers } from '../http/call.ts';
 
@@ -26,6 +26,7 @@ type TenantHandlers = Pick<
   | 'importTenant'
   | 'eraseTenantContact'
   | 'getTenantErasure'
+  | 'previewTenantRetention'
 >;
 
 const asked = ({ requestId }: { readonly requestId: string }): Asked => ({ requestId });
@@ -91,6 +92,11 @@ export function operatedTenantHandlers({ operations }: Pick<OperatedTenantsOptio
       kind: 'answer',
       status: 200,
       json: await (await operations.open(params.tenant)).erasures.report(params.id),
+    }),
+    previewTenantRetention: async ({ params, query }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await reportExpired(await operations.open(params.tenant), query),
     }),
     importTenant: async (call) => ({
       kind: 'answer',

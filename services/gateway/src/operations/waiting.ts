@@ -1,11 +1,24 @@
 import { statfs } from 'node:fs/promises';
-import { AppError, routes, type Health } from '@concierge/contract';
-import { sumWaiting, viewOverview, viewWaiting, viewWorker, WaitingRoom, type WaitingLook, type WaitingTurns } from '@concierge/turn';
+import { AppError, routes, seriesRanges, usageDays, type Health } from '@concierge/contract';
+import type { TenantOperations } from '@concierge/core/tenant-operations';
+import {
+  LoadSeries,
+  readKeptLog,
+  setDrained,
+  sumWaiting,
+  viewOverview,
+  viewWaiting,
+  viewWorker,
+  WaitingRoom,
+  type WaitingLook,
+  type WaitingTurns,
+} from '@concierge/turn';
 import { readRedisMemory, type connectRedis } from '@concierge/runtime';
 import { pageLink, type Handlers } from '../http/call.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
 export interface WaitingOptions {
+  readonly operations: Pick<TenantOperations, 'listUsage' | 'recordForDeployment'>;
   readonly redis: ReturnType<typeof connectRedis>;
   readonly dataDir: string;
   readonly checks: ReadinessChecks;
@@ -16,7 +29,20 @@ export interface WaitingOptions {
 const LOOK_KEPT_MS = 1000;
 
 /** What waits, what runs, and what works, for operators. */
-export function waitingHandlers(options: WaitingOptions): Pick<Handlers, 'getOverview' | 'listWaiting' | 'listWorkers' | 'getHealth'> {
+export function waitingHandlers(
+  options: WaitingOptions,
+): Pick<
+  Handlers,
+  | 'getOverview'
+  | 'listWaiting'
+  | 'listWorkers'
+  | 'drainWorker'
+  | 'undrainWorker'
+  | 'getSeries'
+  | 'listLogLines'
+  | 'listUsageOfTenants'
+  | 'getHealth'
+> {
   const look = keepLook(new WaitingRoom(options.redis));
   return {
     getOverview: async () => ({ kind: 'answer', status: 200, json: viewOverview(await look()) }),
@@ -43,8 +69,41 @@ export function waitingHandlers(options: WaitingOptions): Pick<Handlers, 'getOve
       const oldestFirst = workers.toSorted((left, right) => left.startedAt.localeCompare(right.startedAt));
       return { kind: 'answer', status: 200, json: oldestFirst.map(viewWorker) };
     },
+    drainWorker: async ({ params, requestId }) => drain(options, { id: params.id, isDrained: true, requestId }),
+    undrainWorker: async ({ params, requestId }) => drain(options, { id: params.id, isDrained: false, requestId }),
+    getSeries: async ({ query: { range } }) => {
+      const points = await new LoadSeries(options.redis).read(range);
+      return { kind: 'answer', status: 200, json: { range, pointSeconds: seriesRanges[range].pointMs / 1000, points } };
+    },
+    listLogLines: async ({ query }) => {
+      const { lines, nextCursor } = await readKeptLog(options.redis, query);
+      const { cursor: _here, ...asked } = query;
+      return { kind: 'answer', status: 200, json: lines, headers: pageLink(routes.listLogLines.path, asked, nextCursor) };
+    },
+    listUsageOfTenants: async ({ query: { limit, cursor, ...asked } }) => {
+      const days = usageDays(asked, Date.now());
+      // One more shows whether there is another page.
+      const found = await options.operations.listUsage(days, { after: cursor, limit: limit + 1 });
+      const json = found.slice(0, limit);
+      const next = found.length > limit ? (json.at(-1)?.tenantId ?? null) : null;
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listUsageOfTenants.path, { ...days, limit }, next) };
+    },
     getHealth: async () => ({ kind: 'answer', status: 200, json: await readHealth(options) }),
   };
+}
+
+interface DrainAsked {
+  readonly id: string;
+  readonly isDrained: boolean;
+  readonly requestId: string;
+}
+
+/** @throws AppError not_found */
+async function drain({ redis, operations }: WaitingOptions, { id, isDrained, requestId }: DrainAsked) {
+  const worker = await setDrained(redis, id, isDrained);
+  if (worker === undefined) throw new AppError('not_found', 'No worker with this id lives.');
+  await operations.recordForDeployment(isDrained ? 'worker.drain' : 'worker.undrain', id, { requestId });
+  return { kind: 'answer', status: 200, json: viewWorker(worker) } as const;
 }
 
 function keepLook(room: WaitingRoom): () => Promise<WaitingLook> {
@@ -82,15 +141,17 @@ function readCursor(cursor: string): Place {
 }
 
 async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Promise<Health> {
-  const [found, memory, disk] = await Promise.all([
+  const [found, memory, disk, providers] = await Promise.all([
     readiness(checks),
     readRedisMemory(redis).catch(() => null),
     statfs(dataDir).catch(() => undefined),
+    new LoadSeries(redis).readProviders(Date.now()).catch(() => []),
   ]);
   return {
     status: drain.leaving ? 'shutting_down' : found.status,
     checks: found.checks,
     redis: memory,
     disk: disk === undefined ? null : { freeBytes: disk.bavail * disk.bsize, sizeBytes: disk.blocks * disk.bsize },
+    providers,
   };
 }

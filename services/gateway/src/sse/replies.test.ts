@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { expect, it, jest } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import express from 'express';
-import { Drain, listen } from '../http/http-server.ts';
+import { Drain } from '../http/drain.ts';
+import { listen } from '../http/http-server.ts';
 import { GatewayMetrics } from '../metrics.ts';
 import { SharedCounts } from '../processes/shared-counts.ts';
 import { Replies } from './replies.ts';
@@ -12,11 +13,12 @@ import { Replies } from './replies.ts';
 it('a stream that opens when the grace is over is ended, too: its turn was accepted by a slow Redis', async () => {
   await using tenants = await TestTenants.start();
   const scope = await tenants.scope();
-  const drain = new Drain();
+  const counts = new SharedCounts();
+  const drain = new Drain(counts);
   const left = jest.fn();
   const follow = (): (() => void) => left;
   const turns = { follow, fold: async () => Promise.reject(new Error('not asked')), isReadToEnd: async () => Promise.resolve(false) };
-  using replies = new Replies({ turns, metrics: new GatewayMetrics(tmpdir()), counts: new SharedCounts(), maxPerKey: 8, drain });
+  using replies = new Replies({ turns, metrics: new GatewayMetrics(tmpdir()), counts, maxPerKey: 8, drain });
   const app = express().get('/', (_request, response) => {
     replies.stream(response, { scope, turnId: 't', keyId: 'k', after: null });
   });

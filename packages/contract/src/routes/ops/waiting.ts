@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { TenantId } from '../../tenants/tenant.ts';
+import { LogLine, Series, SeriesRange } from '../../turns/series.ts';
+import { UsageDay, UsageOfTenant } from '../../turns/usage.ts';
 import { Health, Overview, WaitingPage, WaitReason, WorkerView } from '../../turns/waiting.ts';
 import { cursorParameter, defineRoute, limitParameter, pageHeaders } from '../route.ts';
 
@@ -37,6 +39,75 @@ export const listWorkers = defineRoute({
   path: '/ops/api/workers',
   summary: 'Workers that live, and the turns that they run',
   answers: { 200: { description: 'Workers, the oldest first.', json: z.array(WorkerView) } },
+});
+
+const drained = { 200: { description: 'The worker as it last reported; it follows within seconds.', json: WorkerView } } as const;
+const worker = z.object({ id: z.string().min(1).max(100) });
+
+export const drainWorker = defineRoute({
+  ...operator,
+  id: 'drainWorker',
+  method: 'post',
+  path: '/ops/api/workers/{id}/drain',
+  summary: 'Have a worker take no new turns',
+  description: 'What it runs goes on, and it stays up. Lasts until `undrain`, or until the worker ends; not longer than Redis keeps it.',
+  params: worker,
+  answers: drained,
+  errors: ['not_found'],
+});
+
+export const undrainWorker = defineRoute({
+  ...operator,
+  id: 'undrainWorker',
+  method: 'post',
+  path: '/ops/api/workers/{id}/undrain',
+  summary: 'Have a drained worker take turns again',
+  params: worker,
+  answers: drained,
+  errors: ['not_found'],
+});
+
+export const getSeries = defineRoute({
+  ...operator,
+  id: 'getSeries',
+  method: 'get',
+  path: '/ops/api/series',
+  summary: 'How it was over time: waiting, running, ended, failed, times',
+  description: 'From samples every ten seconds, kept in Redis for seven days in points of 10 s, 2 min and 15 min.',
+  query: z.strictObject({ range: SeriesRange.default('1h') }),
+  answers: { 200: { description: 'Points, the oldest first.', json: Series } },
+});
+
+export const listLogLines = defineRoute({
+  ...operator,
+  id: 'listLogLines',
+  method: 'get',
+  path: '/ops/api/logs',
+  summary: 'Lines of the services’ logs, by request, turn or tenant',
+  description:
+    'Warnings and errors of all services, and all lines of turns that have one: the last 50,000, kept in Redis. One page reads 10,000 of them: it may be short, or empty, and still be followed by another.',
+  query: z.strictObject({
+    id: z.string().min(3).max(128).optional().meta({ description: 'Of a request, a turn or a tenant.' }),
+    level: LogLine.shape.level.default('info').meta({ description: 'This one and those above it.' }),
+    service: z.string().max(32).optional(),
+    limit: limitParameter,
+    cursor: z
+      .string()
+      .max(64)
+      .regex(/^\d+-\d+$/u)
+      .optional(),
+  }),
+  answers: { 200: { description: 'Lines, the newest first.', json: z.array(LogLine), headers: pageHeaders } },
+});
+
+export const listUsageOfTenants = defineRoute({
+  ...operator,
+  id: 'listUsageOfTenants',
+  method: 'get',
+  path: '/ops/api/usage',
+  summary: 'Tokens, model calls and cost of each tenant',
+  query: z.strictObject({ from: UsageDay.optional(), to: UsageDay.optional(), limit: limitParameter, cursor: TenantId.optional() }),
+  answers: { 200: { description: 'Tenants by id.', json: z.array(UsageOfTenant), headers: pageHeaders } },
 });
 
 export const getHealth = defineRoute({

@@ -1,7 +1,7 @@
 import { routes, type Health } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Badge, Page, Section } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
@@ -23,6 +23,7 @@ export function HealthPage(): ReactNode {
               <Badge tone={now.status === 'ready' ? 'ok' : 'danger'}>{now.status}</Badge> {words.health.status[now.status]}
             </p>
             <Checks checks={now.checks} />
+            <Providers providers={now.providers} />
             <Section title={words.health.room}>
               <div className="grid gap-3 sm:grid-cols-2">
                 <Room label={words.health.redis} used={now.redis?.usedBytes} size={now.redis?.maxBytes} />
@@ -59,6 +60,41 @@ function Checks({ checks }: { readonly checks: Health['checks'] }): ReactNode {
           { label: words.health.took, align: 'end', cell: ([, { ms }]) => formats.duration(ms) },
         ]}
       />
+    </Section>
+  );
+}
+
+/** What they did in the last quarter of an hour. */
+function Providers({ providers }: { readonly providers: Health['providers'] }): ReactNode {
+  const words = useWords().operate;
+  const formats = useFormats();
+  const time = (ms: number | null): string => (ms === null ? '–' : formats.duration(ms));
+  return (
+    <Section title={words.health.providers}>
+      {providers.length === 0 ? (
+        <Empty title={words.health.noProviders} />
+      ) : (
+        <Table
+          caption={words.health.providers}
+          rows={providers}
+          keyOf={({ provider }) => provider}
+          columns={[
+            { label: words.health.provider, cell: ({ provider }) => provider },
+            { label: words.health.calls, align: 'end', cell: ({ calls }) => formats.number(calls) },
+            {
+              label: words.health.failures,
+              align: 'end',
+              cell: ({ calls, failures }) => (
+                <span className={failures > 0 ? 'text-danger' : ''}>
+                  {formats.number(failures)} ({formats.percent(failures / Math.max(1, calls + failures))})
+                </span>
+              ),
+            },
+            { label: 'p50', align: 'end', cell: ({ p50Ms }) => time(p50Ms) },
+            { label: 'p95', align: 'end', cell: ({ p95Ms }) => time(p95Ms) },
+          ]}
+        />
+      )}
     </Section>
   );
 }

@@ -1,12 +1,15 @@
 import { MINUTE_MS, routes, sumFailures, type FailureGroup, type Overview } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { lazy, Suspense, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Page, Section, Tile } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { LIVE_MS, SLOW_MS, TenantLink, useSince } from './shared.tsx';
+
+/** Loaded when the page is there: what is wrong now comes first. */
+const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }));
 
 const RECENT_MS = 15 * MINUTE_MS;
 const CAUSES_SHOWN = 5;
@@ -31,6 +34,9 @@ export function NowPage(): ReactNode {
           </>
         )}
       </Loaded>
+      <Suspense fallback={<Loading />}>
+        <Charts />
+      </Suspense>
       <Section title={words.now.failures}>
         <Loaded query={day}>{(groups) => <Causes groups={sumFailures(groups)} />}</Loaded>
       </Section>

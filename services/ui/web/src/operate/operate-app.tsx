@@ -37,6 +37,7 @@ const DeliveriesPage = lazy(async () => ({ default: (await import('./deliveries-
 const TenantsPage = lazy(async () => ({ default: (await import('./tenants-page.tsx')).TenantsPage }));
 const TenantPage = lazy(async () => ({ default: (await import('./tenant-page.tsx')).TenantPage }));
 const HealthPage = lazy(async () => ({ default: (await import('./health-page.tsx')).HealthPage }));
+const LogsPage = lazy(async () => ({ default: (await import('./logs-page.tsx')).LogsPage }));
 const AuditPage = lazy(async () => ({ default: (await import('./audit-page.tsx')).AuditPage }));
 
 /** The pages of operators, behind their sign-in where a token is set. */
@@ -105,6 +106,7 @@ function useNavigation(waiting: number): readonly NavigationItem[] {
     { path: '/operate/deliveries', label: nav.deliveries, icon: <EnvelopeIcon /> },
     { path: '/operate/tenants', label: nav.tenants, icon: <BuildingIcon /> },
     { path: '/operate/health', label: nav.health, icon: <HeartIcon /> },
+    { path: '/operate/logs', label: nav.logs, icon: <ListIcon /> },
     { path: '/operate/audit', label: nav.audit, icon: <ListIcon /> },
     { path: routes.queues.path, label: nav.internals, icon: <RetryIcon />, isOutside: true },
   ];
@@ -157,6 +159,7 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
         <Route path="/operate/tenants" component={TenantsPage} />
         <Route path="/operate/tenants/:tenant">{({ tenant }) => <TenantPage key={tenant} tenant={tenant} />}</Route>
         <Route path="/operate/health" component={HealthPage} />
+        <Route path="/operate/logs" component={LogsPage} />
         <Route path="/operate/audit" component={AuditPage} />
         <Route>
           <NotFound home="/operate" />

@@ -79,7 +79,11 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
           label: words.actions,
           isActions: true,
           cell: ({ tenantId, id, status }) =>
-            (status === 'waiting' || status === 'running') && (
+            status !== 'waiting' && status !== 'running' ? (
+              <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">
+                {words.logs.open}
+              </Link>
+            ) : (
               <ConfirmButton
                 label={words.turns.cancel}
                 title={words.turns.cancelTitle}

@@ -1,10 +1,12 @@
 import { routes, type WorkerView } from '@concierge/contract';
 import type { ReactNode } from 'react';
+import { Button } from '../parts/button.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
-import { useRead } from '../parts/use-api.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { Id, LIVE_MS, TurnLink } from './shared.tsx';
 
@@ -50,6 +52,7 @@ function WorkersTable({ workers }: { readonly workers: readonly WorkerView[] }):
             </span>
           ),
         },
+        { label: words.actions, isActions: true, cell: (worker) => <Drain worker={worker} /> },
       ]}
     />
   );
@@ -67,5 +70,30 @@ function RunningTurns({ turns }: { readonly turns: readonly string[] }): ReactNo
       ))}
       {turns.length > TURNS_SHOWN && words.operate.failures.andMore(turns.length - TURNS_SHOWN)}
     </span>
+  );
+}
+
+/** A worker that stops by itself is not for an operator to steer. */
+function Drain({ worker: { id, state, isDrained } }: { readonly worker: WorkerView }): ReactNode {
+  const words = useWords().operate.workers;
+  const drain = useChange(routes.drainWorker, [routes.listWorkers, routes.getOverview]);
+  const undrain = useChange(routes.undrainWorker, [routes.listWorkers, routes.getOverview]);
+  if (isDrained) {
+    return (
+      <Button disabled={undrain.isPending} onClick={() => undrain.mutate({ params: { id } })}>
+        {words.undrain}
+      </Button>
+    );
+  }
+  if (state === 'draining') return null;
+  return (
+    <ConfirmButton
+      label={words.drain}
+      title={words.drainTitle}
+      action={words.drainAction}
+      onConfirm={async () => void (await drain.mutateAsync({ params: { id } }))}
+    >
+      {words.drainText}
+    </ConfirmButton>
   );
 }

@@ -10,6 +10,7 @@ import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { KeysSection } from './keys-section.tsx';
 import { ChangeProblem, SubmitRow, useCanChange } from './owner-parts.tsx';
+import { RetentionSection } from './retention-section.tsx';
 import { WidgetSection } from './widget-section.tsx';
 
 /** The tenant's own settings: business, keys, the chat on its site, and everything in one archive. */
@@ -23,6 +24,7 @@ export function SettingsPage({ gateway }: { readonly gateway: GatewayClient }): 
       <Loaded query={tenant}>{(settings) => <Business tenant={settings} />}</Loaded>
       <KeysSection />
       <WidgetSection />
+      <Loaded query={tenant}>{(settings) => <RetentionSection tenant={settings} />}</Loaded>
       {canChange && <Archive gateway={gateway} />}
     </Page>
   );

@@ -283,6 +283,18 @@ export const ownerDe: Words['owner'] = {
     snippet: 'Codezeile',
     snippetHost: 'Der Dienst kennt seine öffentliche Adresse (PUBLIC_URL) nicht: setzen Sie sie anstelle von http://localhost:8000 ein.',
     snippetNone: 'Speichern Sie einmal: dabei entsteht der Schlüssel.',
+    retention: {
+      title: 'Wie lange aufbewahrt wird',
+      about:
+        'Was älter ist, wird von selbst entfernt, binnen einer Stunde. Leer: für immer. Gespräche, die warten oder bei Mitarbeitern sind, bleiben.',
+      sessionsDays: 'Gespräche',
+      historyDays: 'Zusammengefasstes',
+      uploadsDays: 'Hochgeladene Dateien',
+      days: 'Tage',
+      nothing: 'Alles wird aufbewahrt.',
+      preview: ({ sessions, history, uploads, size, hasMore }) =>
+        `Jetzt würden ${hasMore ? 'mindestens ' : ''}${sessions} Gespräche, die zusammengefassten Teile von ${history} anderen und ${uploads} Dateien (${size}) entfernt.`,
+    },
     archive: 'Export',
     archiveAbout: 'Alles von Ihnen als .tar.gz: Gespräche, Dateien, Einstellungen.',
     download: 'Archiv herunterladen',

@@ -1,3 +1,12 @@
+/** How much a rule would remove, as it is shown. */
+interface RetentionCounts {
+  readonly sessions: string;
+  readonly history: string;
+  readonly uploads: string;
+  readonly size: string;
+  readonly hasMore: boolean;
+}
+
 /** Texts of the owner's pages, in English. */
 export const ownerEn = {
   title: 'Concierge',
@@ -281,6 +290,17 @@ export const ownerEn = {
     snippet: 'Snippet',
     snippetHost: 'The service does not know its public address (PUBLIC_URL): put its address in place of http://localhost:8000.',
     snippetNone: 'Save it once: that makes its key.',
+    retention: {
+      title: 'How long it is kept',
+      about: 'What is older is removed by itself, within an hour. Empty: kept for ever. Conversations that wait, or that staff has, stay.',
+      sessionsDays: 'Conversations',
+      historyDays: 'What was summarised',
+      uploadsDays: 'Uploaded files',
+      days: 'Days',
+      nothing: 'Everything is kept.',
+      preview: ({ sessions, history, uploads, size, hasMore }: RetentionCounts) =>
+        `Now this would remove ${hasMore ? 'at least ' : ''}${sessions} conversations, the summarised parts of ${history} others and ${uploads} files (${size}).`,
+    },
     archive: 'Export',
     archiveAbout: 'Everything of yours as a .tar.gz: conversations, files, settings.',
     download: 'Download the archive',
