@@ -106,7 +106,10 @@ describe('the life of a turn', () => {
     const [tenant, operator] = [await contract.tenant(), contract.client()];
     const answer = await tenant.as('admin').ask('admin', { message: '[[tools:list_files {}]] [[say:done]]' });
     const { turnId } = z.object({ turnId: z.string() }).parse(answer.json());
-    const trace = TurnTrace.parse((await tenant.as('read').get(`/api/turns/${turnId}/trace`)).json());
+    const trace = await eventually(async () => {
+      const found = TurnTrace.parse((await tenant.as('read').get(`/api/turns/${turnId}/trace`)).json());
+      return found.endedAt === null ? undefined : found;
+    });
     const happened = trace.spans.filter(({ kind }) => kind !== 'waited');
     expect(happened.map(({ kind }) => kind)).toEqual(['received', 'prompt', 'model', 'tool', 'model', 'saved']);
     expect(happened[1]?.parts?.map(({ name }) => name)).toEqual(expect.arrayContaining(['AGENTS.md', 'tools', 'message']));

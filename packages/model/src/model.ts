@@ -30,6 +30,8 @@ export interface ModelRequest {
   readonly tools: readonly ModelTool[];
   /** The same for every call of one conversation: providers that cache prompts route by it. */
   readonly conversationId?: string;
+  /** W3C Trace Context: sent to the provider, whose spans continue the turn's. */
+  readonly traceparent?: string | undefined;
 }
 
 /**

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { checkTogether, port, seconds, wholeNumber } from './environment.ts';
 
 // The rest of what a service's config.ts needs, without the weight of the package's clients.
+export { spansCheck, spansEnvironment, toSpanSettings } from './spans/span-settings.ts';
 export { checkTogether, ConfigError, parseConfig, port, readSecret, seconds, wholeNumber } from './environment.ts';
 
 /*

@@ -26,6 +26,7 @@ const secretNames: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATABASE_PASSWORD',
   'WEB_SEARCH_KEY',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ]);
 
 const SECRET_MAX_BYTES = 16 * 1024;

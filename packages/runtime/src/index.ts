@@ -38,6 +38,8 @@ export {
   type RedisRole,
   RedisScript,
 } from './redis.ts';
+export type { ExportedSpan, SpanAttributes } from './spans/encode-spans.ts';
+export { SpanExporter, type SpanExporterOptions } from './spans/span-exporter.ts';
 export { Sealer } from './sealer.ts';
 export { isPostgresUnavailable, isUnavailable, laterVersionCode, postgresErrorCode, staleCode } from './unavailable.ts';
 export { openSqlite, sqliteErrorCode, sqliteTrouble, type SqliteConnection, type SqliteOptions } from './sqlite.ts';

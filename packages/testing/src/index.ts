@@ -33,6 +33,7 @@ export {
 export { FakeMeta, graphError, type FakeMetaOptions, type MetaWebhook } from './providers/fake-meta.ts';
 export type { FakeProvider, ProviderCall, ProviderReply, SendFault } from './providers/fake-provider.ts';
 export { FakeSlack, slackError, type FakeSlackOptions } from './providers/fake-slack.ts';
+export { OtlpReceiver, type ReceivedSpan } from './providers/otlp-receiver.ts';
 export { botError, FakeTelegram } from './providers/fake-telegram.ts';
 export { FakeTwilio, twilioError, twilioSignature, type FakeTwilioOptions } from './providers/fake-twilio.ts';
 export type { WebhookTry } from './providers/webhook-post.ts';

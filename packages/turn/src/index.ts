@@ -43,6 +43,7 @@ export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
 export { ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFacts } from './running-processes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
+export { traceRecord } from './traces/build-trace.ts';
 export { TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
 export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';

@@ -10,10 +10,13 @@ import {
   sandboxEnvironment,
   serviceChecks,
   serviceEnvironment,
+  spansCheck,
+  spansEnvironment,
   toMetricsAddress,
   toProvidersFile,
   toSandboxSettings,
   toServiceSettings,
+  toSpanSettings,
   wholeNumber,
 } from '@concierge/runtime/config';
 import { outboundAllow } from '@concierge/web/outbound-url';
@@ -68,6 +71,7 @@ const Settings = z
     ...sandboxEnvironment,
     ...webSearchEnvironment,
     ...metricsEnvironment,
+    ...spansEnvironment,
     ...shares,
     DELIVERY_CONCURRENCY: wholeNumber({ min: 1, max: 1000 }).default(16),
     OUTBOUND_ALLOW: outboundAllow,
@@ -89,6 +93,7 @@ const Settings = z
     outboundAllow: given.OUTBOUND_ALLOW,
     webSearch: toWebSearchSettings(given),
     metrics: toMetricsAddress(given),
+    spans: toSpanSettings(given),
   }));
 
 const checks = [
@@ -96,6 +101,7 @@ const checks = [
     TENANT_SHARE > WORKER_CONCURRENCY ? [['TENANT_SHARE', 'must not be more than WORKER_CONCURRENCY']] : [],
   ),
   checkTogether(webSearchEnvironment, missingForWebSearch),
+  spansCheck,
   ...serviceChecks,
 ];
 

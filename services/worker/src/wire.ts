@@ -11,6 +11,7 @@ import {
   openProcessFigures,
   readVersion,
   serveMetrics,
+  SpanExporter,
   startPart,
   stopPart,
   type ServiceParts,
@@ -46,6 +47,7 @@ import { openChannels } from './channels/channels.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { chooseProviders } from './choose-models.ts';
 import type { Config } from './config.ts';
+import { TurnSpans } from './trace/turn-spans.ts';
 import { crowdedModels } from './turn/turn-agent.ts';
 import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
@@ -91,6 +93,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const { create, reaper, sandbox } = await openCommands(workerId, building);
   const requestStaff: CapabilityFactories['requestStaff'] = (run) => async (asked) => handoffs.desk.ask(run.scope, run.turn, asked);
   const isBreakable = config.failpoints !== '';
+  const spans = openSpans(config, { stack, log });
   const runner = new TurnRunner({
     models: isBreakable ? withModelFailpoint(models) : models,
     tools: { builtIn: isBreakable ? withToolFailpoints(allTools) : allTools, attached: new McpTools({ servers: outside.mcpServers, log }) },
@@ -105,6 +108,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
     followUps: [channelFollowUp(requestStaff), emitTurnEnd(events.outgoing)],
     warn: new TurnWarnings({ webhookEvents: events.outgoing, log }).report,
     metrics,
+    spans,
     log,
   });
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
@@ -138,6 +142,15 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   await new LogRecovery({ redis, tenants, log }).recoverEarlierBoots();
   await worker.start();
   deliveryWorker.start();
+}
+
+/** Where OpenTelemetry is configured: what exports ended turns. */
+function openSpans({ spans }: Config, { stack, log }: ServiceParts): TurnSpans | undefined {
+  if (spans === undefined) return undefined;
+  const { serviceName, ...rest } = spans;
+  const exporter = new SpanExporter({ ...rest, resource: { 'service.name': serviceName }, log });
+  startPart(stack, exporter);
+  return new TurnSpans({ exporter, log });
 }
 
 /** Binds what reads for turns: web pages, the operator's own search, uploads. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { TurnTrace, type TraceSpan } from '@concierge/contract';
-import { callTools, eventually, FakeTelegram, gate, say, until, usage, type ScriptedModel } from '@concierge/testing';
+import { callTools, eventually, FakeTelegram, gate, OtlpReceiver, say, until, usage, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import { telegram } from './test-deliveries.ts';
@@ -12,22 +12,30 @@ const Answer = z.object({ turnId: z.string(), contact_id: z.string() });
 
 let whole: TestSystem;
 let model: ScriptedModel;
+let collector: OtlpReceiver;
 
 setUpOnce(async (stack) => {
   const provider = stack.use(await new FakeTelegram(telegram).start());
-  whole = stack.use(await TestSystem.start({ price, env: { TELEGRAM_API_URL: provider.url } }));
+  collector = stack.use(await new OtlpReceiver().start());
+  const telemetry = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50' };
+  whole = stack.use(await TestSystem.start({ price, env: { TELEGRAM_API_URL: provider.url, ...telemetry } }));
   ({ model } = whole);
 });
 
-async function ask({ keys, url }: Tenant, body: object): Promise<z.infer<typeof Answer>> {
-  const headers = { 'x-api-key': keys.admin, 'content-type': 'application/json', accept: 'application/json' };
+async function ask({ keys, url }: Tenant, body: object, more: Record<string, string> = {}): Promise<z.infer<typeof Answer>> {
+  const headers = { 'x-api-key': keys.admin, 'content-type': 'application/json', accept: 'application/json', ...more };
   const response = await fetch(`${url}/api/admin`, { method: 'POST', headers, body: JSON.stringify(body) });
   return Answer.parse(await response.json());
 }
 
-async function readTrace({ keys, url }: Tenant, turnId: string): Promise<TurnTrace | undefined> {
-  const response = await fetch(`${url}/api/turns/${turnId}/trace`, { headers: { 'x-api-key': keys.read } });
-  return response.status === 404 ? undefined : TurnTrace.parse(await response.json());
+/** Once the turn has ended and its record can be read. */
+async function readTrace({ keys, url }: Tenant, turnId: string, isMeant: (trace: TurnTrace) => boolean = () => true): Promise<TurnTrace> {
+  return eventually(async () => {
+    const response = await fetch(`${url}/api/turns/${turnId}/trace`, { headers: { 'x-api-key': keys.read } });
+    if (response.status === 404) return undefined;
+    const trace = TurnTrace.parse(await response.json());
+    return trace.endedAt !== null && isMeant(trace) ? trace : undefined;
+  });
 }
 
 function ofKind({ spans }: TurnTrace, kind: TraceSpan['kind']): TraceSpan[] {
@@ -49,7 +57,7 @@ describe('the record of a turn', () => {
     held.open();
     await first;
     const { turnId } = await second;
-    const trace = await eventually(async () => readTrace(tenant, turnId));
+    const trace = await readTrace(tenant, turnId);
     expect(ofKind(trace, 'received')).toMatchObject([{ name: 'api', isError: false }]);
     expect(ofKind(trace, 'waited').map(({ name }) => name)).toContain('own_session');
     const parts = ofKind(trace, 'prompt')[0]?.parts ?? [];
@@ -75,11 +83,48 @@ describe('the record of a turn', () => {
     const turns = await whole.openTurns();
     model.when('what a contact asks', [say('what the agent answers')]);
     const { turnId } = await turns.accept(tenant.scope, contactWrites('4242', 'what a contact asks'));
-    const trace = await eventually(async () => {
-      const found = await readTrace(tenant, turnId);
-      return found !== undefined && ofKind(found, 'sent').length > 0 ? found : undefined;
-    });
+    const trace = await readTrace(tenant, turnId, (found) => ofKind(found, 'sent').length > 0);
     expect(ofKind(trace, 'received')).toMatchObject([{ name: 'webhook' }]);
     expect(ofKind(trace, 'sent')).toMatchObject([{ name: 'channel_c', isError: false, tries: 1 }]);
+  });
+});
+
+describe('OpenTelemetry', () => {
+  it('has the turn below its caller’s span, with its model calls and tools, and tells the provider of it', async () => {
+    const tenant = await whole.tenant();
+    model.when('within a span', [callTools([{ name: 'list_files', args: {} }]), spent], [say('done'), spent]);
+    const [traceId, callerId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+    const { turnId } = await ask(tenant, { message: 'within a span' }, { traceparent: `00-${traceId}-${callerId}-01` });
+    const spans = await eventually(() => {
+      const found = collector.spans.filter((span) => span.traceId === traceId);
+      return found.length > 0 ? found : undefined;
+    });
+    const root = spans.find(({ parentSpanId }) => parentSpanId === callerId);
+    expect(root).toMatchObject({
+      name: 'invoke_agent admin',
+      kind: 'SPAN_KIND_SERVER',
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', 'concierge.turn.id': turnId, 'concierge.tenant.id': tenant.keys.tenantId },
+      resource: { 'service.name': 'concierge' },
+    });
+    const below = spans.filter(({ parentSpanId }) => parentSpanId === root?.spanId);
+    expect(below).toHaveLength(spans.length - 1);
+    expect(below.filter(({ name }) => name.startsWith('chat '))).toMatchObject([
+      { kind: 'SPAN_KIND_CLIENT', attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 990 } },
+      { kind: 'SPAN_KIND_CLIENT', attributes: { 'gen_ai.usage.output_tokens': 10 } },
+    ]);
+    expect(below.find(({ name }) => name === 'execute_tool list_files')?.attributes).toMatchObject({ 'gen_ai.tool.name': 'list_files' });
+    for (const { startTimeUnixNano: from, endTimeUnixNano: to } of spans) expect(from <= to).toBe(true);
+    const sent = model.requests.filter(({ userText }) => userText.includes('within a span')).map(({ headers }) => headers['traceparent']);
+    expect(new Set(sent)).toEqual(new Set([`00-${traceId}-${root?.spanId ?? ''}-01`]));
+  });
+
+  it('does not hold a turn up while its collector is away', async () => {
+    const tenant = await whole.tenant();
+    collector.status = 503;
+    const before = collector.headers.length;
+    const { turnId } = await ask(tenant, { message: 'nothing collects this' });
+    expect((await readTrace(tenant, turnId)).status).toBe('done');
+    await eventually(() => collector.headers.length > before);
+    collector.status = 200;
   });
 });

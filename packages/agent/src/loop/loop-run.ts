@@ -38,6 +38,8 @@ export interface LoopAgent {
   readonly system: string;
   /** Model calls with tools that a turn may make. */
   readonly maxTurns: number;
+  /** W3C Trace Context of the turn, where its spans are exported. */
+  readonly traceparent?: string | undefined;
   /**
    * The images of these messages that the model is shown. Asked before every model call, for tools may have shown new
    * ones.

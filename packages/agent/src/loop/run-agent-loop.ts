@@ -70,6 +70,7 @@ async function streamReply(run: LoopRun, withTools: boolean): Promise<void> {
       messages: modelMessages(conversation, images, conversation.known),
       tools: withTools ? run.tools.offered : [],
       conversationId: conversation.sessionId,
+      ...(agent.traceparent !== undefined && { traceparent: agent.traceparent }),
     },
     signal,
   )) {

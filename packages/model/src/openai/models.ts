@@ -254,6 +254,10 @@ class FallbackModel implements Model {
   }
 }
 
+function withTraceparent(endpoint: Endpoint, { traceparent }: Pick<ModelRequest, 'traceparent'>): Endpoint {
+  return traceparent === undefined ? endpoint : { ...endpoint, headers: { ...endpoint.headers, traceparent } };
+}
+
 function withFailures(event: ModelEvent, failedAttempts: number): ModelEvent {
   return event.type === 'end' && failedAttempts > 0 ? { ...event, failedAttempts } : event;
 }
@@ -303,7 +307,7 @@ export class ChatModel {
     const reply = new Reply();
     let body: StreamedBody | undefined;
     try {
-      body = await this.#transport.post(this.#endpoint, this.#requests.write(request), deadline.signal);
+      body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);
       deadline.heard('waiting');
       const events = openEventParser((data) => reply.add(data));
       // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.

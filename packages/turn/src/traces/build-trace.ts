@@ -1,4 +1,5 @@
 import { TRACE_SPANS_MAX, type TraceFacts, type TraceSpan, type TurnStepView, type TurnTrace, type TurnView } from '@concierge/contract';
+import { toTurnView, type IndexedTurn } from '@concierge/index';
 import type { Delivery } from '@concierge/tenant';
 
 export interface TraceSources {
@@ -20,6 +21,12 @@ export function buildTrace({ turn, facts, deliveries }: TraceSources): TurnTrace
     ...deliveries.flatMap((delivery) => listSent(delivery)),
   ];
   return { ...shown, spans: spans.toSorted((left, right) => Date.parse(left.at) - Date.parse(right.at)).slice(0, TRACE_SPANS_MAX) };
+}
+
+/** Of a turn that has ended, before anything of it was sent. */
+export function traceRecord(ended: IndexedTurn): TurnTrace {
+  const { steps, trace: facts } = ended.record;
+  return buildTrace({ turn: { ...toTurnView(ended), steps }, facts, deliveries: [] });
 }
 
 function moment(kind: TraceSpan['kind'], name: string, at: string): TraceSpan {

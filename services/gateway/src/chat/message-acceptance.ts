@@ -2,7 +2,9 @@ import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidFi
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { hasBudget, type Budgets, type TurnReceipt, type Turns } from '@concierge/turn';
+import type { Request } from 'express';
 import type { Caller } from '../http/call.ts';
+import { readTraceparent } from '../http/request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import type { StreamQuota } from './stream-quota.ts';
@@ -35,11 +37,18 @@ export interface MessageSource {
   readonly scope: TenantScope;
   readonly keyId: string | null;
   readonly dedupeId: string | null;
+  /** The caller's span (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
 }
 
 /** The identity that a caller's key and `Idempotency-Key` give it. */
-export function sourceOfCaller({ scope, key }: Caller, idempotencyKey: string | undefined): MessageSource {
-  return { scope, keyId: key.id, dedupeId: idempotencyKey === undefined ? null : `api:${idempotencyKey}` };
+export function sourceOfCaller(
+  { scope, key }: Caller,
+  idempotencyKey: string | undefined,
+  request?: Pick<Request, 'headers'>,
+): MessageSource {
+  const dedupeId = idempotencyKey === undefined ? null : `api:${idempotencyKey}`;
+  return { scope, keyId: key.id, dedupeId, traceparent: readTraceparent(request) };
 }
 
 /** Accepts the messages of every chat endpoint as turns. */
@@ -58,7 +67,10 @@ export class MessageAcceptance {
    * @throws AppError as `Turns.accept`, `overloaded`, `rate_limited`, `budget_exceeded`, `invalid_request`
    * (attachments)
    */
-  async accept({ scope, keyId, dedupeId }: MessageSource, { attachments: given, identity, ...asked }: UserMessage): Promise<TurnReceipt> {
+  async accept(
+    { scope, keyId, dedupeId, traceparent }: MessageSource,
+    { attachments: given, identity, ...asked }: UserMessage,
+  ): Promise<TurnReceipt> {
     const { turns, streamQuota, budgets, metrics } = this.#options;
     const receivedAtMs = Date.now();
     const settings = await scope.settings();
@@ -70,7 +82,7 @@ export class MessageAcceptance {
     const attachments = given.length === 0 ? [] : await resolveAttachments(scope, given);
     const { text: message, contactId } = asked;
     const hashed = { ...asked, ...(identity ?? { message, contactId, attachmentKeys: attachments.map(({ id }) => id) }) };
-    const facts = { dedupeId, requestHash: requestHash(hashed), keyId, receivedAtMs };
+    const facts = { dedupeId, requestHash: requestHash(hashed), keyId, receivedAtMs, ...(traceparent !== undefined && { traceparent }) };
     const receipt = await turns.accept(scope, { origin: 'api', ...asked, attachments, ...facts });
     stop();
     return receipt;

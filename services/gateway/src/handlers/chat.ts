@@ -65,7 +65,7 @@ function refuseContacts(body: ChatCall['body']): void {
 async function chat({ acceptance, replies }: ChatOptions, call: ChatCall, message: UserMessage): Promise<ChatAnswer> {
   const { response, caller, headers } = call;
   replies.refuseWhenFull(caller.key.id);
-  const { turnId, replayed } = await acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), message);
+  const { turnId, replayed } = await acceptance.accept(sourceOfCaller(caller, headers['idempotency-key'], call.request), message);
   readRequestContext(response).turnId = turnId;
   if (replayed) response.setHeader('Idempotency-Replayed', 'true');
   const { scope, key } = caller;

@@ -13,6 +13,12 @@ export function toRequestId(given: string | string[] | undefined): string {
   return typeof given === 'string' && sane.test(given) ? given : `r_${randomUUID().replaceAll('-', '')}`;
 }
 
+/** The caller's span (W3C Trace Context); what is none is ignored. */
+export function readTraceparent(request: Pick<Request, 'headers'> | undefined): string | undefined {
+  const given = request?.headers['traceparent'];
+  return typeof given === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/u.test(given) ? given : undefined;
+}
+
 declare global {
   // eslint-disable-next-line typescript/no-namespace -- how Express lets its response be typed
   namespace Express {

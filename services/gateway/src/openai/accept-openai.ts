@@ -62,23 +62,26 @@ export async function acceptOpenAi(
   const { text, preface, files } = found === null ? composed : composeMessage(said, { param, continues: true });
   const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
   const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
-  const { turnId, sessionId, replayed } = await options.acceptance.accept(sourceOfCaller(caller, headers['idempotency-key']), {
-    agent: agent.name,
-    authority: agent.access,
-    channel: 'web',
-    sender,
-    contactId: found?.sessionId ?? contactId,
-    text,
-    ...(preface !== undefined && { preface }),
-    attachments: refs,
-    // A repeated request finds its conversation further on.
-    identity: {
-      message: [composed.preface ?? '', composed.text].join('\n\n'),
-      contactId,
-      attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
+  const { turnId, sessionId, replayed } = await options.acceptance.accept(
+    sourceOfCaller(caller, headers['idempotency-key'], response.req),
+    {
+      agent: agent.name,
+      authority: agent.access,
+      channel: 'web',
+      sender,
+      contactId: found?.sessionId ?? contactId,
+      text,
+      ...(preface !== undefined && { preface }),
+      attachments: refs,
+      // A repeated request finds its conversation further on.
+      identity: {
+        message: [composed.preface ?? '', composed.text].join('\n\n'),
+        contactId,
+        attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
+      },
+      busy: 'queue',
     },
-    busy: 'queue',
-  });
+  );
   if (!isKept) await rememberHistory(options, owner, { said, cursor: { sessionId, turnId } });
   readRequestContext(response).turnId = turnId;
   response.setHeader('X-Concierge-Turn-Id', turnId);

@@ -37,6 +37,7 @@ import {
   type TurnAgent,
 } from './turn-agent.ts';
 import { listPromptParts } from '../trace/trace-facts.ts';
+import { toTraceparent } from '../trace/turn-spans.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';
 
@@ -78,6 +79,8 @@ export interface TurnPreparationOptions {
   readonly channels?: ChannelParts;
   /** What tenants may spend on model calls; without it there are no bounds. */
   readonly budgets?: Pick<Budgets, 'forTurn'>;
+  /** Ended turns are exported: providers are told of the turn's span. */
+  readonly spans?: object | undefined;
   /** Reports problems that do not end the turn to the owner and the operator. */
   readonly warn?: ReportWarning;
   readonly log: Log;
@@ -221,6 +224,7 @@ export class TurnPreparation {
         model,
         system,
         maxTurns,
+        traceparent: this.#options.spans === undefined ? undefined : toTraceparent(turn),
         loadImages: async (messages) => images?.loadImages(messages) ?? new Map(),
       },
       tools,

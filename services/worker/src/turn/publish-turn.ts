@@ -7,6 +7,7 @@ import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
 import { endFacts, traceFacts } from '../trace/trace-facts.ts';
+import type { TurnSpans } from '../trace/turn-spans.ts';
 import type { TurnMetrics } from '../metrics.ts';
 
 export type FollowUp = (run: TurnRun, session: Session, record: TurnRecord) => Promise<void>;
@@ -20,6 +21,8 @@ export interface TurnPublicationOptions {
    */
   readonly followUps?: readonly FollowUp[];
   readonly metrics: TurnMetrics;
+  /** Exports ended turns, where that is configured. */
+  readonly spans?: Pick<TurnSpans, 'ended'> | undefined;
   readonly log: Log;
 }
 
@@ -51,7 +54,7 @@ export class TurnPublication {
     const answered = records.map(({ id }) => id);
     await this.#indexSession(run, next, answered);
     await this.#followUp(run, next, record);
-    for (const one of [{ turn, record }, ...collected]) this.#options.metrics.ended(one.turn, one.record);
+    for (const one of [{ turn, record }, ...collected]) this.#noteEnd(one);
     this.#logEnd(run, record);
     return { event: toEndEvent(record), answered };
   }
@@ -89,6 +92,11 @@ export class TurnPublication {
     await Promise.race([put, waited.promise]);
     isLate = true;
     clearTimeout(timer);
+  }
+
+  #noteEnd({ turn, record }: { readonly turn: TurnRun['turn']; readonly record: TurnRecord }): void {
+    this.#options.metrics.ended(turn, record);
+    this.#options.spans?.ended(turn, record);
   }
 
   /** One line answers what happened to a message. */
