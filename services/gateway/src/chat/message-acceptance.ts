@@ -2,11 +2,9 @@ import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidFi
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { hasBudget, type Budgets, type TurnReceipt, type Turns } from '@concierge/turn';
-import type { Request } from 'express';
-import type { Caller } from '../http/call.ts';
-import { readTraceparent } from '../http/request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
+import type { MessageSource } from './message-source.ts';
 import type { StreamQuota } from './stream-quota.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
@@ -30,25 +28,6 @@ export interface UserMessage extends Readonly<TurnFields> {
   readonly attachments: readonly GivenAttachment[];
   /** What makes two requests the same where it is not `text`, `contactId` and the ids of the attachments themselves. */
   readonly identity?: Pick<AskedFor, 'message' | 'contactId' | 'attachmentKeys'>;
-}
-
-/** Under whose name a message is accepted. */
-export interface MessageSource {
-  readonly scope: TenantScope;
-  readonly keyId: string | null;
-  readonly dedupeId: string | null;
-  /** The caller's span (W3C Trace Context). */
-  readonly traceparent?: string | undefined;
-}
-
-/** The identity that a caller's key and `Idempotency-Key` give it. */
-export function sourceOfCaller(
-  { scope, key }: Caller,
-  idempotencyKey: string | undefined,
-  request?: Pick<Request, 'headers'>,
-): MessageSource {
-  const dedupeId = idempotencyKey === undefined ? null : `api:${idempotencyKey}`;
-  return { scope, keyId: key.id, dedupeId, traceparent: readTraceparent(request) };
 }
 
 /** Accepts the messages of every chat endpoint as turns. */

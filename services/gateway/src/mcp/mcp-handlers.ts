@@ -10,7 +10,8 @@ import { goneSignal } from '../http/request-context.ts';
 import { parseJson } from '../http/request-body.ts';
 import type { Replies } from '../sse/replies.ts';
 import { callableAgents } from '../chat/key-permissions.ts';
-import { sourceOfCaller, type MessageAcceptance } from '../chat/message-acceptance.ts';
+import type { MessageAcceptance } from '../chat/message-acceptance.ts';
+import { sourceOfCaller } from '../chat/message-source.ts';
 
 export interface McpOptions {
   readonly agentTools: AgentTools;
