@@ -250,7 +250,8 @@ inBrowser('the pages of an owner', () => {
           await page.getByText(/^ck_live_/u).waitFor();
           await page.getByText('My shop').waitFor();
           await page.getByLabel('Sites that may use it').fill('https://shop.example');
-          await page.getByRole('button', { name: 'Save' }).last().click();
+          const form = page.locator('form', { has: page.getByLabel('Sites that may use it') });
+          await form.getByRole('button', { name: 'Save' }).click();
           await page.getByText(/data-key="ck_pub_shop_/u).waitFor();
           const [download] = await Promise.all([
             page.waitForEvent('download'),
