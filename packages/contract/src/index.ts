@@ -115,9 +115,11 @@ export {
 } from './turns/failure.ts';
 export {
   waitReasons,
+  ProviderHealth,
+  WaitReason,
+  type Finding,
   type Health,
   type Overview,
-  type WaitReason,
   type WaitingEntry,
   type WaitingPage,
   type WaitsFor,
@@ -148,7 +150,7 @@ export {
   ErasureTraces,
   StoredErasureReport,
 } from './channels/erasure.ts';
-export { LogLine, logLevels, ProviderHealth, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
+export { LogLine, logLevels, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
 export { RetentionReport, RetentionRule } from './tenants/retention.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
@@ -208,7 +210,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { ModelFacts, ProvidersFile, type Embedder } from './tenants/provider.ts';
+export { ModelFacts, ProvidersFile, type Embedder, type HowToEmbed } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,

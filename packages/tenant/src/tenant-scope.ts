@@ -321,10 +321,10 @@ export class TenantScope {
     const [provider = ''] = embedder.model.split('/', 1);
     return {
       model: embedder.model,
-      embed: async (texts, signal) => {
+      embed: async (texts, signal, how) => {
         const key = (await this.openModelKeys()).get(provider);
         if (key === null) throw new AppError('internal_error', `The own key for ${provider} cannot be read; enter it again.`);
-        return embedder.embed(texts, signal, key);
+        return embedder.embed(texts, signal, { ...how, ownKey: key });
       },
     };
   }

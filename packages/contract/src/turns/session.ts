@@ -219,7 +219,14 @@ export const TurnStep = z.discriminatedUnion('kind', [
   /** Text in the agent's place that no model wrote: a staff member's, or the service's own answer to a command. */
   z.object({ kind: z.literal('said'), message: AssistantMessage }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
-  z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
+  /** `usage`: of models that the tool called, as a search by meaning does. */
+  z.object({
+    kind: z.literal('result'),
+    message: ToolMessage,
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+    usage: ModelUsage.optional(),
+  }),
   /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
   z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
   /**
@@ -235,6 +242,7 @@ export const TurnStep = z.discriminatedUnion('kind', [
     isError: z.boolean(),
     startedAtMs: z.number(),
     durationMs: z.number(),
+    usage: ModelUsage.optional(),
   }),
   z.object({
     kind: z.literal('compaction'),

@@ -69,6 +69,7 @@ export interface HandlerParts {
     readonly siblings: Siblings;
     readonly opsToken: string | undefined;
     readonly dataDir: string;
+    readonly hasPostgres: boolean;
     readonly metrics: GatewayMetrics;
     readonly log: Log;
   };
@@ -78,14 +79,16 @@ export interface HandlerParts {
 /** A handler for every route of the contract. */
 export function createHandlers(parts: HandlerParts): Handlers {
   const { core, outside, acceptance, replies, feedStreams, channels, widget, operations, models } = parts;
-  const { redis, tenants, turns, events } = core;
+  const { redis, index, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
-  const { metrics, log, dataDir, opsToken, ...operating } = operations;
+  const { metrics, log, dataDir, hasPostgres, opsToken, ...operating } = operations;
   const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
   const failedTurns = new FailedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const operatedTurns = new OperatedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const { siblings } = operating;
+  // A page that looks at the health again and again fills no log.
+  const deployed = { index: async () => Promise.resolve(index), hasPostgres, log: log.child({}, { level: 'silent' }) };
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
   const givenFiles = new GivenFiles({ ...storing, siblings, outbound });
@@ -122,7 +125,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),
-    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, ...operating }),
+    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, deployed, ...operating }),
     ...signInHandlers({ opsToken }),
   };
 }

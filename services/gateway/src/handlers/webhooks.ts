@@ -2,7 +2,7 @@ import { channelAdapters, type WebhookQuery, type WebhookRequest } from '@concie
 import { AppError, Channel, isMessagingChannel, type ChannelSettings, type MessagingChannel } from '@concierge/contract';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Handlers } from '../http/call.ts';
-import { readRequestContext } from '../http/request-context.ts';
+import { readRequestContext, readTraceparent } from '../http/request-context.ts';
 import type { BoundChannel } from '../inbound/inbound-turns.ts';
 import type { Inbound } from '../inbound/inbound.ts';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -70,7 +70,7 @@ async function receive<Of extends MessagingChannel>(
   const settings = await openSettings(scope, channel);
   const isSigned = adapter.verify(request, settings);
   if (!isSigned || settings === undefined || scope === undefined) return refuse();
-  const from = { scope, channel, account: adapter.selfId(settings) };
+  const from = { scope, channel, account: adapter.selfId(settings), traceparent: readTraceparent(request.headers) };
   const delivery = adapter.parse(request.body, settings, request.url);
   switch (delivery.kind) {
     case 'malformed': {
