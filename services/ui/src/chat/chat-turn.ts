@@ -7,6 +7,8 @@ export interface Question {
   readonly attachments: readonly UploadRef[];
   /** ISO time. */
   readonly at: string;
+  /** As a list shows it: perhaps only its beginning, and without its files. */
+  readonly isExcerpt?: boolean;
 }
 
 export interface TurnFailure {
@@ -23,7 +25,13 @@ export type TurnState =
   | { readonly at: 'sending' }
   | { readonly at: 'waiting' }
   | { readonly at: 'running' }
-  | { readonly at: 'done'; readonly finishReason: FinishReason | null; readonly usage: Usage | null }
+  | {
+      readonly at: 'done';
+      readonly finishReason: FinishReason | null;
+      readonly usage: Usage | null;
+      /** It was taken back before it began. */
+      readonly isUnbegun?: boolean;
+    }
   | { readonly at: 'failed'; readonly failure: TurnFailure }
   | { readonly at: 'unsent'; readonly failure: TurnFailure };
 
@@ -66,6 +74,11 @@ export function hasEnded(turn: ChatTurn): boolean {
 /** Whether the service has it and it has not ended. */
 export function isUnderWay(turn: ChatTurn): boolean {
   return turn.state.at === 'waiting' || turn.state.at === 'running';
+}
+
+/** Turns that wait behind another one that waits or runs, in their order. */
+export function findQueued(turns: readonly ChatTurn[]): ChatTurn[] {
+  return turns.filter(isUnderWay).slice(1);
 }
 
 /** The turn after one more event. */

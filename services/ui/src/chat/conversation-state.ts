@@ -1,6 +1,6 @@
 import type { ConciergeError, ReplyPart } from '@concierge/client';
-import { JsonObject, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
-import { isUnderWay, newTurn, type ChatTurn, type TurnState } from './chat-turn.ts';
+import { JsonObject, type SessionTurn, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
+import { hasEnded, isUnderWay, newTurn, type ChatTurn, type Question, type TurnState } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 
 /** loading → ready, or failed; failed → loading when the user tries again. */
@@ -21,6 +21,8 @@ export interface ConversationState {
   readonly isCustomers: boolean;
   readonly title: string | null;
   readonly load: ConversationLoad;
+  /** Names the page of turns before those that are shown; null: these are the first. */
+  readonly earlier: string | null;
   readonly turns: readonly ChatTurn[];
 }
 
@@ -42,8 +44,13 @@ export function changeTurn(state: ConversationState, key: string, change: (turn:
   return { ...state, turns: state.turns.map((turn) => (turn.key === key ? change(turn) : turn)) };
 }
 
+/** Messages of a conversation, or of its last turns; of these with their records. */
+export interface StoredMessages extends Pick<SessionView, 'messages'> {
+  readonly turns?: readonly SessionTurn[];
+}
+
 export interface Known {
-  readonly session: SessionView | null;
+  readonly session: StoredMessages | null;
   readonly views: readonly TurnView[];
   readonly saved: readonly SavedTurn[];
 }
@@ -53,7 +60,7 @@ export interface Known {
  * tab has not handed in yet. A saved message gives a turn under way the question that the service does not list.
  */
 export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
-  const stored = session === null ? [] : toStoredTurns(session, views);
+  const stored = session === null ? [] : toStoredTurns(session, [...views, ...(session.turns ?? [])]);
   const shown = new Set(stored.map((turn) => turn.turnId));
   const savedById = new Map(saved.map((turn) => [turn.turnId, turn]));
   const underWay = views
@@ -67,7 +74,7 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
       return newTurn({
         key: known?.key ?? view.id,
         turnId: view.id,
-        question: known?.question ?? null,
+        question: known?.question ?? toListedQuestion(view),
         isFromStaff: view.origin === 'person',
         state: toTurnState(view),
       });
@@ -78,6 +85,12 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
+/** What the list has of a message that was sent elsewhere. */
+function toListedQuestion({ input, acceptedAt, origin }: TurnView): Question | null {
+  if (input === undefined || origin === 'person') return null;
+  return { text: input, attachments: [], at: acceptedAt, isExcerpt: true };
+}
+
 /**
  * Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream
  * contained.
@@ -85,6 +98,9 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
 export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
   const storedIds = new Set(stored.map((turn) => turn.turnId));
   const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));
+  const overlap = shown.findIndex((turn) => turn.turnId !== null && storedIds.has(turn.turnId));
+  // Pages that were read before, of which the stored ones are the end.
+  const earlier = new Set(shown.slice(0, Math.max(0, overlap)).filter((turn) => hasEnded(turn) && turn.turnId !== null));
   const keptIds = new Set(kept.map((turn) => turn.turnId));
   const ended = stored
     .filter((turn) => !keptIds.has(turn.turnId))
@@ -93,18 +109,18 @@ export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn
       if (before === undefined) return turn;
       return before.parts.length === 0 ? { ...turn, key: before.key } : { ...before, question: before.question ?? turn.question };
     });
-  return [...ended, ...kept];
+  return [...earlier, ...ended, ...kept.filter((turn) => !earlier.has(turn))];
 }
 
 type Message = SessionView['messages'][number];
 type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 type ToolMessage = Extract<Message, { role: 'tool' }>;
 
-/**
- * A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service
- * still lists them.
- */
-export function toStoredTurns(session: Pick<SessionView, 'messages'>, known: readonly TurnView[] = []): ChatTurn[] {
+/** How a turn stands, from a list of turns or from a page of its conversation. */
+type KnownTurn = TurnView | SessionTurn;
+
+/** A stored conversation as turns, oldest first. `known` adds how turns ended and what they used. */
+export function toStoredTurns(session: StoredMessages, known: readonly KnownTurn[] = session.turns ?? []): ChatTurn[] {
   const views = new Map(known.map((view) => [view.id, view]));
   const turns = new Map<string, ChatTurn>();
   for (const message of session.messages) {
@@ -114,12 +130,13 @@ export function toStoredTurns(session: Pick<SessionView, 'messages'>, known: rea
   return [...turns.values()];
 }
 
-function toStartedTurn(turnId: string, view: TurnView | undefined): ChatTurn {
+function toStartedTurn(turnId: string, view: KnownTurn | undefined): ChatTurn {
   return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : toTurnState(view) });
 }
 
 /** A turn as the service lists it. */
-function toTurnState(view: TurnView): TurnState {
+function toTurnState(view: KnownTurn): TurnState {
+  if (view.cancelling === true && view.status === 'waiting') return { at: 'done', finishReason: 'cancelled', usage: null, isUnbegun: true };
   switch (view.status) {
     case 'waiting':
     case 'running': {
@@ -127,7 +144,8 @@ function toTurnState(view: TurnView): TurnState {
     }
     case 'done':
     case 'cancelled': {
-      return { at: 'done', finishReason: view.finishReason, usage: view.usage };
+      const isUnbegun = view.status === 'cancelled' && view.startedAt === null;
+      return { at: 'done', finishReason: view.finishReason, usage: view.usage, ...(isUnbegun && { isUnbegun }) };
     }
     case 'failed': {
       const { code, message } = view.error ?? { code: 'internal_error', message: 'The turn failed.' };

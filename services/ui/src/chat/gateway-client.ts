@@ -5,7 +5,7 @@ import {
   HandoffView,
   PersonMessageReceipt,
   SessionListItem,
-  SessionView,
+  SessionPage,
   TenantView,
   TurnView,
   WaitingHandoff,
@@ -94,8 +94,10 @@ export class GatewayClient extends ConciergeClient {
     return readJson(await this.request('/api/tenant', { signal }), TenantView);
   }
 
-  async findSession(id: string): Promise<SessionView> {
-    return readJson(await this.request(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
+  /** The last turns of a conversation, or those before a page that was read. */
+  async findSession(id: string, { limit, before }: { limit: number; before?: string }): Promise<SessionPage> {
+    const query = new URLSearchParams({ limit: String(limit), ...(before !== undefined && { before }) });
+    return readJson(await this.request(`${sessionPath(id)}?${query.toString()}`), SessionPage);
   }
 
   /** Conversations that wait for staff, the longest wait first. */

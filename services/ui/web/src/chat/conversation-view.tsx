@@ -10,6 +10,8 @@ import { SpinnerIcon } from '../parts/icons.tsx';
 import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
 import { StaffComposer } from './staff-composer.tsx';
+import type { Words } from '../words/en.ts';
+import { useWords } from '../words/words.tsx';
 import { Transcript } from './transcript.tsx';
 import type { TurnActions } from './turn-card.tsx';
 
@@ -23,18 +25,21 @@ export interface ConversationViewProps {
 
 /** One conversation with its message field. */
 export function ConversationView({ gateway, conversation, state, isWithStaff }: ConversationViewProps): ReactNode {
-  const [draft, setDraft] = useState<Draft>({ text: '', version: 0 });
+  const words = useWords().chat;
+  const [draft, setDraft] = useState<Draft>({ text: '', attachments: [], comesBack: false, version: 0 });
   useEffect(preloadMarkdown, []);
 
   const actions = useMemo((): TurnActions => {
-    const write = (text: string): void => setDraft(({ version }) => ({ text, version: version + 1 }));
     return {
       onRetry: (key) => conversation.retry(key),
-      onStop: (key) => void conversation.stop(key),
       onReconnect: () => conversation.reconnect(),
-      onWithdraw: (key) => {
-        const message = conversation.withdraw(key);
-        if (message !== null) write(message.text);
+      onSendNow: (key) => void conversation.queue.sendNow(key),
+      onEditQueued: (key, text) => void conversation.queue.edit(key, text),
+      onTakeBack: (key) => {
+        const message = conversation.queue.takeBack(key);
+        if (message === null) return;
+        const { text, attachments } = message;
+        setDraft(({ version }) => ({ text, attachments, comesBack: true, version: version + 1 }));
       },
     };
   }, [conversation]);
@@ -47,7 +52,8 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
         actions={actions}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
-        onOpening={(text) => setDraft(({ version }) => ({ text, version: version + 1 }))}
+        onEarlier={() => void conversation.showEarlier()}
+        onOpening={(text) => setDraft(({ version }) => ({ text, attachments: [], comesBack: false, version: version + 1 }))}
       />
       {isWithStaff ? (
         <StaffComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
@@ -55,7 +61,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
         <Composer
           gateway={gateway}
           draft={draft}
-          placeholder={placeholderFor(state)}
+          placeholder={placeholderFor(state, words.composer)}
           disabled={state.load.at !== 'ready' || state.isCustomers}
           busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
           stopping={running?.stopping === true}
@@ -67,25 +73,28 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
   );
 }
 
-function placeholderFor({ agent, sender, isCustomers }: ConversationState): string {
-  if (isCustomers) return 'A customer’s conversation: take it over to answer.';
-  return agent === 'cs' ? `Write as ${sender === null ? 'a customer' : readSenderName(sender)}…` : 'Write to your agent…';
+function placeholderFor({ agent, sender, isCustomers }: ConversationState, words: Words['chat']['composer']): string {
+  if (isCustomers) return words.customers;
+  if (agent !== 'cs') return words.toAgent;
+  return sender === null ? words.asCustomer : words.asSender(readSenderName(sender));
 }
 
 interface ConversationBodyProps {
   readonly state: ConversationState;
   readonly actions: TurnActions;
   readonly onLoad: () => void;
+  readonly onEarlier: () => void;
   readonly onContact: Parameters<typeof NewConversation>[0]['onContact'];
   readonly onOpening: (text: string) => void;
 }
 
-function ConversationBody({ state, actions, onLoad, onContact, onOpening }: ConversationBodyProps): ReactNode {
+function ConversationBody({ state, actions, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+  const words = useWords();
   switch (state.load.at) {
     case 'loading': {
       return (
         <p role="status" className="flex flex-1 items-center justify-center gap-2 text-sm text-muted-foreground">
-          <SpinnerIcon /> Loading the conversation…
+          <SpinnerIcon /> {words.chat.loading}
         </p>
       );
     }
@@ -94,12 +103,13 @@ function ConversationBody({ state, actions, onLoad, onContact, onOpening }: Conv
       return (
         <div role="alert" className="flex flex-1 flex-col items-center justify-center gap-3 p-6 text-center">
           <p className="max-w-md">{explain(failure)}</p>
-          {failure.status !== 404 && <Button onClick={onLoad}>Try again</Button>}
+          {failure.status !== 404 && <Button onClick={onLoad}>{words.parts.retry}</Button>}
         </div>
       );
     }
     case 'ready': {
-      if (state.turns.length > 0) return <Transcript turns={state.turns} actions={actions} />;
+      if (state.turns.length > 0)
+        return <Transcript turns={state.turns} actions={actions} onEarlier={state.earlier === null ? null : onEarlier} />;
       return (
         <NewConversation
           agent={state.agent}

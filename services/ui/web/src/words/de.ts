@@ -1,3 +1,4 @@
+import { chatDe } from './de-chat.ts';
 import { ownerDe } from './de-owner.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -41,6 +42,7 @@ export const de: Words = {
     tabOnlyHelp: 'Der Schlüssel bleibt in diesem Tab und ist weg, wenn Sie ihn schließen.',
     whereFrom: 'Woher Schlüssel kommen:',
   },
+  chat: chatDe,
   owner: ownerDe,
   trace: traceDe,
   operate: {

@@ -1,3 +1,4 @@
+import { chatEn } from './en-chat.ts';
 import { ownerEn } from './en-owner.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -41,6 +42,7 @@ export const en = {
     tabOnlyHelp: 'The key stays in this tab and is gone when you close it.',
     whereFrom: 'Where keys come from:',
   },
+  chat: chatEn,
   owner: ownerEn,
   trace: traceEn,
   operate: {

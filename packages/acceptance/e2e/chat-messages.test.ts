@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ConsolePage } from './console-page.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let keys: TenantKeys;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePage> {
+  tenants += 1;
+  keys = await system.createTenant(`tenant-${String(tenants)}`);
+  const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '', options);
+  await visit.enter(keys.admin);
+  return visit;
+}
+
+/** The agent is busy until the gate is opened. */
+async function keepBusy(visit: ConsolePage, question: string): Promise<ReturnType<typeof gate<void>>> {
+  const goOn = gate();
+  model.when(question, [say('one two '), until(goOn.opened), say('three')]);
+  await visit.say(question);
+  await visit.turn(0).getByText('one two').waitFor();
+  return goOn;
+}
+
+const field = ({ page }: ConsolePage) => page.getByLabel('Message', { exact: true });
+
+/** What was asked, in order, as the page shows it. */
+async function questions({ page }: ConsolePage): Promise<string[]> {
+  return page.locator('article h2:text-is("You") + ul + div, article h2:text-is("You") + div').allInnerTexts();
+}
+
+inBrowser('messages in the chat', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+  });
+
+  it('that wait are taken back at once, with their words and files, which a reload says', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count slowly');
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say('Not this');
+    await visit.turn(1).getByText('Waits its turn').waitFor();
+    await field(visit).fill('being written');
+    await visit.turn(1).getByRole('button', { name: 'Take back' }).click();
+    // While the first one still runs.
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(1));
+    await eventuallyHolds(async () => expect(await field(visit).inputValue()).toBe('Not this\n\nbeing written'));
+    await visit.shows(visit.page.locator('form').getByText('notes.txt'));
+    await visit.page.reload();
+    await visit.shows(visit.turn(1).getByText('Taken back before it was begun.'));
+    goOn.open();
+    await visit.turnReaches(0, 'done');
+    await eventuallyHolds(async () => {
+      const { index } = await system.scope(keys.tenantId);
+      expect((await index.listTurns({ limit: 5, status: 'cancelled' })).items).toHaveLength(1);
+    });
+    await visit.page.reload();
+    await visit.shows(visit.turn(1).getByText('Taken back before it was begun.'));
+    expect(await visit.turn(1).getByText('tokens').count()).toBe(0);
+    expect(JSON.stringify(model.requests)).not.toContain('from the file');
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('that wait are written anew, and those behind them stay behind them', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count once more');
+    for (const [index, text] of ['second [[say:reply two]]', 'third [[say:reply three]]'].entries()) {
+      await visit.say(text);
+      await visit
+        .turn(index + 1)
+        .getByText('Waits its turn')
+        .waitFor();
+    }
+    await visit.turn(1).getByRole('button', { name: 'Edit' }).click();
+    await visit.page.getByLabel('Edited message').fill('other [[say:reply other]]');
+    await visit.page.getByRole('button', { name: 'Save' }).click();
+    await eventuallyHolds(async () =>
+      expect(await questions(visit)).toEqual(['Count once more', 'other [[say:reply other]]', 'third [[say:reply three]]']),
+    );
+    await visit.turn(2).getByText('Waits its turn').waitFor();
+    goOn.open();
+    await visit.turnReaches(2, 'done');
+    await visit.shows(visit.turn(1).getByText('reply other', { exact: true }));
+    await visit.shows(visit.turn(2).getByText('reply three', { exact: true }));
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('that wait are sent now, before the others, and the running turn ends', async () => {
+    await using visit = await visitWith();
+    await keepBusy(visit, 'Count for ever');
+    for (const [index, text] of ['second [[say:reply two]]', 'third [[say:reply three]]'].entries()) {
+      await visit.say(text);
+      await visit
+        .turn(index + 1)
+        .getByText('Waits its turn')
+        .waitFor();
+    }
+    await visit.turn(2).getByRole('button', { name: 'Send now' }).click();
+    await visit.shows(visit.turn(0).getByText('Stopped.'));
+    await visit.turnReaches(2, 'done');
+    expect(await questions(visit)).toEqual(['Count for ever', 'third [[say:reply three]]', 'second [[say:reply two]]']);
+    await visit.shows(visit.turn(1).getByText('reply three', { exact: true }));
+    await visit.shows(visit.turn(2).getByText('reply two', { exact: true }));
+    expect(await visit.turn(0).getByText('tokens').count()).toBe(0);
+    expect(visit.complaints).toEqual([]);
+  });
+});
