@@ -21,6 +21,8 @@ export interface ConversationState {
   readonly isCustomers: boolean;
   readonly title: string | null;
   readonly load: ConversationLoad;
+  /** The conversation that this one goes on from. */
+  readonly forkedFrom: string | null;
   /** Names the page of turns before those that are shown; null: these are the first. */
   readonly earlier: string | null;
   readonly turns: readonly ChatTurn[];

@@ -74,7 +74,15 @@ export class Conversation {
       send: (message) => this.send(message),
       stop: async (key) => this.stop(key),
     });
-    this.#state = { ...options.target, isCustomers: false, title: null, load: { at: 'loading' }, earlier: null, turns: [] };
+    this.#state = {
+      ...options.target,
+      isCustomers: false,
+      title: null,
+      load: { at: 'loading' },
+      forkedFrom: null,
+      earlier: null,
+      turns: [],
+    };
   }
 
   readonly snapshot = (): ConversationState => this.#state;

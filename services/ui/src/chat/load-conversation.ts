@@ -35,8 +35,7 @@ export async function loadConversation(options: LoadOptions, contactId: string, 
   if (session instanceof ConciergeError && turns.length === 0) throw session;
   const known = stored ?? views[0];
   return {
-    title: stored?.title ?? null,
-    earlier: stored?.before ?? null,
+    ...(stored !== null && { title: stored.title, earlier: stored.before, forkedFrom: stored.forkedFrom?.id ?? null }),
     turns,
     ...(known !== undefined && {
       agent: known.agent,

@@ -12,8 +12,11 @@ import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
 import { useConversation, useConversationState } from './use-conversation.ts';
+import { formatRoute } from '../../../src/chat/route.ts';
+import { useWords } from '../words/words.tsx';
 import { goTo, useRoute } from '../use-route.ts';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
 
 export interface ChatPageProps {
   readonly gateway: GatewayClient;
@@ -21,6 +24,7 @@ export interface ChatPageProps {
 }
 
 export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
+  const words = useWords().chat;
   const route = useRoute();
   const conversation = useConversation(gateway, route, reach);
   const waiting = useWaitingList(gateway, reach === 'tenant');
@@ -42,7 +46,7 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
       <Sidebar open={drawer} onClose={() => setDrawer(false)}>
         <div className="px-3 pb-3 md:pt-3">
           <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
-            <PlusIcon /> New conversation
+            <PlusIcon /> {words.newConversation}
           </Button>
         </div>
         {reach === 'tenant' ? (
@@ -51,10 +55,13 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
             waiting={waiting}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
+            onChanged={(id) => {
+              if (conversation?.snapshot().contactId === id) void conversation.refresh();
+            }}
             onDeletedShown={() => begin(newAgent)}
           />
         ) : (
-          <p className="flex-1 px-4 text-sm text-muted-foreground">This key is for the cs agent alone: it cannot list conversations.</p>
+          <p className="flex-1 px-4 text-sm text-muted-foreground">{words.csOnly}</p>
         )}
       </Sidebar>
       <main className="flex min-w-0 flex-1 flex-col">
@@ -76,15 +83,16 @@ interface ConversationPageProps {
 }
 
 function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: ConversationPageProps): ReactNode {
+  const words = useWords().chat;
   const state = useConversationState(conversation);
-  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? 'New conversation';
+  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? words.newConversation;
   useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
   return (
     <>
       <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">
-        <IconButton label="Conversations" className="md:hidden" onClick={onMenu}>
+        <IconButton label={words.conversations} className="md:hidden" onClick={onMenu}>
           <MenuIcon />
         </IconButton>
         <h1 className="min-w-0 flex-1 truncate text-sm font-semibold">{title}</h1>
@@ -97,11 +105,12 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
         )}
         {isHandable && !handoff.isPaused && (
           <Button disabled={actions.isBusy} onClick={actions.takeOver}>
-            Take over
+            {words.takeOver}
           </Button>
         )}
       </header>
       <HandoffBanner state={handoff} actions={actions} />
+      {state.forkedFrom !== null && <ForkNote original={state.forkedFrom} />}
       <ConversationView
         key={conversationKey(conversation)}
         gateway={gateway}
@@ -113,12 +122,26 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
   );
 }
 
+/** The conversation that this one goes on from is there as it was. */
+function ForkNote({ original }: { readonly original: string }): ReactNode {
+  const words = useWords().chat;
+  return (
+    <p className="border-b bg-muted px-3 py-1.5 text-xs text-muted-foreground sm:px-5">
+      {words.forkOf}{' '}
+      <Link href={formatRoute({ page: 'conversation', contactId: original })} className="font-medium underline underline-offset-2">
+        {words.toOriginal}
+      </Link>
+    </p>
+  );
+}
+
 function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
+  const words = useWords().chat;
   return (
     <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
-          {sender === null ? '' : `as ${readSenderName(sender)} · `}
+          {sender === null ? '' : words.playedAs(readSenderName(sender))}
           {channelLabel(channel)}
         </span>
       )}
@@ -149,6 +172,7 @@ interface SidebarProps {
  * Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open.
  */
 function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
+  const words = useWords().chat;
   const drawer = useRef<HTMLElement>(null);
   useEffect(() => {
     if (open) drawer.current?.focus();
@@ -159,14 +183,14 @@ function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
       <aside
         ref={drawer}
         tabIndex={-1}
-        aria-label="Sidebar"
+        aria-label={words.sidebar}
         className={`fixed inset-y-0 left-0 z-30 w-72 max-w-[85vw] flex-col border-r bg-sidebar outline-none md:static md:flex ${open ? 'flex shadow-xl' : 'hidden'}`}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onClose();
         }}
       >
         <div className="flex justify-end p-2 md:hidden">
-          <IconButton label="Close" onClick={onClose}>
+          <IconButton label={words.close} onClick={onClose}>
             <CloseIcon />
           </IconButton>
         </div>
@@ -181,6 +205,7 @@ function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
  * states it.
  */
 function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; readonly canAsk: boolean }): ReactNode {
+  const words = useWords().chat;
   const tenant = useQuery({
     queryKey: ['tenant'],
     enabled: canAsk,
@@ -190,8 +215,7 @@ function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; read
   if (tenant.data?.demoModel !== true) return null;
   return (
     <p role="status" className="border-b bg-muted px-3 py-2 text-xs text-muted-foreground sm:px-5">
-      The built-in demo model answers: no model provider is set up. Its replies are canned. Put a provider and its key into providers.json
-      and restart the service.
+      {words.demo}
     </p>
   );
 }

@@ -1,5 +1,16 @@
 import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
-import { useEffect, useEffectEvent, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
+import {
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type Dispatch,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  type SetStateAction,
+} from 'react';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
@@ -42,13 +53,7 @@ export function Composer(props: ComposerProps): ReactNode {
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
 
-  const { restore } = attachments;
-  useEffect(() => {
-    if (draft.version === 0) return;
-    setText((before) => (draft.comesBack && before.trim() !== '' ? `${draft.text}\n\n${before}` : draft.text));
-    restore(draft.attachments);
-    field.current?.focus();
-  }, [draft, field, restore]);
+  useDraft(draft, { setText, restore: attachments.restore, field });
 
   // On a touch screen the focus would bring up the keyboard before the user wants to write.
   useEffect(() => {
@@ -104,11 +109,7 @@ export function Composer(props: ComposerProps): ReactNode {
       {dropping && <DropHint />}
       <div className="rounded-2xl border border-input bg-card shadow-sm focus-within:border-ring focus-within:ring-1 focus-within:ring-ring">
         <AttachmentRow attachments={attachments} />
-        {attachments.leftOut > 0 && (
-          <p role="alert" className="px-4 pt-2 text-xs text-danger">
-            {words.leftOut(attachments.leftOut, limits.attachmentsMax)}
-          </p>
-        )}
+        <LeftOut count={attachments.leftOut} />
         <textarea
           ref={field}
           aria-label={words.message}
@@ -129,6 +130,22 @@ export function Composer(props: ComposerProps): ReactNode {
       </div>
     </form>
   );
+}
+
+interface DraftTarget {
+  readonly setText: Dispatch<SetStateAction<string>>;
+  readonly restore: Attachments['restore'];
+  readonly field: RefObject<HTMLTextAreaElement | null>;
+}
+
+/** Puts each new draft into the field. */
+function useDraft(draft: Draft, { setText, restore, field }: DraftTarget): void {
+  useEffect(() => {
+    if (draft.version === 0) return;
+    setText((before) => (draft.comesBack && before.trim() !== '' ? `${draft.text}\n\n${before}` : draft.text));
+    restore(draft.attachments);
+    field.current?.focus();
+  }, [draft, field, restore, setText]);
 }
 
 interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {
@@ -179,6 +196,17 @@ function Hint({ busy, length, failed }: Pick<ToolbarProps, 'busy' | 'length' | '
       {failed && words.failedFile}
       {!failed && length > COUNT_FROM && (over ? words.tooLong(count) : count)}
       {!failed && length <= COUNT_FROM && <span className="pointer-coarse:hidden">{busy ? words.hintBusy : words.hint}</span>}
+    </p>
+  );
+}
+
+/** How many files did not fit. */
+function LeftOut({ count }: { readonly count: number }): ReactNode {
+  const words = useWords().chat.composer;
+  if (count === 0) return null;
+  return (
+    <p role="alert" className="px-4 pt-2 text-xs text-danger">
+      {words.leftOut(count, limits.attachmentsMax)}
     </p>
   );
 }

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { isUnderWay } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import { readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
@@ -10,8 +9,9 @@ import { SpinnerIcon } from '../parts/icons.tsx';
 import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
 import { StaffComposer } from './staff-composer.tsx';
+import { useForks, type ForkActions } from './use-forks.ts';
 import type { Words } from '../words/en.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { Transcript } from './transcript.tsx';
 import type { TurnActions } from './turn-card.tsx';
 
@@ -44,17 +44,24 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
     };
   }, [conversation]);
 
+  const forks = useForks(gateway, conversation, state);
   const running = state.turns.find(isUnderWay);
   return (
     <>
       <ConversationBody
         state={state}
         actions={actions}
+        forks={forks.actions}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
         onEarlier={() => void conversation.showEarlier()}
         onOpening={(text) => setDraft(({ version }) => ({ text, attachments: [], comesBack: false, version: version + 1 }))}
       />
+      {forks.problem !== null && (
+        <p role="alert" className="mx-auto mb-2 w-full max-w-3xl px-5 text-sm text-danger">
+          {forks.problem}
+        </p>
+      )}
       {isWithStaff ? (
         <StaffComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
       ) : (
@@ -82,13 +89,15 @@ function placeholderFor({ agent, sender, isCustomers }: ConversationState, words
 interface ConversationBodyProps {
   readonly state: ConversationState;
   readonly actions: TurnActions;
+  readonly forks: ForkActions | null;
   readonly onLoad: () => void;
   readonly onEarlier: () => void;
   readonly onContact: Parameters<typeof NewConversation>[0]['onContact'];
   readonly onOpening: (text: string) => void;
 }
 
-function ConversationBody({ state, actions, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+function ConversationBody({ state, actions, forks, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   switch (state.load.at) {
     case 'loading': {
@@ -109,7 +118,7 @@ function ConversationBody({ state, actions, onLoad, onEarlier, onContact, onOpen
     }
     case 'ready': {
       if (state.turns.length > 0)
-        return <Transcript turns={state.turns} actions={actions} onEarlier={state.earlier === null ? null : onEarlier} />;
+        return <Transcript turns={state.turns} actions={actions} forks={forks} onEarlier={state.earlier === null ? null : onEarlier} />;
       return (
         <NewConversation
           agent={state.agent}

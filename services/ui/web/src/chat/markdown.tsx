@@ -1,5 +1,6 @@
 import type { ComponentProps, ReactNode } from 'react';
 import { Streamdown, type Components, type ControlsConfig, type ExtraProps } from 'streamdown';
+import { useWords } from '../words/words.tsx';
 import { ExternalIcon, ImageIcon } from '../parts/icons.tsx';
 
 /** Where a link leads, when a reader may be sent there. */
@@ -45,15 +46,16 @@ function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
 
 /** A picture in a model's text could leak the conversation to its server: it is a link until the user opens it. */
 function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
+  const words = useWords().chat.markdown;
   const address = parseAddress(src);
-  const name = alt === undefined || alt === '' ? 'Image' : alt;
+  const name = alt === undefined || alt === '' ? words.image : alt;
   if (address === null) return <span className="text-muted-foreground">[{name}]</span>;
   return (
     <a
       href={address.href}
       target="_blank"
       rel="noopener noreferrer nofollow"
-      title={`${address.href} (not loaded)`}
+      title={words.notLoaded(address.href)}
       className="inline-flex max-w-full items-center gap-1.5 rounded-md border bg-muted px-2 py-0.5 text-sm"
     >
       <ImageIcon className="size-4 shrink-0 text-muted-foreground" />

@@ -5,6 +5,7 @@ import { Button } from '../parts/button.tsx';
 import { describeTool } from '../parts/tool-name.tsx';
 import { useWords } from '../words/words.tsx';
 import { DownIcon } from '../parts/icons.tsx';
+import type { ForkActions } from './use-forks.ts';
 import { TurnCard, type TurnActions } from './turn-card.tsx';
 
 /** This near the end counts as being there. */
@@ -14,12 +15,14 @@ const ANNOUNCED_CHARACTERS = 2000;
 export interface TranscriptProps {
   readonly turns: readonly ChatTurn[];
   readonly actions: TurnActions;
+  /** Null: the conversation cannot be forked. */
+  readonly forks: ForkActions | null;
   /** Shows turns before these; null: there are none. */
   readonly onEarlier: (() => void) | null;
 }
 
 /** The conversation. Stays at its end while words come, unless the reader has scrolled up. */
-export function Transcript({ turns, actions, onEarlier }: TranscriptProps): ReactNode {
+export function Transcript({ turns, actions, forks, onEarlier }: TranscriptProps): ReactNode {
   const words = useWords().chat;
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -86,6 +89,7 @@ export function Transcript({ turns, actions, onEarlier }: TranscriptProps): Reac
               queued={firstOpen !== -1 && index > firstOpen && (isUnderWay(turn) || turn.state.at === 'sending')}
               last={index === turns.length - 1}
               actions={actions}
+              forks={forks}
             />
           ))}
         </div>

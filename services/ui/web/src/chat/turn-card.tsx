@@ -1,16 +1,16 @@
 import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
 import { memo, useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import type { Words } from '../words/en.ts';
-import { useFormats, useWords } from '../words/words.tsx';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { AttachmentChip } from './attachment-chip.tsx';
-import { Button, CopyButton } from '../parts/button.tsx';
-import { AlertIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { Button, CopyButton, IconButton } from '../parts/button.tsx';
+import { AlertIcon, ForkIcon, PencilIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { LazyMarkdown } from './lazy-markdown.tsx';
 import { MessageEditor } from './message-editor.tsx';
 import { ToolCard } from './tool-card.tsx';
+import type { ForkActions } from './use-forks.ts';
 
 export interface TurnActions {
   readonly onRetry: (key: string) => void;
@@ -27,35 +27,59 @@ export interface TurnCardProps {
   /** The newest one; only that can be asked again. */
   readonly last: boolean;
   readonly actions: TurnActions;
+  /** Null: the conversation cannot be forked. */
+  readonly forks: ForkActions | null;
 }
 
 /** One turn: what was asked, what came back, how it ended. */
-export const TurnCard = memo(function TurnCard({ turn, queued, last, actions }: TurnCardProps): ReactNode {
+export const TurnCard = memo(function TurnCard({ turn, queued, last, actions, forks }: TurnCardProps): ReactNode {
   const words = useWords().chat.turn;
-  const [isEdited, setEdited] = useState(false);
   const { question } = turn;
-  const edit = (text: string): void => {
-    setEdited(false);
-    actions.onEditQueued(turn.key, text);
-  };
+  const canFork = forks !== null && hasEnded(turn) && turn.turnId !== null && !turn.isFromStaff;
   return (
-    <article aria-label={words.turn} aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="space-y-3">
-      {question !== null && queued && isEdited ? (
-        <MessageEditor text={question.text} action={words.save} onSave={edit} onCancel={() => setEdited(false)} />
-      ) : (
-        question !== null && <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
-      )}
+    <article aria-label={words.turn} aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="group/turn space-y-3">
+      {question !== null && <Asked turn={turn} question={question} queued={queued} actions={actions} forks={canFork ? forks : null} />}
       {question === null && !turn.isFromStaff && !hasEnded(turn) && (
         <p className="text-center text-xs text-muted-foreground">{words.elsewhere}</p>
       )}
-      {queued ? (
-        !isEdited && <QueuedLine turn={turn} actions={actions} onEdit={() => setEdited(true)} />
-      ) : (
-        <Reply turn={turn} last={last} actions={actions} />
-      )}
+      {!queued && <Reply turn={turn} last={last} actions={actions} forks={canFork ? forks : null} />}
     </article>
   );
 });
+
+interface AskedProps extends Pick<TurnCardProps, 'turn' | 'queued' | 'actions' | 'forks'> {
+  readonly question: Question;
+}
+
+/** What was asked; while it waits, with what can be done about it. */
+function Asked({ turn, question, queued, actions, forks }: AskedProps): ReactNode {
+  const words = useWords().chat.turn;
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited && (queued || forks !== null)) {
+    const save = (text: string): void => {
+      setEdited(false);
+      if (queued) actions.onEditQueued(turn.key, text);
+      else forks?.onAskDifferently(turn, text);
+    };
+    return <MessageEditor text={question.text} action={queued ? words.save : words.ask} onSave={save} onCancel={() => setEdited(false)} />;
+  }
+  return (
+    <>
+      <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
+      {queued && <QueuedLine turn={turn} actions={actions} onEdit={() => setEdited(true)} />}
+      {forks !== null && !queued && (
+        <div className="-mt-2 flex justify-end">
+          <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited(true)}>
+            <PencilIcon className="size-3.5" />
+          </IconButton>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Not in the way of the words; for a finger always, for a pointer or a keyboard when it comes near. */
+const quiet = 'opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100';
 
 function QuestionBubble({ question, faded }: { readonly question: Question; readonly faded: boolean }): ReactNode {
   const { chat } = useWords();
@@ -112,7 +136,7 @@ function TextButton({ label, hint, onClick }: { readonly label: string; readonly
   );
 }
 
-function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last: boolean; readonly actions: TurnActions }): ReactNode {
+function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued'>): ReactNode {
   const words = useWords().chat.turn;
   const streaming = !hasEnded(turn);
   const text = replyText(turn);
@@ -131,6 +155,16 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
       {!streaming && (
         <div className="mt-1 flex min-h-7 items-center gap-2 text-xs text-muted-foreground">
           {text !== '' && <CopyButton text={text} label={words.copyReply} className="-ml-1.5" />}
+          {forks !== null && (
+            <>
+              <IconButton label={words.again} className={`size-7! ${quiet}`} onClick={() => forks.onAnswerAgain(turn)}>
+                <RetryIcon className="size-3.5" />
+              </IconButton>
+              <IconButton label={words.goOn} className={`size-7! ${quiet}`} onClick={() => forks.onGoOn(turn)}>
+                <ForkIcon className="size-3.5" />
+              </IconButton>
+            </>
+          )}
           {!turn.isFromStaff && <UsageLine turn={turn} />}
         </div>
       )}
@@ -185,6 +219,7 @@ function describeEnd(reason: FinishReason, words: TurnWords): string | null {
 }
 
 function Outcome({ turn, last, actions }: { readonly turn: ChatTurn; readonly last: boolean; readonly actions: TurnActions }): ReactNode {
+  const explain = useExplain();
   const words = useWords().chat.turn;
   const { state, link, key } = turn;
   if (link === 'lost') {

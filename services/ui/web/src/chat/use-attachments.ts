@@ -1,10 +1,9 @@
-import { ConciergeError, randomKey } from '@concierge/client';
+import { randomKey } from '@concierge/client';
 import { limits, type UploadRef } from '@concierge/contract';
 import { useCallback, useEffect, useRef, useState, useEffectEvent } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Words } from '../words/en.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 
 /** uploading → ready or failed. */
 export interface Attachment {
@@ -42,6 +41,7 @@ function isNew({ id }: UploadRef, items: readonly Attachment[]): boolean {
 
 /** The files of the message being written; each is uploaded as soon as it is there. */
 export function useAttachments(gateway: GatewayClient): Attachments {
+  const explain = useExplain();
   const words = useWords().chat.composer;
   const [items, setItems] = useState<readonly Attachment[]>([]);
   const [leftOut, setLeftOut] = useState(0);
@@ -68,7 +68,7 @@ export function useAttachments(gateway: GatewayClient): Attachments {
       };
       gateway.upload(file, controller.signal).then(
         (ref) => settle({ at: 'ready', ref }),
-        (error: unknown) => settle({ at: 'failed', problem: explain(ConciergeError.from(error)) }),
+        (error: unknown) => settle({ at: 'failed', problem: explain(error) }),
       );
       return { key, file, preview, upload: { at: 'uploading' } };
     },

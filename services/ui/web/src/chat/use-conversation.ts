@@ -8,6 +8,7 @@ import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
 import { waitForBetter } from '../parts/wait-for-better.ts';
+import { takeOpening } from './openings.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { refreshSessions } from '../sessions/session-list.tsx';
 import { ownerSession } from '../sign-in/owner-session.ts';
@@ -57,7 +58,10 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
     });
     current.current = next;
     setConversation(next);
-    void next.open();
+    const opening = takeOpening(route);
+    void next.open().then(() => {
+      if (opening !== undefined) next.send(opening);
+    });
   }, [gateway, queries, reach, route]);
 
   useEffect(

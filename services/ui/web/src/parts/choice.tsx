@@ -3,6 +3,7 @@ import { channelDefinitions, isMessagingChannel, type ChannelName } from '@conci
 import { useQuery } from '@tanstack/react-query';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Reach } from '../../../src/signed-in.ts';
+import { useWords } from '../words/words.tsx';
 
 export interface ChoiceProps<Value extends string> {
   readonly label: string;
@@ -57,16 +58,17 @@ interface AgentChoiceProps {
  * its own.
  */
 export function AgentChoice({ gateway, reach, agent, onAgent }: AgentChoiceProps): ReactNode {
+  const words = useWords().chat.agents;
   const agents = useQuery({ queryKey: ['agents'], enabled: reach === 'tenant', queryFn: async ({ signal }) => gateway.listAgents(signal) });
   const own = (agents.data ?? []).filter(({ builtIn, problem }) => !builtIn && problem === null);
   const builtIn = [
-    { value: 'admin', label: 'Admin', disabled: reach === 'cs' },
-    { value: 'cs', label: 'Customer' },
+    { value: 'admin', label: words.admin, disabled: reach === 'cs' },
+    { value: 'cs', label: words.cs },
   ];
-  if (own.length === 0) return <Choice label="Agent" value={agent} options={builtIn} onChange={onAgent} />;
+  if (own.length === 0) return <Choice label={words.choose} value={agent} options={builtIn} onChange={onAgent} />;
   return (
     <select
-      aria-label="Agent"
+      aria-label={words.choose}
       className="h-8 w-full rounded-lg border border-input bg-background px-2 text-[0.8125rem]"
       value={agent}
       onChange={(event) => onAgent(event.target.value)}

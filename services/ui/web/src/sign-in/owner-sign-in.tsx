@@ -1,12 +1,12 @@
 import { ConciergeError } from '@concierge/client';
 import { useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { ownerSession } from './owner-session.ts';
 import { SignInForm } from './sign-in-form.tsx';
 
 /** Where an owner signs in with a key. `notice`: why again. */
 export function OwnerSignIn({ notice }: { readonly notice: ConciergeError | null }): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   const [isForTabOnly, setForTabOnly] = useState(false);
   return (

@@ -1,3 +1,4 @@
+import type { FailureWords } from '../../../src/chat/chat-failure.ts';
 import type { Words } from './en.ts';
 
 /** Texts of the chat and of the list of conversations, in German. */
@@ -153,8 +154,6 @@ export const chatDe: Words['chat'] = {
     pinned: 'Angeheftet',
     actions: (title) => `Was mit „${title}“ geschehen soll`,
     pin: 'Anheften',
-    unpin: 'Lösen',
-    rename: 'Umbenennen',
     renameTitle: 'Dieses Gespräch umbenennen',
     name: 'Name',
     nameHelp: 'Bleibt er leer, heißt es wieder wie seine ersten Worte.',
@@ -181,4 +180,44 @@ export const chatDe: Words['chat'] = {
     waiting: 'Wartet auf einen Menschen',
   },
   copy: { done: 'Kopiert', failed: 'Konnte nicht kopiert werden' },
+};
+
+/** What is said about failures, in German. */
+export const failuresDe: FailureWords = {
+  happened: {
+    missing_key: 'Es fehlt ein Schlüssel.',
+    invalid_key: 'Der API-Schlüssel ist nicht gültig.',
+    revoked_key: 'Der API-Schlüssel wurde widerrufen.',
+    scope_required: 'Dieser Schlüssel darf das nicht.',
+    tenant_suspended: 'Der Mandant ist gesperrt.',
+    too_many_waiting: 'Es warten schon zu viele Nachrichten.',
+    rate_limited: 'Das waren zu viele Anfragen in dieser Stunde.',
+    too_large: 'Das ist zu groß.',
+    unsupported_media_type: 'Diese Art von Datei wird nicht angenommen.',
+    not_found: 'Das gibt es nicht.',
+    contact_mismatch: 'Das Gespräch gehört zu einem anderen Kontakt.',
+    provider_error: 'Der Modellanbieter hat nicht geantwortet.',
+    turn_timeout: 'Die Antwort hat zu lange gedauert und wurde angehalten.',
+    unreachable: 'Der Dienst ist nicht zu erreichen.',
+    overloaded: 'Der Dienst ist überlastet.',
+    shutting_down: 'Der Dienst wird gerade beendet.',
+  },
+  advice: {
+    missing_key: 'Melden Sie sich noch einmal an.',
+    invalid_key: 'Prüfen Sie, ob der ganze Schlüssel eingefügt wurde; er beginnt mit ck_live_.',
+    revoked_key: 'Bitten Sie um einen neuen Schlüssel und melden Sie sich damit an.',
+    scope_required: 'Melden Sie sich mit einem Schlüssel an, der es darf.',
+    tenant_suspended: 'Fragen Sie die Betreiber des Dienstes.',
+    too_many_waiting: 'Warten Sie, bis einige der wartenden Nachrichten beantwortet sind.',
+    rate_limited: 'Warten Sie eine Weile und versuchen Sie es noch einmal.',
+    too_large: 'Senden Sie etwas Kleineres.',
+    unsupported_media_type: 'Senden Sie PNG, JPEG, GIF, WebP, PDF oder Text.',
+    not_found: 'Es wurde vielleicht gelöscht. Beginnen Sie ein neues Gespräch.',
+    contact_mismatch: 'Beginnen Sie ein neues Gespräch für diesen Kontakt.',
+    provider_error: 'Versuchen Sie es gleich noch einmal.',
+    turn_timeout: 'Versuchen Sie es noch einmal, oder fragen Sie weniger auf einmal.',
+    unreachable: 'Prüfen Sie die Verbindung und versuchen Sie es noch einmal.',
+    overloaded: 'Versuchen Sie es gleich noch einmal.',
+    shutting_down: 'Versuchen Sie es gleich noch einmal.',
+  },
 };

@@ -1,4 +1,4 @@
-import { chatDe } from './de-chat.ts';
+import { chatDe, failuresDe } from './de-chat.ts';
 import { ownerDe } from './de-owner.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -43,6 +43,7 @@ export const de: Words = {
     whereFrom: 'Woher Schlüssel kommen:',
   },
   chat: chatDe,
+  failures: failuresDe,
   owner: ownerDe,
   trace: traceDe,
   operate: {

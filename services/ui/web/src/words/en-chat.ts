@@ -1,3 +1,5 @@
+import type { FailureWords } from '../../../src/chat/chat-failure.ts';
+
 /** Texts of the chat and of the list of conversations. */
 export const chatEn = {
   newConversation: 'New conversation',
@@ -150,8 +152,6 @@ export const chatEn = {
     pinned: 'Pinned',
     actions: (title: string) => `What to do with “${title}”`,
     pin: 'Pin',
-    unpin: 'Unpin',
-    rename: 'Rename',
     renameTitle: 'Rename this conversation',
     name: 'Name',
     nameHelp: 'Left empty, it has its first words as its name again.',
@@ -178,4 +178,27 @@ export const chatEn = {
     waiting: 'Waiting for a person',
   },
   copy: { done: 'Copied', failed: 'Could not copy' },
+};
+
+/** What is said about failures: the service's own words, and what to do. */
+export const failuresEn: FailureWords = {
+  happened: {},
+  advice: {
+    missing_key: 'Sign in again.',
+    invalid_key: 'Check that the whole key was pasted; it begins with ck_live_.',
+    revoked_key: 'Ask for a new key and sign in with it.',
+    scope_required: 'Sign in with a key whose scopes allow this.',
+    tenant_suspended: 'Ask the people who operate the service.',
+    too_many_waiting: 'Wait until some of the waiting messages have been answered.',
+    rate_limited: 'Wait a while, then try again.',
+    too_large: 'Send something smaller.',
+    unsupported_media_type: 'Send a PNG, JPEG, GIF, WebP, PDF or text file.',
+    not_found: 'It may have been deleted. Start a new conversation.',
+    contact_mismatch: 'Start a new conversation for this contact.',
+    provider_error: 'Try again in a moment.',
+    turn_timeout: 'Try again, or ask for less at once.',
+    unreachable: 'Check the connection, then try again.',
+    overloaded: 'Try again in a moment.',
+    shutting_down: 'Try again in a moment.',
+  },
 };

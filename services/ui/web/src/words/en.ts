@@ -1,4 +1,4 @@
-import { chatEn } from './en-chat.ts';
+import { chatEn, failuresEn } from './en-chat.ts';
 import { ownerEn } from './en-owner.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -43,6 +43,7 @@ export const en = {
     whereFrom: 'Where keys come from:',
   },
   chat: chatEn,
+  failures: failuresEn,
   owner: ownerEn,
   trace: traceEn,
   operate: {
