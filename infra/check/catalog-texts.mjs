@@ -47,13 +47,18 @@ function findTexts(text) {
     if (Array.isArray(node)) return node.forEach((one) => visit(one, isCode));
     if (typeof node !== 'object' || node === null) return;
     if (node.type === 'JSXText' && !isCode) report(node.value, node.span.start);
-    if (node.type === 'JSXAttribute' && shownAttributes.has(toName(node.name))) show(node.value);
-    if (node.type === 'JSXElement' && !isCode) for (const child of node.children) if (child.type === 'JSXExpressionContainer') show(child);
+    for (const value of listShown(node, isCode)) show(value);
     const isInCode = isCode || (node.type === 'JSXElement' && codeElements.has(node.opening.name.value));
     for (const [name, child] of Object.entries(node)) if (name !== 'span') visit(child, isInCode);
   };
   visit(body, false);
   return found;
+}
+
+/** What a node shows of its own, beside its text. */
+function listShown({ type, name, value, children }, isCode) {
+  if (type === 'JSXAttribute') return shownAttributes.has(toName(name)) ? [value] : [];
+  return type === 'JSXElement' && !isCode ? children.filter((child) => child.type === 'JSXExpressionContainer') : [];
 }
 
 const toName = ({ type, value, namespace, name }) => (type === 'JSXNamespacedName' ? `${namespace.value}:${name.value}` : value);

@@ -16,11 +16,14 @@ let tenants = 0;
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
-async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePage> {
+/** `field`: what the message field is called in the language of the browser. */
+async function visitWith(options: BrowserContextOptions = {}, field = 'Message'): Promise<ConsolePage> {
   tenants += 1;
   keys = await system.createTenant(`tenant-${String(tenants)}`);
   const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '', options);
-  await visit.enter(keys.admin);
+  await visit.page.locator('input[type=password]').fill(keys.admin);
+  await visit.page.keyboard.press('Enter');
+  await visit.shows(visit.page.getByLabel(field, { exact: true }));
   return visit;
 }
 
@@ -134,6 +137,103 @@ inBrowser('conversations in the chat', () => {
     expect(markdown.text).toContain('## Agent\n\nIt is **kept**.');
     const json = await saved('Save as JSON');
     expect(JSON.parse(json.text)).toMatchObject({ agent: 'admin', messages: [{ role: 'user' }, { role: 'assistant' }] });
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('show in every tab what is asked in one of them', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    const tab = await visit.openTab();
+    const turn = (index: number): Locator => tab.getByRole('article', { name: 'Turn' }).nth(index);
+    await turn(0).getByText('reply one', { exact: true }).waitFor();
+    const goOn = gate();
+    model.when('Seen elsewhere', [say('begun'), until(goOn.opened), say(' and ended')]);
+    await visit.say('Seen elsewhere');
+    await turn(1).getByText('Seen elsewhere').waitFor();
+    await turn(1).getByText('begun').waitFor();
+    await visit.say('And this waits [[say:reply three]]');
+    await turn(2).getByText('Waits its turn').waitFor();
+    await visit.turn(2).getByRole('button', { name: 'Take back' }).click();
+    goOn.open();
+    await turn(1).getByText('begun and ended').waitFor();
+    await turn(2).getByText('Taken back before it was begun.').waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('are read, and not changed, with a key that may only read', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'To be read [[say:reply one]]');
+    await using reader = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
+    await reader.signIn(keys.read);
+    await reader.page.getByRole('link', { name: /^To be read/u }).click();
+    await reader.shows(reader.turn(0).getByText('reply one', { exact: true }));
+    const field = reader.page.getByLabel('Message', { exact: true });
+    await eventuallyHolds(async () => expect(await field.getAttribute('placeholder')).toContain('may only read'));
+    expect(await field.isDisabled()).toBe(true);
+    for (const name of ['Delete', 'Answer again', 'Ask differently', 'Go on from here', 'Take over'])
+      expect(await reader.page.getByRole('button', { name }).count()).toBe(0);
+    await expectSoundPage(reader.page);
+  });
+
+  it('are there in German, whatever the chat says by itself', async () => {
+    await using visit = await visitWith({ locale: 'de-DE' }, 'Nachricht');
+    await visit.page.getByRole('heading', { name: 'Mit Ihrem Agenten sprechen' }).waitFor();
+    const goOn = gate();
+    model.when('Zähle langsam', [say('eins '), until(goOn.opened), say('zwei')]);
+    const write = async (text: string): Promise<void> => {
+      await visit.page.getByLabel('Nachricht', { exact: true }).fill(text);
+      await visit.page.keyboard.press('Enter');
+    };
+    await write('Zähle langsam');
+    await visit.page.getByText('eins').first().waitFor();
+    await write('Warte [[say:fertig]]');
+    await visit.page.getByRole('button', { name: 'Zurücknehmen' }).waitFor();
+    const english = /\b(?:Waits its turn|Take back|Send now|Stop|Conversations|New conversation|Show conversations)\b/u;
+    expect(await visit.page.locator('body').innerText()).not.toMatch(english);
+    await expectSoundPage(visit.page);
+    goOn.open();
+    await visit.page.getByText('fertig').waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('show which agents’ are listed in forced colours, too', async () => {
+    await using visit = await visitWith({ forcedColors: 'active' });
+    const outlines = await visit.page
+      .getByRole('group', { name: 'Show conversations of' })
+      .locator('label')
+      .evaluateAll((labels) => labels.map((label) => label.ownerDocument.defaultView?.getComputedStyle(label).outlineStyle));
+    expect(outlines).toEqual(['solid', 'none', 'none']);
+  });
+
+  it('of a thousand messages open with their last sixty turns, the others on demand, and are typed into at once', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'the first [[say:reply first]]');
+    const id = new URL(visit.page.url()).pathname.split('/').at(-1) ?? '';
+    const { sessions } = await system.scope(keys.tenantId);
+    const session = await sessions.load(id);
+    if (session === undefined) throw new Error('no session');
+    const at = new Date().toISOString();
+    const many = Array.from({ length: 500 }, (_, index) => {
+      const turnId = `old-${String(index)}`;
+      const asked = {
+        id: `${turnId}-u`,
+        turnId,
+        at,
+        role: 'user' as const,
+        text: `question ${String(index)}`,
+        sent: `question ${String(index)}`,
+      };
+      return [asked, { id: `${turnId}-a`, turnId, at, role: 'assistant' as const, text: `**answer** ${String(index)}` }];
+    }).flat();
+    await sessions.publish({ ...session, revision: session.revision + 1, messages: many, messageCount: many.length });
+    const started = Date.now();
+    await visit.page.reload();
+    await visit.shows(visit.page.getByText('answer 499'));
+    expect(await visit.page.getByRole('article').count()).toBe(60);
+    expect(Date.now() - started).toBeLessThan(15_000);
+    await visit.page.getByRole('button', { name: 'Show earlier messages' }).click();
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(120));
+    await visit.shows(visit.page.getByText('question 380', { exact: true }));
     expect(visit.complaints).toEqual([]);
   });
 });

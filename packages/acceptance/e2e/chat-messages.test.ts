@@ -5,6 +5,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
+import { expectSoundPage, onPhone } from './page-checks.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -114,6 +115,106 @@ inBrowser('messages in the chat', () => {
     await visit.shows(visit.turn(1).getByText('reply three', { exact: true }));
     await visit.shows(visit.turn(2).getByText('reply two', { exact: true }));
     expect(await visit.turn(0).getByText('tokens').count()).toBe(0);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('take ten files, and say how many were left out', async () => {
+    await using visit = await visitWith();
+    const files = Array.from({ length: 12 }, (_, index) => ({
+      name: `file-${String(index)}.txt`,
+      mimeType: 'text/plain',
+      buffer: Buffer.from(`file ${String(index)}`),
+    }));
+    await visit.page.locator('input[type=file]').setInputFiles(files);
+    await visit.shows(visit.page.getByText('2 files were left out: at most 10 go with a message.'));
+    expect(await visit.page.getByRole('list', { name: 'Attachments' }).getByRole('listitem').count()).toBe(10);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('are still there to be copied when the key was revoked meanwhile', async () => {
+    await using visit = await visitWith();
+    await visit.say('before [[say:fine]]');
+    await visit.turnReaches(0, 'done');
+    const scope = await system.scope(keys.tenantId);
+    for (const { id } of await scope.keys.list()) await scope.keys.revoke(id);
+    await visit.say('worth keeping');
+    await field(visit).fill('half a thought');
+    await visit.shows(visit.page.getByLabel('API key'));
+    const unsent = visit.page.getByRole('region', { name: 'What you wrote was not sent' });
+    await visit.shows(unsent.getByText('worth keeping', { exact: true }));
+    await expectSoundPage(visit.page);
+    const again = await system.createTenant('tenant-again');
+    await visit.enter(again.admin);
+    await visit.page.getByRole('button', { name: 'Sign out' }).click();
+    await visit.shows(visit.page.getByLabel('API key'));
+    expect(await unsent.count()).toBe(0);
+  });
+
+  it('keep a table’s words whole on a phone, and the title in view beside a long name', async () => {
+    await using visit = await visitWith(onPhone);
+    const scope = await system.scope(keys.tenantId);
+    const name = 'a-very-long-name-of-an-agent-that-has-no-end';
+    await scope.files.writeText(`agents/${name}.md`, '---\ndescription: Has a long name\n---\nBe brief.\n');
+    await visit.page.goto(new URL(`/chat/new/${name}`, visit.page.url()).href);
+    const cells = ['Donaudampfschifffahrt', '1234567890', 'Quartalsergebnis', 'Verantwortlichkeit'];
+    const row = (texts: readonly string[]): string => `| ${texts.join(' | ')} |`;
+    model.when('Show a table', [say([row(cells), row(cells.map(() => '---')), row(cells)].join('\n'))]);
+    await visit.say('Show a table');
+    await visit.turnReaches(0, 'done');
+    await visit.shows(visit.turn(0).locator('td').first());
+    const lines = await visit
+      .turn(0)
+      .locator('td')
+      .evaluateAll((found) =>
+        found.map((cell) => {
+          const range = cell.ownerDocument.createRange();
+          range.selectNodeContents(cell);
+          return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+        }),
+      );
+    expect(lines).toEqual([1, 1, 1, 1]);
+    const heading = visit.page.getByRole('heading', { level: 1 });
+    expect((await heading.boundingBox())?.width).toBeGreaterThan(60);
+    await expectSoundPage(visit.page);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('keep the focus where it belongs around the list on a phone', async () => {
+    await using visit = await visitWith(onPhone);
+    const open = visit.page.getByRole('button', { name: 'Conversations' });
+    await open.click();
+    const drawer = visit.page.getByRole('dialog', { name: 'Sidebar' });
+    await visit.shows(drawer.getByRole('searchbox'));
+    for (let presses = 0; presses < 25; presses += 1) {
+      await visit.page.keyboard.press('Tab');
+      const place = await visit.page.evaluate(
+        "document.activeElement?.closest('dialog') !== null || document.activeElement === document.body",
+      );
+      expect(place).toBe(true);
+    }
+    await visit.page.keyboard.press('Escape');
+    await eventuallyHolds(async () => expect(await open.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true));
+  });
+
+  it('may be anything in Markdown, and are read by everyone', async () => {
+    await using visit = await visitWith();
+    const text = [
+      '# One',
+      '### Three',
+      '- [x] done',
+      '- [ ] open',
+      '',
+      '```js',
+      `const answer = "${'x'.repeat(300)}";`,
+      '```',
+      '',
+      '> said',
+    ].join('\n');
+    model.when('Show all', [say(text)]);
+    await visit.say('Show all');
+    await visit.turnReaches(0, 'done');
+    await visit.shows(visit.turn(0).locator('pre').first());
+    await expectSoundPage(visit.page);
     expect(visit.complaints).toEqual([]);
   });
 });

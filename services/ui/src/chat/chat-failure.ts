@@ -13,12 +13,18 @@ export interface FailureWords {
  * advice: ours could contradict it.
  */
 export function explainFailure(error: unknown, words: FailureWords): string {
-  const { code, message } = ConciergeError.from(error);
+  const { code, message } = isFailure(error) ? error : ConciergeError.from(error);
   const said = find(words.happened, code) ?? message.trim();
   const happened = /[.!?…]$/u.test(said) ? said : `${said}.`;
   // bounded-expression: one line of the service's, at a fixed place
   const hasAdvice = find(words.happened, code) === undefined && /[.!?;:] \S/u.test(happened);
   return hasAdvice ? happened : `${happened} ${find(words.advice, code) ?? ''}`.trim();
+}
+
+/** What a turn failed with, as its events tell it. */
+function isFailure(error: unknown): error is { readonly code: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null || error instanceof Error) return false;
+  return 'code' in error && 'message' in error && typeof error.code === 'string' && typeof error.message === 'string';
 }
 
 function find(texts: Readonly<Record<string, string>>, code: string): string | undefined {

@@ -87,6 +87,32 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
+export interface Difference {
+  /** Keys of waiting turns that are to be cancelled. */
+  readonly cancelled: readonly string[];
+  /** Turns under way that are not shown. */
+  readonly missing: readonly ChatTurn[];
+  /** A turn has ended that is not shown. */
+  readonly isStoredMissing: boolean;
+}
+
+/** What a list of the newest turns has beyond those that are shown. */
+export function compareTurns(shown: readonly ChatTurn[], views: readonly TurnView[]): Difference {
+  const known = new Set(shown.map(({ turnId }) => turnId));
+  const cancelling = new Set(views.filter((view) => view.status === 'waiting' && view.cancelling === true).map(({ id }) => id));
+  const fresh = views.filter(({ id }) => !known.has(id));
+  return {
+    cancelled: shown.filter(({ turnId, state }) => state.at === 'waiting' && cancelling.has(turnId ?? '')).map(({ key }) => key),
+    missing: mergeTurns({ session: null, views: fresh, saved: [] }),
+    isStoredMissing: fresh.some(({ endedAt }) => endedAt !== null),
+  };
+}
+
+/** The turn, cancelled before it began. */
+export function takenBack(turn: ChatTurn): ChatTurn {
+  return { ...turn, state: { at: 'done', finishReason: 'cancelled', usage: null, isUnbegun: true } };
+}
+
 /** What the list has of a message that was sent elsewhere. */
 function toListedQuestion({ input, acceptedAt, origin }: TurnView): Question | null {
   if (input === undefined || origin === 'person') return null;

@@ -1,7 +1,7 @@
 import { ConciergeError, type RetryOptions } from '@concierge/client';
 import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
 import { applyEvent, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
-import { changeTurn, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
+import { changeTurn, compareTurns, takenBack, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { KeptMessages } from './kept-messages.ts';
 import { QueuedMessages } from './queued-messages.ts';
@@ -146,6 +146,20 @@ export class Conversation {
     const shown = new Set(this.#state.turns.map(({ turnId }) => turnId));
     const before = toStoredTurns(page).filter(({ turnId }) => !shown.has(turnId));
     this.#set({ ...this.#state, earlier: page.before, turns: [...before, ...this.#state.turns] });
+  }
+
+  /** Shows what was asked, or taken back, elsewhere, and follows it. */
+  async catchUp(): Promise<void> {
+    const { contactId, load } = this.#state;
+    if (contactId === null || load.at !== 'ready') return;
+    const views = await this.#options.gateway.listTurns(contactId, TURNS_SHOWN);
+    // One of them may be a message of this page whose answer has not come yet; its next change brings all of them.
+    if (this.#closed || this.#state.turns.some(({ state }) => state.at === 'sending')) return;
+    const { cancelled, missing, isStoredMissing } = compareTurns(this.#state.turns, views);
+    for (const key of cancelled) this.#change(key, takenBack);
+    if (isStoredMissing) await this.#loadStored();
+    const shown = new Set(this.#state.turns.map(({ turnId }) => turnId));
+    this.#show([...this.#state.turns, ...missing.filter(({ turnId }) => !shown.has(turnId) && !this.queue.wasTakenBack(turnId))]);
   }
 
   /** Asks the service to end a turn; its text stays. */

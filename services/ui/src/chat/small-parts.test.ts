@@ -52,6 +52,12 @@ describe('a failure in words', () => {
     );
   });
 
+  it('is that of a turn, too, which is no error of a request', () => {
+    expect(explainFailure({ code: 'provider_error', message: 'The provider broke', retryable: true }, words)).toBe(
+      'The provider broke. Try again in a moment.',
+    );
+  });
+
   it('gives no advice behind one: of two the second could contradict the first', () => {
     for (const message of [
       'The model provider refused the request. openai/gpt-5: the provider does not accept the key (401 invalid_api_key).',

@@ -6,8 +6,9 @@ import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { HandoffBanner, useHandover } from '../sessions/handoff.tsx';
-import { useWaitingList } from '../sessions/use-handoffs.ts';
+import { useOtherTabs, useWaitingList } from '../sessions/use-handoffs.ts';
 import { useTitle } from '../parts/page.tsx';
+import { useCanChange } from '../owner/owner-parts.tsx';
 import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
@@ -23,12 +24,19 @@ export interface ChatPageProps {
   readonly reach: Reach;
 }
 
+/** With a key for the tenant that may only read, everything is shown and nothing can be changed. */
+function useMayWrite(reach: Reach): boolean {
+  const mayChange = useCanChange();
+  return reach === 'cs' || mayChange;
+}
+
 export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
   const words = useWords().chat;
   const route = useRoute();
   const conversation = useConversation(gateway, route, reach);
   const waiting = useWaitingList(gateway, reach === 'tenant');
   const [drawer, setDrawer] = useState(false);
+  const mayWrite = useMayWrite(reach);
   const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
 
   // A key for cs cannot talk to the admin agent.
@@ -43,7 +51,7 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
 
   return (
     <div className="flex h-full">
-      <Sidebar open={drawer} onClose={() => setDrawer(false)}>
+      <Sidebar isOpen={drawer} onClose={() => setDrawer(false)}>
         <div className="px-3 pb-3 md:pt-3">
           <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
             <PlusIcon /> {words.newConversation}
@@ -53,6 +61,7 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
           <SessionList
             gateway={gateway}
             waiting={waiting}
+            mayWrite={mayWrite}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
             onChanged={(id) => {
@@ -67,7 +76,14 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
       <main className="flex min-w-0 flex-1 flex-col">
         <DemoNotice gateway={gateway} canAsk={reach === 'tenant'} />
         {conversation !== null && (
-          <ConversationPage gateway={gateway} conversation={conversation} reach={reach} onMenu={() => setDrawer(true)} onAgent={begin} />
+          <ConversationPage
+            gateway={gateway}
+            conversation={conversation}
+            mayWrite={mayWrite}
+            reach={reach}
+            onMenu={() => setDrawer(true)}
+            onAgent={begin}
+          />
         )}
       </main>
     </div>
@@ -78,17 +94,19 @@ interface ConversationPageProps {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
   readonly reach: Reach;
+  readonly mayWrite: boolean;
   readonly onMenu: () => void;
   readonly onAgent: (agent: string) => void;
 }
 
-function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: ConversationPageProps): ReactNode {
+function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAgent }: ConversationPageProps): ReactNode {
   const words = useWords().chat;
   const state = useConversationState(conversation);
   const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? words.newConversation;
   useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
+  useOtherTabs(conversation, reach === 'tenant' ? state.contactId : null);
   return (
     <>
       <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">
@@ -103,13 +121,13 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
         ) : (
           <WhoTalks state={state} />
         )}
-        {isHandable && !handoff.isPaused && (
+        {isHandable && mayWrite && !handoff.isPaused && (
           <Button disabled={actions.isBusy} onClick={actions.takeOver}>
             {words.takeOver}
           </Button>
         )}
       </header>
-      <HandoffBanner state={handoff} actions={actions} />
+      <HandoffBanner state={handoff} actions={actions} mayWrite={mayWrite} />
       {state.forkedFrom !== null && <ForkNote original={state.forkedFrom} />}
       <ConversationView
         key={conversationKey(conversation)}
@@ -117,6 +135,7 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
         conversation={conversation}
         state={state}
         isWithStaff={handoff.isPaused}
+        mayWrite={mayWrite}
       />
     </>
   );
@@ -138,7 +157,7 @@ function ForkNote({ original }: { readonly original: string }): ReactNode {
 function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
   const words = useWords().chat;
   return (
-    <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
+    <p className="flex max-w-[40%] min-w-0 items-center gap-2 text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
           {sender === null ? '' : words.playedAs(readSenderName(sender))}
@@ -163,39 +182,42 @@ function conversationKey(conversation: Conversation): string {
 }
 
 interface SidebarProps {
-  readonly open: boolean;
+  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
 /**
- * Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open.
+ * Beside the conversation on a wide screen; on a narrow one a dialog over it, which keeps the focus while it is open.
  */
-function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
+function Sidebar({ isOpen, onClose, children }: SidebarProps): ReactNode {
   const words = useWords().chat;
-  const drawer = useRef<HTMLElement>(null);
+  const drawer = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (open) drawer.current?.focus();
-  }, [open]);
+    if (isOpen) drawer.current?.showModal();
+    else drawer.current?.close();
+  }, [isOpen]);
   return (
     <>
-      {open && <div className="fixed inset-0 z-20 bg-black/40 md:hidden" onClick={onClose} aria-hidden="true" />}
-      <aside
+      <aside aria-label={words.sidebar} className="hidden w-72 flex-col border-r bg-sidebar md:flex">
+        {children}
+      </aside>
+      <dialog
         ref={drawer}
-        tabIndex={-1}
         aria-label={words.sidebar}
-        className={`fixed inset-y-0 left-0 z-30 w-72 max-w-[85vw] flex-col border-r bg-sidebar outline-none md:static md:flex ${open ? 'flex shadow-xl' : 'hidden'}`}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') onClose();
+        className="m-0 h-full max-h-none w-72 max-w-[85vw] flex-col border-r bg-sidebar text-foreground shadow-xl open:flex md:hidden!"
+        onClose={onClose}
+        onClick={(event) => {
+          if (event.target === drawer.current) onClose();
         }}
       >
-        <div className="flex justify-end p-2 md:hidden">
+        <div className="flex justify-end p-2">
           <IconButton label={words.close} onClick={onClose}>
             <CloseIcon />
           </IconButton>
         </div>
-        {children}
-      </aside>
+        {isOpen && children}
+      </dialog>
     </>
   );
 }

@@ -15,6 +15,8 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from '../parts/icons.tsx';
+import { ownerSession } from '../sign-in/owner-session.ts';
+import { unsentWords } from '../sign-in/unsent-words.ts';
 import { useFormats, useWords } from '../words/words.tsx';
 import { useAttachments, type Attachments, useFileDrop } from './use-attachments.ts';
 import { useGrowingField } from './use-growing-field.ts';
@@ -53,6 +55,7 @@ export function Composer(props: ComposerProps): ReactNode {
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
 
+  useKeptWords(text);
   useDraft(draft, { setText, restore: attachments.restore, field });
 
   // On a touch screen the focus would bring up the keyboard before the user wants to write.
@@ -129,6 +132,20 @@ export function Composer(props: ComposerProps): ReactNode {
         <Toolbar {...{ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }} />
       </div>
     </form>
+  );
+}
+
+/** A refused key takes the page away, and not the words. */
+function useKeptWords(text: string): void {
+  const latest = useRef(text);
+  useEffect(() => {
+    latest.current = text;
+  }, [text]);
+  useEffect(
+    () => () => {
+      if (ownerSession.isRefused) unsentWords.keep([latest.current]);
+    },
+    [],
   );
 }
 

@@ -21,10 +21,12 @@ export interface ConversationViewProps {
   readonly state: ConversationState;
   /** Staff has it: messages written here are staff messages. */
   readonly isWithStaff: boolean;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
 }
 
 /** One conversation with its message field. */
-export function ConversationView({ gateway, conversation, state, isWithStaff }: ConversationViewProps): ReactNode {
+export function ConversationView({ gateway, conversation, state, isWithStaff, mayWrite }: ConversationViewProps): ReactNode {
   const words = useWords().chat;
   const [draft, setDraft] = useState<Draft>({ text: '', attachments: [], comesBack: false, version: 0 });
   useEffect(preloadMarkdown, []);
@@ -51,7 +53,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
       <ConversationBody
         state={state}
         actions={actions}
-        forks={forks.actions}
+        forks={mayWrite ? forks.actions : null}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
         onEarlier={() => void conversation.showEarlier()}
@@ -62,18 +64,18 @@ export function ConversationView({ gateway, conversation, state, isWithStaff }: 
           {forks.problem}
         </p>
       )}
-      {isWithStaff ? (
+      {isWithStaff && mayWrite ? (
         <StaffComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
       ) : (
         <Composer
           gateway={gateway}
           draft={draft}
-          placeholder={placeholderFor(state, words.composer)}
-          disabled={state.load.at !== 'ready' || state.isCustomers}
+          placeholder={mayWrite ? placeholderFor(state, words.composer) : words.readOnly}
+          disabled={state.load.at !== 'ready' || state.isCustomers || !mayWrite}
           busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
           stopping={running?.stopping === true}
           onSend={(text, attachments) => conversation.send({ text, attachments })}
-          onStop={running === undefined ? null : () => void conversation.stop(running.key)}
+          onStop={running === undefined || !mayWrite ? null : () => void conversation.stop(running.key)}
         />
       )}
     </>

@@ -12,6 +12,7 @@ import { takeOpening } from './openings.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { refreshSessions } from '../sessions/session-list.tsx';
 import { ownerSession } from '../sign-in/owner-session.ts';
+import { unsentWords } from '../sign-in/unsent-words.ts';
 import { replaceRoute } from '../use-route.ts';
 
 /** What is still being handed in when the user signs out must not leave its words in the tab. */
@@ -22,6 +23,12 @@ const saved = new SavedTurnStore({
   },
   removeItem: (name) => keep('sessionStorage', name, null),
 });
+
+/** Messages that the service has not accepted. */
+function listUnsent(conversation: Conversation | null): string[] {
+  const turns = (conversation?.snapshot().turns ?? []).filter(({ turnId }) => turnId === null);
+  return turns.flatMap(({ question }) => (question === null ? [] : [question.text]));
+}
 
 function shows(state: ConversationState, route: Route): boolean {
   return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;
@@ -66,6 +73,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
 
   useEffect(
     () => () => {
+      if (ownerSession.isRefused) unsentWords.keep(listUnsent(current.current));
       current.current?.close();
       current.current = null;
     },

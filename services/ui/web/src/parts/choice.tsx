@@ -20,7 +20,7 @@ export function Choice<Value extends string>({ label, value, options, onChange }
       {options.map((option) => (
         <label
           key={option.value}
-          className="flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring dark:has-checked:bg-border"
+          className="flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring forced-colors:has-checked:underline forced-colors:has-checked:outline-2 dark:has-checked:bg-border"
         >
           <input
             type="radio"
@@ -43,7 +43,7 @@ export function channelLabel(channel: ChannelName): string {
 
 export function AgentBadge({ agent }: { readonly agent: string }): ReactNode {
   const tone = agent === 'admin' ? 'bg-primary-soft text-primary' : 'bg-muted text-muted-foreground ring-1 ring-border ring-inset';
-  return <span className={`rounded px-1.5 py-px text-[0.6875rem] leading-4 font-medium ${tone}`}>{agent}</span>;
+  return <span className={`rounded px-1.5 py-px truncate text-[0.6875rem] leading-4 font-medium ${tone}`}>{agent}</span>;
 }
 
 interface AgentChoiceProps {

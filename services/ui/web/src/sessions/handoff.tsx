@@ -77,10 +77,11 @@ export function useHandover({ gateway, conversation, state, reach }: HandoverOpt
 interface HandoffBannerProps {
   readonly state: HandoffState;
   readonly actions: HandoffActions;
+  readonly mayWrite: boolean;
 }
 
 /** Shows that staff has the conversation, why and until when; nothing while the agent has it. */
-export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode {
+export function HandoffBanner({ state, actions, mayWrite }: HandoffBannerProps): ReactNode {
   const words = useWords().chat.handoff;
   if (!state.isPaused && actions.problem === null) return null;
   return (
@@ -91,9 +92,11 @@ export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode
           <p className="min-w-48 flex-1 [overflow-wrap:anywhere]">
             <strong className="font-semibold text-warn">{words.withStaff}</strong> <Why state={state} />
           </p>
-          <Button disabled={actions.isBusy} onClick={actions.giveBack}>
-            {words.giveBack}
-          </Button>
+          {mayWrite && (
+            <Button disabled={actions.isBusy} onClick={actions.giveBack}>
+              {words.giveBack}
+            </Button>
+          )}
         </div>
       )}
       {actions.problem !== null && (

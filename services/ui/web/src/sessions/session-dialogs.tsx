@@ -15,8 +15,13 @@ interface SessionDialogProps {
   readonly onClose: () => void;
 }
 
+interface LabelDialogProps extends SessionDialogProps {
+  readonly mayWrite: boolean;
+  readonly onChanged: () => void;
+}
+
 /** Renames a conversation, pins it, and saves it as a file. */
-export function LabelDialog({ gateway, item, onClose, onChanged }: SessionDialogProps & { readonly onChanged: () => void }): ReactNode {
+export function LabelDialog({ gateway, item, mayWrite, onClose, onChanged }: LabelDialogProps): ReactNode {
   const { chat, parts } = useWords();
   const explain = useExplain();
   const words = chat.list;
@@ -45,7 +50,7 @@ export function LabelDialog({ gateway, item, onClose, onChanged }: SessionDialog
   const buttons = (
     <>
       <Button onClick={onClose}>{parts.cancel}</Button>
-      <Button tone="primary" disabled={change.isPending} onClick={() => change.mutate()}>
+      <Button tone="primary" disabled={change.isPending || !mayWrite} onClick={() => change.mutate()}>
         {change.isPending ? words.saving : words.save}
       </Button>
     </>
@@ -57,13 +62,20 @@ export function LabelDialog({ gateway, item, onClose, onChanged }: SessionDialog
         help={words.nameHelp}
         maxLength={limits.sessionTitleMaxCharacters}
         value={title}
+        readOnly={!mayWrite}
         onChange={setTitle}
         onKeyDown={(event) => {
-          if (event.key === 'Enter' && !event.nativeEvent.isComposing) change.mutate();
+          if (event.key === 'Enter' && mayWrite && !event.nativeEvent.isComposing) change.mutate();
         }}
       />
       <label className="mt-3 flex items-center gap-2 text-foreground">
-        <input type="checkbox" className="accent-primary" checked={pinned} onChange={({ target }) => setPinned(target.checked)} />
+        <input
+          type="checkbox"
+          className="accent-primary"
+          checked={pinned}
+          disabled={!mayWrite}
+          onChange={({ target }) => setPinned(target.checked)}
+        />
         {words.pin}
       </label>
       <div className="mt-4 flex flex-wrap gap-2 border-t pt-4 text-foreground">

@@ -21,6 +21,8 @@ export interface SessionListProps {
   readonly gateway: GatewayClient;
   readonly waiting: WaitingList;
   readonly contactId: string | null;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
   readonly onChosen: () => void;
   /** A conversation has another name. */
   readonly onChanged: (id: string) => void;
@@ -91,7 +93,7 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
   }
 }
 
-export function SessionList({ gateway, waiting, contactId, onChosen, onChanged, onDeletedShown }: SessionListProps): ReactNode {
+export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, onChanged, onDeletedShown }: SessionListProps): ReactNode {
   const { chat } = useWords();
   const [query, setQuery] = useState<ListQuery>({ filter: 'all', isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
@@ -113,7 +115,7 @@ export function SessionList({ gateway, waiting, contactId, onChosen, onChanged, 
       current={item.id === contactId}
       onChosen={onChosen}
       onLabel={() => setLabelled(item)}
-      onDelete={() => setDoomed(item)}
+      onDelete={mayWrite ? () => setDoomed(item) : null}
     />
   );
 
@@ -134,7 +136,13 @@ export function SessionList({ gateway, waiting, contactId, onChosen, onChanged, 
         )}
       </div>
       {labelled !== null && (
-        <LabelDialog gateway={gateway} item={labelled} onClose={() => setLabelled(null)} onChanged={() => onChanged(labelled.id)} />
+        <LabelDialog
+          gateway={gateway}
+          item={labelled}
+          mayWrite={mayWrite}
+          onClose={() => setLabelled(null)}
+          onChanged={() => onChanged(labelled.id)}
+        />
       )}
       {doomed !== null && (
         <DeleteSession

@@ -17,7 +17,8 @@ export interface SessionRowProps {
   readonly onChosen: () => void;
   /** It is to be renamed, pinned or saved. */
   readonly onLabel: () => void;
-  readonly onDelete: () => void;
+  /** Null: the key may only read. */
+  readonly onDelete: (() => void) | null;
 }
 
 /** What began it, where that was not a person. */
@@ -62,9 +63,11 @@ export function SessionRow({ item, now, waits, current, onChosen, onLabel, onDel
       <IconButton label={words.actions(title)} className={`absolute top-1 right-8 size-7! ${shown}`} onClick={onLabel}>
         <MoreIcon className="size-3.5" />
       </IconButton>
-      <IconButton label={`${words.delete} “${title}”`} className={`absolute top-1 right-1 size-7! ${shown}`} onClick={onDelete}>
-        <TrashIcon className="size-3.5" />
-      </IconButton>
+      {onDelete !== null && (
+        <IconButton label={`${words.delete} “${title}”`} className={`absolute top-1 right-1 size-7! ${shown}`} onClick={onDelete}>
+          <TrashIcon className="size-3.5" />
+        </IconButton>
+      )}
     </li>
   );
 }

@@ -40,6 +40,8 @@ export const de: Words = {
     tabOnly: 'Nur in diesem Tab',
     cookieHelp: 'Sie bleiben 12 Stunden angemeldet, in allen Tabs dieses Browsers. Kein Skript der Seite kann den Schlüssel lesen.',
     tabOnlyHelp: 'Der Schlüssel bleibt in diesem Tab und ist weg, wenn Sie ihn schließen.',
+    unsent: 'Was Sie geschrieben haben, wurde nicht gesendet:',
+    copyUnsent: 'Kopieren',
     whereFrom: 'Woher Schlüssel kommen:',
   },
   chat: chatDe,
