@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -234,6 +235,29 @@ inBrowser('conversations in the chat', () => {
     await visit.page.getByRole('button', { name: 'Show earlier messages' }).click();
     await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(120));
     await visit.shows(visit.page.getByText('question 380', { exact: true }));
+    const field = visit.page.getByLabel('Message', { exact: true });
+    const times = await field.evaluate((area: HTMLTextAreaElement) => {
+      area.focus();
+      return Array.from({ length: 30 }, () => {
+        const from = performance.now();
+        area.ownerDocument.execCommand('insertText', false, 'x'); // eslint-disable-line typescript/no-deprecated -- types as a key does
+        return performance.now() - from;
+      });
+    });
+    expect(await field.inputValue()).toBe('x'.repeat(30));
+    // Of some, as the machine may have other things to do.
+    expect(times.toSorted((one, other) => one - other)[7]).toBeLessThan(10);
     expect(visit.complaints).toEqual([]);
+  });
+
+  it('need one script at first, of at most 180 kB, and no colours or formulas', async () => {
+    await using visit = await visitWith();
+    const folder = join(import.meta.dirname, '../../../services/ui/dist/web');
+    const [main = ''] = /assets\/[^"]+\.js/u.exec(await readFile(join(folder, 'index.html'), 'utf8')) ?? [];
+    expect((await stat(join(folder, `${main}.gz`))).size).toBeLessThan(180_000);
+    await ask(visit, 0, 'Plain [[say:Plain words for $5]]');
+    const loaded = await visit.page.evaluate<string[]>("performance.getEntriesByType('resource').map(({ name }) => name)");
+    expect(loaded.some((name) => name.includes('/markdown-'))).toBe(true);
+    expect(loaded.filter((name) => name.includes('markdown-extras'))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
@@ -135,10 +135,12 @@ inBrowser('messages in the chat', () => {
     await using visit = await visitWith();
     await visit.say('before [[say:fine]]');
     await visit.turnReaches(0, 'done');
+    await field(visit).fill('worth keeping');
     const scope = await system.scope(keys.tenantId);
     for (const { id } of await scope.keys.list()) await scope.keys.revoke(id);
-    await visit.say('worth keeping');
-    await field(visit).fill('half a thought');
+    const ask = async (): Promise<number> => (await fetch(`${system.url}/api/whoami`, { headers: { 'x-api-key': keys.admin } })).status;
+    await eventuallyHolds(async () => expect(await ask()).toBe(401));
+    await visit.page.keyboard.press('Enter');
     await visit.shows(visit.page.getByLabel('API key'));
     const unsent = visit.page.getByRole('region', { name: 'What you wrote was not sent' });
     await visit.shows(unsent.getByText('worth keeping', { exact: true }));
@@ -198,6 +200,7 @@ inBrowser('messages in the chat', () => {
 
   it('may be anything in Markdown, and are read by everyone', async () => {
     await using visit = await visitWith();
+    const code = `const answer = "${'x'.repeat(300)}"; // so far`;
     const text = [
       '# One',
       '### Three',
@@ -205,15 +208,27 @@ inBrowser('messages in the chat', () => {
       '- [ ] open',
       '',
       '```js',
-      `const answer = "${'x'.repeat(300)}";`,
+      code,
       '```',
       '',
       '> said',
-    ].join('\n');
-    model.when('Show all', [say(text)]);
+      '',
+      '$$',
+      'x^2 + \\frac{1}{2}',
+      '$$',
+    ];
+    model.when('Show all', [say(text.join('\n'))]);
     await visit.say('Show all');
     await visit.turnReaches(0, 'done');
-    await visit.shows(visit.turn(0).locator('pre').first());
+    // Coloured, and drawn, from a script that is loaded for it, under the page's policy.
+    const keyword = visit
+      .turn(0)
+      .locator('pre span', { hasText: /^const$/u })
+      .last();
+    const readColour = async (piece: Locator): Promise<string | undefined> =>
+      piece.evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).color);
+    await eventuallyHolds(async () => expect(await readColour(keyword)).not.toBe(await readColour(visit.turn(0).locator('blockquote'))));
+    await visit.shows(visit.turn(0).locator('math mfrac'));
     await expectSoundPage(visit.page);
     expect(visit.complaints).toEqual([]);
   });

@@ -29,6 +29,8 @@ export type TurnState =
       readonly at: 'done';
       readonly finishReason: FinishReason | null;
       readonly usage: Usage | null;
+      /** US dollars; missing where no price is known. */
+      readonly costUsd?: number;
       /** It was taken back before it began. */
       readonly isUnbegun?: boolean;
     }
@@ -89,7 +91,9 @@ export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   }
   if (event.type === 'done') {
     const { inputTokens, outputTokens, finishReason } = event.data;
-    return end(changed, { at: 'done', finishReason, usage: { inputTokens, outputTokens } });
+    // Its end is the first that is heard of it, and nobody here has stopped it.
+    const isUnbegun = finishReason === 'cancelled' && turn.state.at === 'waiting' && !turn.stopping;
+    return end(changed, { at: 'done', finishReason, usage: { inputTokens, outputTokens }, ...(isUnbegun && { isUnbegun }) });
   }
   if (event.type === 'error') {
     const { code, message, retryable } = event.data;

@@ -155,11 +155,28 @@ export function toStoredTurns(session: StoredMessages, known: readonly KnownTurn
     const before = turns.get(message.turnId) ?? toStartedTurn(message.turnId, views.get(message.turnId));
     turns.set(message.turnId, addMessage(before, message));
   }
-  return [...turns.values()];
+  return [...turns.values()].map((turn) => withTimes(turn, views.get(turn.turnId ?? '')?.steps ?? []));
+}
+
+/** How long its calls took, by the record of the turn: each step is that of the next call of its name. */
+function withTimes(turn: ChatTurn, steps: NonNullable<SessionTurn['steps']>): ChatTurn {
+  const left = steps.filter(({ kind, within }) => kind === 'tool' && within === undefined);
+  if (left.length === 0) return turn;
+  const parts = turn.parts.map((part): ReplyPart => {
+    const index = part.kind === 'tool' ? left.findIndex(({ name }) => name === part.name) : -1;
+    const [step] = index === -1 ? [] : left.splice(index, 1);
+    return part.kind === 'tool' && step !== undefined ? { ...part, durationMs: step.durationMs } : part;
+  });
+  return { ...turn, parts };
 }
 
 function toStartedTurn(turnId: string, view: KnownTurn | undefined): ChatTurn {
   return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : toTurnState(view) });
+}
+
+function toEndState({ status, startedAt, finishReason, usage, costUsd = null }: KnownTurn): TurnState {
+  const isUnbegun = status === 'cancelled' && startedAt === null;
+  return { at: 'done', finishReason, usage, ...(costUsd !== null && { costUsd }), ...(isUnbegun && { isUnbegun }) };
 }
 
 /** A turn as the service lists it. */
@@ -172,8 +189,7 @@ function toTurnState(view: KnownTurn): TurnState {
     }
     case 'done':
     case 'cancelled': {
-      const isUnbegun = view.status === 'cancelled' && view.startedAt === null;
-      return { at: 'done', finishReason: view.finishReason, usage: view.usage, ...(isUnbegun && { isUnbegun }) };
+      return toEndState(view);
     }
     case 'failed': {
       const { code, message } = view.error ?? { code: 'internal_error', message: 'The turn failed.' };

@@ -157,7 +157,7 @@ function ForkNote({ original }: { readonly original: string }): ReactNode {
 function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
   const words = useWords().chat;
   return (
-    <p className="flex max-w-[40%] min-w-0 items-center gap-2 text-xs text-muted-foreground">
+    <p className="flex max-w-[22%] min-w-0 items-center gap-2 sm:max-w-[40%] text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
           {sender === null ? '' : words.playedAs(readSenderName(sender))}

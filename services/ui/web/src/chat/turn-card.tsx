@@ -285,6 +285,7 @@ function UsageLine({ turn: { state } }: { readonly turn: ChatTurn }): ReactNode 
   if (inputTokens + outputTokens === 0) return null;
   return (
     <span className="tabular-nums" title={words.tokensHelp}>
+      {state.costUsd !== undefined && state.costUsd > 0 && `${formats.usd(state.costUsd)} · `}
       {words.tokens(formats.number(inputTokens), formats.number(outputTokens))}
     </span>
   );

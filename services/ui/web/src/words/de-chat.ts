@@ -107,6 +107,10 @@ export const chatDe: Words['chat'] = {
     copy: (title) => `${title} kopieren`,
   },
   markdown: {
+    done: 'erledigt',
+    open: 'offen',
+    code: 'Code',
+    table: 'Tabelle',
     image: 'Bild',
     notLoaded: (address) => `${address} (nicht geladen)`,
   },

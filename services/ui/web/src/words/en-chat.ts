@@ -106,6 +106,10 @@ export const chatEn = {
     copy: (title: string) => `Copy ${title.toLowerCase()}`,
   },
   markdown: {
+    done: 'done',
+    open: 'open',
+    code: 'Code',
+    table: 'Table',
     image: 'Image',
     notLoaded: (address: string) => `${address} (not loaded)`,
   },
