@@ -24,6 +24,7 @@ export const checks = [
   { name: 'dead code', commands: [['knip', '--config', 'knip.json', '--no-progress', '--no-config-hints']] },
   { name: 'paths', commands: [['node', 'infra/check/paths-by-name.mjs']] },
   { name: 'words', commands: [['node', 'infra/check/words.mjs']] },
+  { name: 'texts', commands: [['node', 'infra/check/catalog-texts.mjs']] },
   { name: 'layout', commands: [['node', 'infra/check/layout.mjs']] },
   { name: 'format', commands: [['oxfmt', '--check', '.']] },
 ];

@@ -9,6 +9,8 @@ const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptan
 
 const owner = (name: string): Proof => ({ file: 'services/gateway/test/owner.int.test.ts', name });
 
+const sessionEdits = (name: string): Proof => ({ file: 'services/gateway/test/session-edits.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -37,6 +39,13 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   'C/4/46': [
     { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
     { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
+  ],
+  'C/4/47': [
+    sessionEdits('begins another conversation with the messages up to a turn, and leaves the first as it is'),
+    sessionEdits('counts what its first turns used once'),
+    sessionEdits('are shown in lists, in the conversation and by a search, also while a turn runs, and go with the conversation'),
+    { file: 'services/worker/src/turn/turn-runner.test.ts', name: 'keeps the message when it is cancelled before it began, and says so' },
+    { file: 'packages/acceptance/e2e/chat-messages.test.ts', name: 'that wait are taken back at once' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

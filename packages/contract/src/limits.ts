@@ -10,6 +10,10 @@ export const limits = {
   scheduleNextRuns: 5,
   /** Words looked for in a list of sessions. */
   sessionsQueryMaxCharacters: 200,
+  /** Of the name that an owner gives a conversation. */
+  sessionTitleMaxCharacters: 200,
+  /** Conversations whose labels a list looks at. */
+  sessionLabelsMax: 2000,
   attachmentsMax: 10,
   uploadFilesMax: 10,
   uploadMaxBytes: 10 * 1024 * 1024,

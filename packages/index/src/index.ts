@@ -17,6 +17,7 @@ export type {
   IndexSource,
   SessionPut,
   SessionsQuery,
+  SomeIds,
   SourceSession,
   TableDrift,
   TurnsQuery,

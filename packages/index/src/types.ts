@@ -22,7 +22,7 @@ export type IndexableSession = Pick<
   Partial<Pick<Session, 'sender' | 'messages'>>;
 
 /** A row of the list, as far as the session's own file tells: names of contacts and handoffs are elsewhere. */
-export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state'> {
+export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state' | 'pinned'> {
   /** Its last turn failed. */
   readonly hasFailed: boolean;
 }
@@ -64,6 +64,8 @@ export interface DriftReport {
   readonly skills: TableDrift;
 }
 
+export type SomeIds = { readonly only: readonly string[] } | { readonly without: readonly string[] };
+
 export interface SessionsQuery {
   readonly limit: number;
   readonly agent?: string | undefined;
@@ -71,10 +73,10 @@ export interface SessionsQuery {
   readonly origin?: readonly SessionOrigin[] | undefined;
   readonly channel?: ChannelName | undefined;
   readonly sender?: string | undefined;
-  /** A part of the title, the last message or the sender; or any session of these senders. */
-  readonly words?: { readonly text: string; readonly senders: readonly string[] } | undefined;
-  /** Only these; or all but these. */
-  readonly ids?: { readonly only: readonly string[] } | { readonly without: readonly string[] } | undefined;
+  /** A part of the title, the last message or the sender; or any session of these senders, or of these ids. */
+  readonly words?: { readonly text: string; readonly senders: readonly string[]; readonly ids?: readonly string[] } | undefined;
+  /** Each: only these; or all but these. */
+  readonly ids?: readonly SomeIds[] | undefined;
   /** Which side has the last word. */
   readonly lastFrom?: readonly LastMessage['from'][] | undefined;
   readonly hasFailed?: boolean | undefined;

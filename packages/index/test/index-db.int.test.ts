@@ -69,9 +69,9 @@ for (const backend of indexBackends) {
       expect(await find(words('nothing like it', ['ann']))).toEqual([2]);
       expect(await find({ lastFrom: ['contact'] })).toEqual([1]);
       expect(await find({ hasFailed: true })).toEqual([3]);
-      expect(await find({ ids: { only: [sessionId(2), sessionId(3)] } })).toEqual([2, 3]);
-      expect(await find({ ids: { without: [sessionId(2)] } })).toEqual([1, 3]);
-      expect(await find({ ids: { only: [] } })).toEqual([]);
+      expect(await find({ ids: [{ only: [sessionId(2), sessionId(3)] }] })).toEqual([2, 3]);
+      expect(await find({ ids: [{ without: [sessionId(2)] }] })).toEqual([1, 3]);
+      expect(await find({ ids: [{ only: [] }] })).toEqual([]);
       const [second] = (await index.listSessions({ limit: 1, sender: 'ann' })).items;
       expect(second?.lastMessage).toMatchObject({ from: 'agent', at: at(2) });
       expect(second?.lastMessage?.text).toHaveLength(200);

@@ -36,6 +36,7 @@ export { readQuestion, type TenantIndex } from '@concierge/index';
 export { toContactFolder, toNotesOwner, deriveSessionId } from './sessions/session-ids.ts';
 export { repairUnpaired, unknownOutcome } from './sessions/session-repair.ts';
 export type { McpServerTools, McpServerStore } from './agents/mcp-servers.ts';
+export { forkSession } from './sessions/fork-session.ts';
 export { SessionStore } from './sessions/session-store.ts';
 export type { SettingsPatch } from './settings/settings.ts';
 export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';

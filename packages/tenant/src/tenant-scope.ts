@@ -33,6 +33,7 @@ import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { PublicationLog, Publications } from './sessions/publications.ts';
+import { SessionLabels } from './sessions/session-labels.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
 import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
@@ -92,6 +93,8 @@ export class TenantScope {
   readonly index: TenantIndex;
   readonly files: TenantFiles;
   readonly sessions: SessionStore;
+  /** Names that the owner gave to conversations, and which are pinned. */
+  readonly labels: SessionLabels;
   readonly inbox: Inbox;
   /** Order of acceptance of sessions for which Redis could not keep it. */
   readonly laneOrder: LaneOrder;
@@ -180,10 +183,11 @@ export class TenantScope {
     this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
     this.tellSession = telling('session');
+    this.labels = new SessionLabels({ ...place, folder: join(root, 'sessions'), onChanged: this.tellSession });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
-    const { sessions, index: ownIndex, events } = this;
+    const { sessions, index: ownIndex, events, memory } = this;
     this.contacts = new Contacts({
       ...place,
       folder: join(root, 'contacts'),
@@ -200,7 +204,6 @@ export class TenantScope {
       ensureEndpoint: async (url) => events.endpoints.ensure(url),
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
-    const { memory } = this;
     this.memorySearch = new MemorySearch({
       tenantId,
       root,
@@ -222,7 +225,7 @@ export class TenantScope {
    * False when the store is empty: what most tenants do not use is asked no more than this in each turn. One system
    * call when nothing has changed.
    */
-  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp' | 'settings/model-keys'): Promise<boolean> {
+  async uses(store: 'events/endpoints' | 'handoffs' | 'mcp' | 'sessions/.labels' | 'settings/model-keys'): Promise<boolean> {
     const folder = join(this.root, store);
     return (await this.#usedStores.get(folder, async () => (await namesIn(folder)).length > 0)) === true;
   }
@@ -301,6 +304,7 @@ export class TenantScope {
     const accepted = new Set(await this.inbox.filedTurnIds());
     await this.laneOrder.sweep((turnId) => accepted.has(turnId));
     await this.sessions.sweep();
+    await this.labels.sweep();
     await this.keys.sweep();
     await this.uploads.sweep();
     await this.channels.sweep();

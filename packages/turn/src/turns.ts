@@ -49,6 +49,7 @@ interface LiveFacts {
   readonly status: TurnStatus;
   readonly startedAt: string | null;
   readonly attempts: number;
+  readonly isCancelled: boolean;
 }
 
 /** The beginning of a message, as lists show it. */
@@ -223,13 +224,14 @@ export class Turns extends OrderedAcceptance {
   }
 
   async #liveFacts(turnId: string): Promise<LiveFacts> {
-    const [state, startedAt, attempts] = await this.#redis
-      .hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts')
-      .catch(() => [null, null, null]);
+    const [state, startedAt, attempts, cancelled] = await this.#redis
+      .hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts', 'cancelled')
+      .catch(() => [null, null, null, null]);
     return {
       status: state === 'running' ? 'running' : 'waiting',
       startedAt: startedAt == null ? null : new Date(Number(startedAt)).toISOString(),
       attempts: Number(attempts ?? 0),
+      isCancelled: cancelled === '1',
     };
   }
 }
@@ -240,10 +242,11 @@ function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
 }
 
-function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts }: LiveFacts): TurnView {
+function toLiveView(turn: AcceptedTurn, { status, startedAt, attempts, isCancelled }: LiveFacts): TurnView {
   const { turnId: id, sessionId, agent, channel, origin, grant, acceptedAtMs } = turn;
   const parent = grant === undefined ? {} : { parentTurnId: grant.parentTurnId };
   const acceptedAt = new Date(acceptedAtMs).toISOString();
   const open = { firstTextAt: null, endedAt: null, usage: { inputTokens: 0, outputTokens: 0 }, finishReason: null, error: null };
-  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open };
+  const cancelling = isCancelled ? { cancelling: true as const } : {};
+  return { id, contact_id: sessionId, agent, channel, origin, ...parent, status, acceptedAt, startedAt, attempts, ...open, ...cancelling };
 }

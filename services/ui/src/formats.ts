@@ -1,5 +1,4 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '@concierge/contract';
-import { exactTime } from './chat/relative-time.ts';
 
 const SECOND_MS = 1000;
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const;
@@ -56,7 +55,14 @@ export class Formats {
 
   /** The day and the second. */
   exactTime(at: string): string {
-    return exactTime(at, this.locale);
+    return new Intl.DateTimeFormat(this.locale, { dateStyle: 'full', timeStyle: 'medium' }).format(new Date(at));
+  }
+
+  /** The time of day, and the date where it is not today's. */
+  clockTime(at: string, nowMs: number): string {
+    const isToday = new Date(at).toDateString() === new Date(nowMs).toDateString();
+    const style = isToday ? ({ timeStyle: 'short' } as const) : ({ dateStyle: 'medium', timeStyle: 'short' } as const);
+    return new Intl.DateTimeFormat(this.locale, style).format(new Date(at));
   }
 
   /** Date and minute, for tables. */

@@ -165,7 +165,7 @@ describe('a conversation', () => {
     say(page, 'second');
     await reaches(page, 'unsent', 'unsent');
     expect(listTurns(page)[0]?.state).toMatchObject({ failure: { code: 'too_many_waiting' } });
-    expect(page.withdraw('key-1')).toMatchObject({ text: 'first' });
+    expect(page.queue.takeBack('key-1')).toMatchObject({ text: 'first' });
     page.retry('key-2');
     await reaches(page, 'waiting');
     expect(gateway.turns).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { encodeServerSentEvent, type ErrorCode, type SessionView, type TurnEvent, type TurnView, errorCodes } from '@concierge/contract';
+import { encodeServerSentEvent, type ErrorCode, type SessionPage, type TurnEvent, type TurnView, errorCodes } from '@concierge/contract';
 
 export interface SeenRequest {
   readonly method: string;
@@ -92,7 +92,7 @@ export class ScriptedGateway implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
   readonly turns: ScriptedTurn[] = [];
   /** `hidden`: the key may not read it. */
-  readonly sessions = new Map<string, SessionView | 'hidden'>();
+  readonly sessions = new Map<string, SessionPage | 'hidden'>();
   /** Streams begin at the turn's start, whatever was seen. */
   replaysAll = false;
   readonly #server: Server;
@@ -222,11 +222,12 @@ function sendProblem(response: ServerResponse, code: ErrorCode): void {
 }
 
 /** A stored conversation with one ended turn. */
-export function storedSession(id: string, turnId: string, [question, reply]: readonly [string, string]): SessionView {
-  const messages: SessionView['messages'] = [
+export function storedSession(id: string, turnId: string, [question, reply]: readonly [string, string]): SessionPage {
+  const messages: SessionPage['messages'] = [
     { id: `${turnId}u`, turnId, at, role: 'user', text: question },
     { id: `${turnId}a`, turnId, at, role: 'assistant', text: reply },
   ];
-  const origin = 'user';
-  return { id, createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', origin, title: question, messageCount: 2, messages };
+  const origin = 'user' as const;
+  const facts = { id, createdAt: at, updatedAt: at, agent: 'admin', channel: 'web', origin, title: question } as const;
+  return { ...facts, messageCount: 2, messages, turns: [], before: null };
 }

@@ -91,6 +91,8 @@ import {
 import type { Route } from './route.ts';
 import {
   deleteSession,
+  forkSession,
+  labelSession,
   getSession,
   listSessions,
   cancelTurn,
@@ -135,6 +137,8 @@ export const routes = {
   listSessions,
   getSession,
   deleteSession,
+  forkSession,
+  labelSession,
   listHandoffs,
   getHandoff,
   takeOver,

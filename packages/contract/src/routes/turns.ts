@@ -6,7 +6,16 @@ import { TurnTrace } from '../turns/trace.ts';
 import { TurnOrigin, TurnStatus, TurnView } from '../turns/turn.ts';
 import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 import { ContactId } from '../turns/chat.ts';
-import { SessionListItem, SessionOrigin, SessionPage, SessionState, SessionView } from '../turns/session.ts';
+import {
+  SessionForkBody,
+  SessionLabelBody,
+  SessionLabelView,
+  SessionListItem,
+  SessionOrigin,
+  SessionPage,
+  SessionState,
+  SessionView,
+} from '../turns/session.ts';
 import { AgentName } from '../tenants/tenant.ts';
 
 /** `<epoch>-<n>`: an entry of the turn's stream. */
@@ -166,6 +175,7 @@ export const listSessions = defineRoute({
     channel: Channel.optional(),
     sender: z.string().min(1).max(limits.senderMaxCharacters).optional().describe('The exact id of a contact.'),
     state: SessionState.optional(),
+    pinned: z.enum(['true', 'false']).optional().describe('Pinned ones alone, or the others.'),
     q: z
       .string()
       .trim()
@@ -211,4 +221,39 @@ export const deleteSession = defineRoute({
   params: sessionParams,
   answers: { 204: { description: 'It is gone.' } },
   errors: ['not_found', 'session_busy'],
+});
+
+/** What was said stays as it was said: another question begins another conversation. */
+export const forkSession = defineRoute({
+  id: 'forkSession',
+  audit: 'session.fork',
+  method: 'post',
+  path: '/api/sessions/{id}/fork',
+  tag: 'sessions',
+  summary: 'Begin another conversation with the messages up to a turn',
+  description:
+    'The conversation stays as it is; the new one has its messages up to the turn, or up to the one before it, and goes on with the next message that names its id. Turns, their usage and their cost stay with the first. Only of conversations with agents for the owner; `conflict` for others, and where nothing comes before the turn.',
+  auth: 'key',
+  scopes: ['admin'],
+  params: sessionParams,
+  body: { kind: 'json', schema: SessionForkBody },
+  answers: { 201: { description: 'The new conversation.', json: SessionView } },
+  errors: ['not_found', 'conflict'],
+});
+
+export const labelSession = defineRoute({
+  id: 'labelSession',
+  audit: 'session.label',
+  method: 'patch',
+  path: '/api/sessions/{id}',
+  tag: 'sessions',
+  summary: 'Rename or pin a conversation',
+  description:
+    'What is left out stays as it is. The name is what lists, searches and the conversation itself show from now on; a running turn is not disturbed.',
+  auth: 'key',
+  scopes: ['admin'],
+  params: sessionParams,
+  body: { kind: 'json', schema: SessionLabelBody },
+  answers: { 200: { description: 'How it stands now.', json: SessionLabelView } },
+  errors: ['not_found'],
 });

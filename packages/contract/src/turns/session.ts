@@ -4,6 +4,7 @@ import { CanonicalChannel } from '../channels/channel.ts';
 import { ChannelAddress } from '../channels/channel-message.ts';
 import { AgentName } from '../tenants/tenant.ts';
 import { ModelUsage, TurnRecord, TurnView, type TurnOrigin } from './turn.ts';
+import { limits } from '../limits.ts';
 import { UploadRef } from './chat.ts';
 import { openList } from '../values/stored.ts';
 
@@ -96,6 +97,12 @@ export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigi
   return originByFirstTurn[first];
 }
 
+/** The conversation that a session goes on from, and the last turn of it that is in both. */
+export const SessionFork = z
+  .object({ id: z.string(), turnId: z.string() })
+  .meta({ id: 'SessionFork', description: 'Begun with the messages of another conversation, up to a turn of it.' });
+export type SessionFork = z.infer<typeof SessionFork>;
+
 /**
  * tenants/<id>/sessions/<sessionId>.json. `revision` rises by one with every publication; `turns` names the turns this
  * file contains, so that one that was saved but not announced is announced, not run again.
@@ -108,6 +115,8 @@ export const Session = z.object({
   sender: z.string().nullable(),
   /** Missing in files of earlier versions; loading a session adds it. */
   origin: SessionOrigin.optional(),
+  /** Its first messages are another session's, with the ids of that one's turns. */
+  forkedFrom: SessionFork.optional(),
   /** Where its last message from a channel came from. */
   channelAddress: ChannelAddress.optional(),
   revision: z.int().nonnegative(),
@@ -151,6 +160,46 @@ export const LastMessage = z
   .meta({ id: 'LastMessage' });
 export type LastMessage = z.infer<typeof LastMessage>;
 
+/** sessions/.labels/<sessionId>.json: what the owner has set about a conversation. */
+export const SessionLabel = z.object({
+  version: z.literal(1),
+  /** Null: its own. */
+  title: z.string().nullable(),
+  pinned: z.boolean(),
+  updatedAt: z.iso.datetime(),
+});
+export type SessionLabel = z.infer<typeof SessionLabel>;
+
+/** PATCH /api/sessions/{id}. */
+export const SessionLabelBody = z
+  .strictObject({
+    title: z.string().trim().min(1).max(limits.sessionTitleMaxCharacters).nullable().optional().meta({
+      description: 'Another name for the conversation; null gives it its own again.',
+    }),
+    pinned: z.boolean().optional().meta({ description: 'Whether it stands above the others in the console.' }),
+  })
+  .meta({ id: 'SessionLabelBody' });
+export type SessionLabelBody = z.infer<typeof SessionLabelBody>;
+
+export const SessionLabelView = z
+  .object({
+    id: z.string(),
+    title: z.string(),
+    pinned: z.boolean(),
+  })
+  .meta({ id: 'SessionLabel', description: 'The name of a conversation as lists show it, and whether it is pinned.' });
+
+/** POST /api/sessions/{id}/fork. */
+export const SessionForkBody = z
+  .strictObject({
+    turnId: z.string().min(1).max(128).meta({ description: 'An ended turn of the conversation.' }),
+    includesTurn: z.boolean().default(true).meta({
+      description: 'False: only what came before the turn, so that it can be asked differently, or again.',
+    }),
+  })
+  .meta({ id: 'SessionForkBody' });
+export type SessionForkBody = z.infer<typeof SessionForkBody>;
+
 export const SessionListItem = z
   .object({
     id: z.string(),
@@ -164,11 +213,12 @@ export const SessionListItem = z
     contactName: z.string().nullable().meta({ description: 'What the channel or the owner’s system calls the contact.' }),
     lastMessage: LastMessage.nullable(),
     state: SessionState,
+    pinned: z.boolean().meta({ description: 'It stands above the others in the console.' }),
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
-const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, ...listed } = SessionListItem.shape;
+const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, pinned: _pinned, ...listed } = SessionListItem.shape;
 
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z
@@ -176,6 +226,7 @@ export const SessionView = z
     id,
     createdAt: z.iso.datetime(),
     ...listed,
+    forkedFrom: SessionFork.optional(),
     messages: z.array(
       z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
     ),

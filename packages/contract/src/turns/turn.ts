@@ -197,7 +197,7 @@ export const TurnView = z
     joinedTo: z.string().optional(),
     status: TurnStatus,
     acceptedAt: z.iso.datetime(),
-    startedAt: z.iso.datetime().nullable(),
+    startedAt: z.iso.datetime().nullable().meta({ description: 'Null of a turn that has not begun, or was cancelled before it did.' }),
     firstTextAt: z.iso.datetime().nullable(),
     endedAt: z.iso.datetime().nullable(),
     attempts: z.int().nonnegative(),
@@ -208,6 +208,7 @@ export const TurnView = z
     input: z.string().optional().meta({
       description: 'The beginning of what it was asked, at most 200 characters; missing where the conversation no longer has it.',
     }),
+    cancelling: z.literal(true).optional().meta({ description: 'It waits or runs, and is to be cancelled.' }),
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),

@@ -35,6 +35,8 @@ export const auditActs = [
   'widget.rotate-key',
   'widget.rotate-secret',
   'session.delete',
+  'session.fork',
+  'session.label',
   'contact.forget',
   'contact.erase',
   'note.forget',

@@ -59,14 +59,18 @@ function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   if (query.updatedBeforeMs !== undefined) select = select.where('updated_at', '<', query.updatedBeforeMs);
   const { ids, words } = query;
   // A list without any id is no SQL; no session has this one.
-  if (ids !== undefined)
-    select = 'only' in ids ? select.where('id', 'in', ['', ...ids.only]) : select.where('id', 'not in', ['', ...ids.without]);
+  for (const one of ids ?? [])
+    select = 'only' in one ? select.where('id', 'in', ['', ...one.only]) : select.where('id', 'not in', ['', ...one.without]);
   return words === undefined ? select : select.where((eb) => hasWords(eb, words));
 }
 
-function hasWords(eb: ExpressionBuilder<IndexTables, 'sessions'>, { text, senders }: NonNullable<SessionsQuery['words']>) {
+function hasWords(eb: ExpressionBuilder<IndexTables, 'sessions'>, { text, senders, ids = [] }: NonNullable<SessionsQuery['words']>) {
   const pattern = toLikePattern(storable(foldWords(text)));
-  return eb.or([sql<boolean>`words like ${pattern} escape '\\'`, eb('sender', 'in', ['', ...senders.map((sender) => storable(sender))])]);
+  return eb.or([
+    sql<boolean>`words like ${pattern} escape '\\'`,
+    eb('sender', 'in', ['', ...senders.map((sender) => storable(sender))]),
+    eb('id', 'in', ['', ...ids]),
+  ]);
 }
 
 export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): Promise<Page<TurnView>> {

@@ -25,7 +25,7 @@ export async function findPlaces(scope: TenantScope, traces: ErasureTraces): Pro
 }
 
 function toPlace(path: string): Pick<ErasurePlace, 'kind' | 'ref'> {
-  const session = /^sessions\/(?:\.revisions\/)?(?<id>[0-9a-f]{32})[./]/u.exec(path)?.groups?.['id'];
+  const session = /^sessions\/(?:\.revisions\/|\.labels\/)?(?<id>[0-9a-f]{32})[./]/u.exec(path)?.groups?.['id'];
   if (session !== undefined) return { kind: 'session', ref: session };
   const schedule = /^cron\/(?<id>[^/.]+)\./u.exec(path)?.groups?.['id'];
   if (schedule !== undefined) return { kind: 'schedule', ref: schedule };

@@ -115,7 +115,7 @@ export function mergeTurns(history: readonly TurnRecord[], current: readonly Tur
 
 /** GET /api/sessions/{id}: without what was added to messages for the model. */
 export function viewSession(session: Session, history: readonly SessionMessage[]): SessionView {
-  const { id, createdAt, updatedAt, agent, channel, origin = 'user', title, messageCount } = session;
+  const { id, createdAt, updatedAt, agent, channel, origin = 'user', title, messageCount, forkedFrom } = session;
   return {
     id,
     createdAt,
@@ -125,6 +125,7 @@ export function viewSession(session: Session, history: readonly SessionMessage[]
     origin,
     title,
     messageCount,
+    ...(forkedFrom !== undefined && { forkedFrom }),
     messages: SessionView.shape.messages.parse(mergeMessages(history, session.messages)),
   };
 }

@@ -1,4 +1,5 @@
 import { readdir, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   AppError,
   StoredSession,
@@ -36,6 +37,7 @@ import {
 } from './session-history.ts';
 import { RevisionConflict, type PublicationLog } from './publications.ts';
 import { isHashedName } from './session-ids.ts';
+import { labelsFolder } from './session-labels.ts';
 import { SessionRevisions, type Revisions } from './session-revisions.ts';
 import { repairUnpaired } from './session-repair.ts';
 
@@ -344,6 +346,7 @@ export class SessionStore {
     this.#cache.delete(this.#cacheKey(id));
     await this.#history.remove(id);
     await ignoreMissing(unlink(this.#revisions.viewPath(id)));
+    await ignoreMissing(unlink(join(this.#folder, labelsFolder, `${id}.json`)));
   }
 
   /**

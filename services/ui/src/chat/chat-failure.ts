@@ -1,24 +1,32 @@
-const advice: Readonly<Record<string, string>> = {
-  missing_key: 'Sign in again.',
-  invalid_key: 'Check that the whole key was pasted; it begins with ck_live_.',
-  revoked_key: 'Ask for a new key and sign in with it.',
-  scope_required: 'Sign in with a key whose scopes allow this.',
-  tenant_suspended: 'Ask the people who operate the service.',
-  too_many_waiting: 'Wait until some of the waiting messages have been answered.',
-  rate_limited: 'Wait a while, then try again.',
-  too_large: 'Send something smaller.',
-  unsupported_media_type: 'Send a PNG, JPEG, GIF, WebP, PDF or text file.',
-  not_found: 'It may have been deleted. Start a new conversation.',
-  contact_mismatch: 'Start a new conversation for this contact.',
-  provider_error: 'Try again in a moment.',
-  turn_timeout: 'Try again, or ask for less at once.',
-  unreachable: 'Check the connection, then try again.',
-  overloaded: 'Try again in a moment.',
-  shutting_down: 'Try again in a moment.',
-};
+import { ConciergeError } from '@concierge/client';
 
-/** What happened and what to do about it, as sentences. */
-export function explain({ code, message }: { readonly code: string; readonly message: string }): string {
-  const happened = /[.!?…]$/u.test(message) ? message : `${message}.`;
-  return `${happened} ${advice[code] ?? ''}`.trim();
+/** What a language says about failures, by code. */
+export interface FailureWords {
+  /** What happened; where a code is missing, the service's own words stand. */
+  readonly happened: Readonly<Record<string, string>>;
+  /** What to do about it. */
+  readonly advice: Readonly<Record<string, string>>;
+}
+
+/**
+ * What happened and what to do about it, as sentences. Where the service has said more than what happened, that is the
+ * advice: ours could contradict it.
+ */
+export function explainFailure(error: unknown, words: FailureWords): string {
+  const { code, message } = isFailure(error) ? error : ConciergeError.from(error);
+  const said = find(words.happened, code) ?? message.trim();
+  const happened = /[.!?…]$/u.test(said) ? said : `${said}.`;
+  // bounded-expression: one line of the service's, at a fixed place
+  const hasAdvice = find(words.happened, code) === undefined && /[.!?;:] \S/u.test(happened);
+  return hasAdvice ? happened : `${happened} ${find(words.advice, code) ?? ''}`.trim();
+}
+
+/** What a turn failed with, as its events tell it. */
+function isFailure(error: unknown): error is { readonly code: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null || error instanceof Error) return false;
+  return 'code' in error && 'message' in error && typeof error.code === 'string' && typeof error.message === 'string';
+}
+
+function find(texts: Readonly<Record<string, string>>, code: string): string | undefined {
+  return Object.hasOwn(texts, code) ? texts[code] : undefined;
 }

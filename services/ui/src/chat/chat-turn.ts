@@ -7,6 +7,8 @@ export interface Question {
   readonly attachments: readonly UploadRef[];
   /** ISO time. */
   readonly at: string;
+  /** As a list shows it: perhaps only its beginning, and without its files. */
+  readonly isExcerpt?: boolean;
 }
 
 export interface TurnFailure {
@@ -23,7 +25,15 @@ export type TurnState =
   | { readonly at: 'sending' }
   | { readonly at: 'waiting' }
   | { readonly at: 'running' }
-  | { readonly at: 'done'; readonly finishReason: FinishReason | null; readonly usage: Usage | null }
+  | {
+      readonly at: 'done';
+      readonly finishReason: FinishReason | null;
+      readonly usage: Usage | null;
+      /** US dollars; missing where no price is known. */
+      readonly costUsd?: number;
+      /** It was taken back before it began. */
+      readonly isUnbegun?: boolean;
+    }
   | { readonly at: 'failed'; readonly failure: TurnFailure }
   | { readonly at: 'unsent'; readonly failure: TurnFailure };
 
@@ -68,6 +78,11 @@ export function isUnderWay(turn: ChatTurn): boolean {
   return turn.state.at === 'waiting' || turn.state.at === 'running';
 }
 
+/** Turns that wait behind another one that waits or runs, in their order. */
+export function findQueued(turns: readonly ChatTurn[]): ChatTurn[] {
+  return turns.filter(isUnderWay).slice(1);
+}
+
 /** The turn after one more event. */
 export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   const changed = { ...turn, ...extendReply(turn, event) };
@@ -76,7 +91,9 @@ export function applyEvent(turn: ChatTurn, event: TurnEvent): ChatTurn {
   }
   if (event.type === 'done') {
     const { inputTokens, outputTokens, finishReason } = event.data;
-    return end(changed, { at: 'done', finishReason, usage: { inputTokens, outputTokens } });
+    // Its end is the first that is heard of it, and nobody here has stopped it.
+    const isUnbegun = finishReason === 'cancelled' && turn.state.at === 'waiting' && !turn.stopping;
+    return end(changed, { at: 'done', finishReason, usage: { inputTokens, outputTokens }, ...(isUnbegun && { isUnbegun }) });
   }
   if (event.type === 'error') {
     const { code, message, retryable } = event.data;

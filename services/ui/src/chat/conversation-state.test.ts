@@ -51,6 +51,41 @@ describe('toStoredTurns', () => {
     ]);
   });
 
+  it('says how long its calls took, what it cost and why it failed', () => {
+    const step = (name: string, durationMs: number) => ({ kind: 'tool' as const, name, startedAt: at, durationMs, isError: false });
+    const call = (id: string, name: string) => ({ id, name, arguments: '{}' });
+    const session = sessionWith(
+      question('t1', 'Look'),
+      { ...answer('t1', ''), toolCalls: [call('a', 'read'), call('b', 'bash'), call('c', 'read')] },
+      question('t2', 'Fail'),
+    );
+    const { contact_id: _contact, agent: _agent, channel: _channel, ...first } = view('t1', 'done');
+    const steps = [step('read', 5), { ...step('read', 1), within: 'bash' }, step('bash', 70), step('read', 9)];
+    const error = { code: 'provider_error' as const, message: 'It broke' };
+    const { contact_id: _c, agent: _a, channel: _ch, ...second } = { ...view('t2', 'failed'), error };
+    const [done, failed] = toStoredTurns({ ...session, turns: [{ ...first, costUsd: 0.25, steps }, second] });
+    expect(done?.parts.map((part) => (part.kind === 'tool' ? part.durationMs : null))).toEqual([5, 70, 9]);
+    expect(done?.state).toMatchObject({ at: 'done', costUsd: 0.25 });
+    expect(failed?.state).toMatchObject({ at: 'failed', failure: { code: 'provider_error', message: 'It broke' } });
+  });
+
+  it('keeps earlier pages before the last one when that is read again', () => {
+    const ended = (turnId: string) => newTurn({ key: turnId, turnId, state: { at: 'done', finishReason: 'stop', usage: null } });
+    const shown = [ended('t1'), ended('t2'), ended('t3')];
+    const stored = [ended('t2'), ended('t3'), ended('t4')];
+    expect(withStored(shown, stored).map(({ turnId }) => turnId)).toEqual(['t1', 't2', 't3', 't4']);
+  });
+
+  it('knows a message that was taken back before it began, and one that is to be', () => {
+    const waiting: TurnView = { ...view('t2', 'waiting'), cancelling: true, input: 'second' };
+    const ended: TurnView = { ...view('t1', 'cancelled'), startedAt: null, finishReason: 'cancelled' };
+    const turns = mergeTurns({ session: sessionWith(question('t1', 'first')), views: [waiting, ended], saved: [] });
+    expect(turns).toMatchObject([
+      { turnId: 't1', state: { at: 'done', finishReason: 'cancelled', isUnbegun: true } },
+      { turnId: 't2', question: { text: 'second', isExcerpt: true }, state: { at: 'done', isUnbegun: true } },
+    ]);
+  });
+
   it('groups messages by turn, with tool results in their calls', () => {
     const [turn] = toStoredTurns(
       sessionWith(

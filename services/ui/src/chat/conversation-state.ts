@@ -1,6 +1,6 @@
 import type { ConciergeError, ReplyPart } from '@concierge/client';
-import { JsonObject, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
-import { isUnderWay, newTurn, type ChatTurn, type TurnState } from './chat-turn.ts';
+import { JsonObject, type SessionTurn, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
+import { hasEnded, isUnderWay, newTurn, type ChatTurn, type Question, type TurnState } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 
 /** loading → ready, or failed; failed → loading when the user tries again. */
@@ -21,6 +21,10 @@ export interface ConversationState {
   readonly isCustomers: boolean;
   readonly title: string | null;
   readonly load: ConversationLoad;
+  /** The conversation that this one goes on from. */
+  readonly forkedFrom: string | null;
+  /** Names the page of turns before those that are shown; null: these are the first. */
+  readonly earlier: string | null;
   readonly turns: readonly ChatTurn[];
 }
 
@@ -42,8 +46,13 @@ export function changeTurn(state: ConversationState, key: string, change: (turn:
   return { ...state, turns: state.turns.map((turn) => (turn.key === key ? change(turn) : turn)) };
 }
 
+/** Messages of a conversation, or of its last turns; of these with their records. */
+export interface StoredMessages extends Pick<SessionView, 'messages'> {
+  readonly turns?: readonly SessionTurn[];
+}
+
 export interface Known {
-  readonly session: SessionView | null;
+  readonly session: StoredMessages | null;
   readonly views: readonly TurnView[];
   readonly saved: readonly SavedTurn[];
 }
@@ -53,7 +62,7 @@ export interface Known {
  * tab has not handed in yet. A saved message gives a turn under way the question that the service does not list.
  */
 export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
-  const stored = session === null ? [] : toStoredTurns(session, views);
+  const stored = session === null ? [] : toStoredTurns(session, [...views, ...(session.turns ?? [])]);
   const shown = new Set(stored.map((turn) => turn.turnId));
   const savedById = new Map(saved.map((turn) => [turn.turnId, turn]));
   const underWay = views
@@ -67,7 +76,7 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
       return newTurn({
         key: known?.key ?? view.id,
         turnId: view.id,
-        question: known?.question ?? null,
+        question: known?.question ?? toListedQuestion(view),
         isFromStaff: view.origin === 'person',
         state: toTurnState(view),
       });
@@ -78,6 +87,38 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
   return [...stored, ...underWay, ...remembered];
 }
 
+export interface Difference {
+  /** Keys of waiting turns that are to be cancelled. */
+  readonly cancelled: readonly string[];
+  /** Turns under way that are not shown. */
+  readonly missing: readonly ChatTurn[];
+  /** A turn has ended that is not shown. */
+  readonly isStoredMissing: boolean;
+}
+
+/** What a list of the newest turns has beyond those that are shown. */
+export function compareTurns(shown: readonly ChatTurn[], views: readonly TurnView[]): Difference {
+  const known = new Set(shown.map(({ turnId }) => turnId));
+  const cancelling = new Set(views.filter((view) => view.status === 'waiting' && view.cancelling === true).map(({ id }) => id));
+  const fresh = views.filter(({ id }) => !known.has(id));
+  return {
+    cancelled: shown.filter(({ turnId, state }) => state.at === 'waiting' && cancelling.has(turnId ?? '')).map(({ key }) => key),
+    missing: mergeTurns({ session: null, views: fresh, saved: [] }),
+    isStoredMissing: fresh.some(({ endedAt }) => endedAt !== null),
+  };
+}
+
+/** The turn, cancelled before it began. */
+export function takenBack(turn: ChatTurn): ChatTurn {
+  return { ...turn, state: { at: 'done', finishReason: 'cancelled', usage: null, isUnbegun: true } };
+}
+
+/** What the list has of a message that was sent elsewhere. */
+function toListedQuestion({ input, acceptedAt, origin }: TurnView): Question | null {
+  if (input === undefined || origin === 'person') return null;
+  return { text: input, attachments: [], at: acceptedAt, isExcerpt: true };
+}
+
 /**
  * Puts stored turns before those that are shown already. A shown turn keeps its place and what only the stream
  * contained.
@@ -85,6 +126,9 @@ export function mergeTurns({ session, views, saved }: Known): ChatTurn[] {
 export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn[]): ChatTurn[] {
   const storedIds = new Set(stored.map((turn) => turn.turnId));
   const kept = shown.filter((turn) => turn.turnId === null || isUnderWay(turn) || !storedIds.has(turn.turnId));
+  const overlap = shown.findIndex((turn) => turn.turnId !== null && storedIds.has(turn.turnId));
+  // Pages that were read before, of which the stored ones are the end.
+  const earlier = new Set(shown.slice(0, Math.max(0, overlap)).filter((turn) => hasEnded(turn) && turn.turnId !== null));
   const keptIds = new Set(kept.map((turn) => turn.turnId));
   const ended = stored
     .filter((turn) => !keptIds.has(turn.turnId))
@@ -93,33 +137,51 @@ export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn
       if (before === undefined) return turn;
       return before.parts.length === 0 ? { ...turn, key: before.key } : { ...before, question: before.question ?? turn.question };
     });
-  return [...ended, ...kept];
+  return [...earlier, ...ended, ...kept.filter((turn) => !earlier.has(turn))];
 }
 
 type Message = SessionView['messages'][number];
 type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 type ToolMessage = Extract<Message, { role: 'tool' }>;
 
-/**
- * A stored conversation as turns, oldest first. `known` adds how turns ended and what they used, as far as the service
- * still lists them.
- */
-export function toStoredTurns(session: Pick<SessionView, 'messages'>, known: readonly TurnView[] = []): ChatTurn[] {
+/** How a turn stands, from a list of turns or from a page of its conversation. */
+type KnownTurn = TurnView | SessionTurn;
+
+/** A stored conversation as turns, oldest first. `known` adds how turns ended and what they used. */
+export function toStoredTurns(session: StoredMessages, known: readonly KnownTurn[] = session.turns ?? []): ChatTurn[] {
   const views = new Map(known.map((view) => [view.id, view]));
   const turns = new Map<string, ChatTurn>();
   for (const message of session.messages) {
     const before = turns.get(message.turnId) ?? toStartedTurn(message.turnId, views.get(message.turnId));
     turns.set(message.turnId, addMessage(before, message));
   }
-  return [...turns.values()];
+  return [...turns.values()].map((turn) => withTimes(turn, views.get(turn.turnId ?? '')?.steps ?? []));
 }
 
-function toStartedTurn(turnId: string, view: TurnView | undefined): ChatTurn {
+/** How long its calls took, by the record of the turn: each step is that of the next call of its name. */
+function withTimes(turn: ChatTurn, steps: NonNullable<SessionTurn['steps']>): ChatTurn {
+  const left = steps.filter(({ kind, within }) => kind === 'tool' && within === undefined);
+  if (left.length === 0) return turn;
+  const parts = turn.parts.map((part): ReplyPart => {
+    const index = part.kind === 'tool' ? left.findIndex(({ name }) => name === part.name) : -1;
+    const [step] = index === -1 ? [] : left.splice(index, 1);
+    return part.kind === 'tool' && step !== undefined ? { ...part, durationMs: step.durationMs } : part;
+  });
+  return { ...turn, parts };
+}
+
+function toStartedTurn(turnId: string, view: KnownTurn | undefined): ChatTurn {
   return newTurn({ key: turnId, turnId, state: view === undefined ? { at: 'done', finishReason: null, usage: null } : toTurnState(view) });
 }
 
+function toEndState({ status, startedAt, finishReason, usage, costUsd = null }: KnownTurn): TurnState {
+  const isUnbegun = status === 'cancelled' && startedAt === null;
+  return { at: 'done', finishReason, usage, ...(costUsd !== null && { costUsd }), ...(isUnbegun && { isUnbegun }) };
+}
+
 /** A turn as the service lists it. */
-function toTurnState(view: TurnView): TurnState {
+function toTurnState(view: KnownTurn): TurnState {
+  if (view.cancelling === true && view.status === 'waiting') return { at: 'done', finishReason: 'cancelled', usage: null, isUnbegun: true };
   switch (view.status) {
     case 'waiting':
     case 'running': {
@@ -127,7 +189,7 @@ function toTurnState(view: TurnView): TurnState {
     }
     case 'done':
     case 'cancelled': {
-      return { at: 'done', finishReason: view.finishReason, usage: view.usage };
+      return toEndState(view);
     }
     case 'failed': {
       const { code, message } = view.error ?? { code: 'internal_error', message: 'The turn failed.' };

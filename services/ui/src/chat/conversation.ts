@@ -1,16 +1,12 @@
 import { ConciergeError, type RetryOptions } from '@concierge/client';
 import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
 import { applyEvent, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
-import { changeTurn, mergeTurns, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
+import { changeTurn, compareTurns, takenBack, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { KeptMessages } from './kept-messages.ts';
-import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
-
-/**
- * The number of turns requested when a conversation is opened: enough for all that are under way in one lane, and how
- * the latest ones ended.
- */
-const TURNS_LISTED = 60;
+import { QueuedMessages } from './queued-messages.ts';
+import { loadConversation, loadNew, TURNS_SHOWN } from './load-conversation.ts';
+import type { SavedTurnStore } from './saved-turns.ts';
 
 /** Attempts in a row without a single new event before the user of the page is asked. */
 const MAX_RETRIES = 40;
@@ -62,13 +58,31 @@ export class Conversation {
   readonly #listeners = new Set<() => void>();
   readonly #followed = new Map<string, AbortController>();
   readonly #kept: KeptMessages;
+  /** Messages that wait. */
+  readonly queue: QueuedMessages;
   #state: ConversationState;
   #closed = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
     this.#kept = new KeptMessages(options);
-    this.#state = { ...options.target, isCustomers: false, title: null, load: { at: 'loading' }, turns: [] };
+    this.queue = new QueuedMessages({
+      gateway: options.gateway,
+      read: () => this.#state.turns,
+      show: (turns) => this.#show(turns),
+      forget: (turns) => this.#forget(turns),
+      send: (message) => this.send(message),
+      stop: async (key) => this.stop(key),
+    });
+    this.#state = {
+      ...options.target,
+      isCustomers: false,
+      title: null,
+      load: { at: 'loading' },
+      forkedFrom: null,
+      earlier: null,
+      turns: [],
+    };
   }
 
   readonly snapshot = (): ConversationState => this.#state;
@@ -123,6 +137,31 @@ export class Conversation {
     if (this.#state.load.at === 'ready') await this.#loadStored();
   }
 
+  /** Shows the page of turns before those that are shown. */
+  async showEarlier(): Promise<void> {
+    const { contactId, earlier } = this.#state;
+    if (contactId === null || earlier === null) return;
+    const page = await this.#options.gateway.findSession(contactId, { limit: TURNS_SHOWN, before: earlier });
+    if (this.#state.earlier !== earlier) return;
+    const shown = new Set(this.#state.turns.map(({ turnId }) => turnId));
+    const before = toStoredTurns(page).filter(({ turnId }) => !shown.has(turnId));
+    this.#set({ ...this.#state, earlier: page.before, turns: [...before, ...this.#state.turns] });
+  }
+
+  /** Shows what was asked, or taken back, elsewhere, and follows it. */
+  async catchUp(): Promise<void> {
+    const { contactId, load } = this.#state;
+    if (contactId === null || load.at !== 'ready') return;
+    const views = await this.#options.gateway.listTurns(contactId, TURNS_SHOWN);
+    // One of them may be a message of this page whose answer has not come yet; its next change brings all of them.
+    if (this.#closed || this.#state.turns.some(({ state }) => state.at === 'sending')) return;
+    const { cancelled, missing, isStoredMissing } = compareTurns(this.#state.turns, views);
+    for (const key of cancelled) this.#change(key, takenBack);
+    if (isStoredMissing) await this.#loadStored();
+    const shown = new Set(this.#state.turns.map(({ turnId }) => turnId));
+    this.#show([...this.#state.turns, ...missing.filter(({ turnId }) => !shown.has(turnId) && !this.queue.wasTakenBack(turnId))]);
+  }
+
   /** Asks the service to end a turn; its text stays. */
   async stop(key: string): Promise<void> {
     const turnId = this.#turn(key)?.turnId;
@@ -152,15 +191,6 @@ export class Conversation {
     this.#set({ ...this.#state, turns: [...others, { ...turn, state: { at: 'sending' }, link: 'live' }] });
   }
 
-  /** Takes back a message that was never accepted. Returns it. */
-  withdraw(key: string): Message | null {
-    const turn = this.#turn(key);
-    if (turn?.state.at !== 'unsent') return null;
-    this.#kept.delete(key);
-    this.#set({ ...this.#state, turns: this.#state.turns.filter((other) => other.key !== key) });
-    return turn.question;
-  }
-
   /** Goes on with turns whose connection was given up. */
   reconnect(): void {
     for (const { key, link } of this.#state.turns) if (link === 'lost') this.#change(key, (turn) => ({ ...turn, link: 'live' }));
@@ -181,47 +211,25 @@ export class Conversation {
   }
 
   async #load(): Promise<void> {
-    const { gateway, saved, restore } = this.#options;
+    const { saved, restore } = this.#options;
     const { contactId } = this.#state;
     if (contactId === null && !restore) saved.save(this.#name, []);
     const kept = this.#kept.load(this.#name);
-    this.#set({ ...this.#state, ...readPlayedSender(kept, this.#state) });
-    if (contactId === null) {
-      this.#set({
-        ...this.#state,
-        load: { at: 'ready' },
-        turns: mergeTurns({ session: null, views: [], saved: kept }),
-      });
-      return;
-    }
-    const [session, views] = await Promise.all([
-      gateway.findSession(contactId).catch(failureWhenHidden),
-      // A key may be allowed to chat and not to list.
-      gateway.listTurns(contactId, TURNS_LISTED).catch(() => []),
-    ]);
-    const stored = session instanceof ConciergeError ? null : session;
-    const turns = mergeTurns({ session: stored, views, saved: kept });
-    if (session instanceof ConciergeError && turns.length === 0) throw session;
-    const known = stored ?? views[0];
-    this.#set({
-      ...this.#state,
-      title: stored?.title ?? null,
-      ...(known === undefined
-        ? {}
-        : { agent: known.agent, channel: known.channel, isCustomers: this.#isCustomers({ ...known, contactId }, kept) }),
-      load: { at: 'ready' },
-      turns,
-    });
+    // After a reload the conversation goes on with the contact that its messages name.
+    this.#set({ ...this.#state, sender: kept[0]?.body.sender ?? this.#state.sender });
+    const loaded = contactId === null ? loadNew(kept) : await loadConversation(this.#options, contactId, kept);
+    this.#set({ ...this.#state, ...loaded, load: { at: 'ready' } });
   }
 
-  /** With a key for cs alone the page's user is the customer. */
-  #isCustomers(
-    known: { readonly agent: string; readonly channel: string; readonly contactId: string },
-    kept: readonly SavedTurn[],
-  ): boolean {
-    const { keepEnded, saved } = this.#options;
-    if (keepEnded || known.agent === 'admin' || (known.agent !== 'cs' && known.channel === 'web')) return false;
-    return kept.length === 0 && !saved.isPlayed(known.contactId);
+  #forget(turns: readonly ChatTurn[]): void {
+    for (const { key } of turns) this.#kept.delete(key);
+    this.#set({ ...this.#state, turns: this.#state.turns.filter((turn) => !turns.some(({ key }) => key === turn.key)) });
+    this.#save();
+  }
+
+  #show(turns: readonly ChatTurn[]): void {
+    this.#set({ ...this.#state, turns });
+    this.#advance();
   }
 
   /** Starts what can be started: the first message to hand in, or the first turn to follow. */
@@ -299,9 +307,10 @@ export class Conversation {
   async #loadStored(): Promise<void> {
     const { contactId } = this.#state;
     if (contactId === null) return;
-    const session = await this.#options.gateway.findSession(contactId).catch(() => null);
+    const session = await this.#options.gateway.findSession(contactId, { limit: TURNS_SHOWN }).catch(() => null);
     if (session === null) return;
-    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, toStoredTurns(session)) });
+    const stored = toStoredTurns(session).filter(({ turnId }) => !this.queue.wasTakenBack(turnId));
+    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, stored) });
   }
 
   async #conclude(key: string): Promise<void> {
@@ -357,20 +366,4 @@ export class Conversation {
 
 function unsent(failure: TurnFailure): (turn: ChatTurn) => ChatTurn {
   return (turn) => ({ ...turn, state: { at: 'unsent', failure }, link: 'live' });
-}
-
-/**
- * A session that has no ended turn yet is not stored, and a key for cs may not read one: turns under way are shown all
- * the same.
- */
-function failureWhenHidden(error: unknown): ConciergeError {
-  const failure = ConciergeError.from(error);
-  if (failure.status === 404) return new ConciergeError('This conversation does not exist.', { status: 404, code: 'not_found' });
-  if (failure.code === 'scope_required') return failure;
-  throw failure;
-}
-
-/** After a reload the conversation goes on with the contact that its messages name. */
-function readPlayedSender(kept: readonly SavedTurn[], { sender }: ConversationState): { readonly sender: string | null } {
-  return { sender: kept[0]?.body.sender ?? sender };
 }

@@ -5,6 +5,7 @@ import {
   HandoffView,
   PersonMessageReceipt,
   SessionListItem,
+  SessionPage,
   SessionView,
   TenantView,
   TurnView,
@@ -46,6 +47,9 @@ export interface SessionsQuery {
   readonly agent: string | null;
   /** Those that one of these began; null: all. */
   readonly origin: readonly SessionOrigin[] | null;
+  /** Words of the title, the last message or the contact. */
+  readonly words?: string;
+  readonly isPinned?: boolean;
   readonly cursor: string | null;
   readonly limit: number;
 }
@@ -75,10 +79,12 @@ export class GatewayClient extends ConciergeClient {
     return response;
   }
 
-  async listSessions({ agent, origin, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
+  async listSessions({ agent, origin, words = '', isPinned, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
     const query = new URLSearchParams({ limit: String(limit) });
     if (agent !== null) query.set('agent', agent);
     if (origin !== null) query.set('origin', origin.join(','));
+    if (words !== '') query.set('q', words);
+    if (isPinned !== undefined) query.set('pinned', String(isPinned));
     if (cursor !== null) query.set('cursor', cursor);
     const response = await this.request(`/api/sessions?${query.toString()}`, signal === undefined ? {} : { signal });
     return { items: await readJson(response, z.array(SessionListItem)), nextCursor: readNextCursor(response.headers.get('link')) };
@@ -94,8 +100,10 @@ export class GatewayClient extends ConciergeClient {
     return readJson(await this.request('/api/tenant', { signal }), TenantView);
   }
 
-  async findSession(id: string): Promise<SessionView> {
-    return readJson(await this.request(`/api/sessions/${encodeURIComponent(id)}`), SessionView);
+  /** The last turns of a conversation, or those before a page that was read. */
+  async findSession(id: string, { limit, before }: { limit: number; before?: string }): Promise<SessionPage> {
+    const query = new URLSearchParams({ limit: String(limit), ...(before !== undefined && { before }) });
+    return readJson(await this.request(`${sessionPath(id)}?${query.toString()}`), SessionPage);
   }
 
   /** Conversations that wait for staff, the longest wait first. */
@@ -123,6 +131,22 @@ export class GatewayClient extends ConciergeClient {
   async answerAsPerson(sessionId: string, { message, idempotencyKey }: { message: string; idempotencyKey: string }): Promise<string> {
     const response = await this.#post(`${sessionPath(sessionId)}/messages`, { message }, { 'idempotency-key': idempotencyKey });
     return (await readJson(response, PersonMessageReceipt)).turnId;
+  }
+
+  /** All of a conversation, as it is saved elsewhere. */
+  async readWholeSession(id: string): Promise<SessionView> {
+    return readJson(await this.request(sessionPath(id)), SessionView);
+  }
+
+  /** Begins another conversation with the messages up to a turn. @returns its id */
+  async forkSession(id: string, from: { readonly turnId: string; readonly includesTurn: boolean }): Promise<string> {
+    return (await readJson(await this.#post(`${sessionPath(id)}/fork`, from), SessionView)).id;
+  }
+
+  /** `title` null: the conversation has its own name again. */
+  async labelSession(id: string, label: { readonly title: string | null; readonly pinned: boolean }): Promise<void> {
+    const init = { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: JSON.stringify(label) };
+    await this.request(sessionPath(id), init);
   }
 
   async deleteSession(id: string): Promise<void> {

@@ -1,35 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { explain } from './chat-failure.ts';
-import { duration, relativeTime } from './relative-time.ts';
+import { ConciergeError } from '@concierge/client';
+import { explainFailure } from './chat-failure.ts';
 import { readNextCursor } from '../json-client.ts';
 import { formatRoute, parseOldFragment, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
-
-describe('relativeTime', () => {
-  const now = Date.parse('2026-11-20T12:00:00Z');
-  it.each([
-    ['2026-11-20T11:59:30Z', 'now'],
-    ['2026-11-20T11:55:00Z', '5 min'],
-    ['2026-11-20T09:00:00Z', '3 h'],
-    ['2026-11-18T09:00:00Z', '2 d'],
-  ])('formats %s as %s', (at, said) => {
-    expect(relativeTime(at, now)).toBe(said);
-  });
-
-  it('adds the year to a date in another one', () => {
-    expect(relativeTime('2024-03-01T12:00:00Z', now)).toContain('2024');
-  });
-});
-
-describe('duration', () => {
-  it.each([
-    [5, '5 ms'],
-    [1234, '1.2 s'],
-    [125_000, '2 min 5 s'],
-  ])('formats %d ms as %s', (ms, said) => {
-    expect(duration(ms)).toBe(said);
-  });
-});
 
 describe('parseRoute', () => {
   it('reads back what formatRoute writes', () => {
@@ -65,11 +39,40 @@ describe('readNextCursor', () => {
   });
 });
 
-describe('explain', () => {
-  it('states what happened and what to do, as sentences', () => {
-    expect(explain({ code: 'revoked_key', message: 'The API key has been revoked' })).toBe(
+describe('a failure in words', () => {
+  const words = {
+    happened: {},
+    advice: { revoked_key: 'Ask for a new key and sign in with it.', provider_error: 'Try again in a moment.' },
+  };
+  const failure = (code: string, message: string): ConciergeError => new ConciergeError(message, { status: 400, code });
+
+  it('is what happened and what to do, as sentences', () => {
+    expect(explainFailure(failure('revoked_key', 'The API key has been revoked'), words)).toBe(
       'The API key has been revoked. Ask for a new key and sign in with it.',
     );
+  });
+
+  it('is that of a turn, too, which is no error of a request', () => {
+    expect(explainFailure({ code: 'provider_error', message: 'The provider broke', retryable: true }, words)).toBe(
+      'The provider broke. Try again in a moment.',
+    );
+  });
+
+  it('gives no advice behind one: of two the second could contradict the first', () => {
+    for (const message of [
+      'The model provider refused the request. openai/gpt-5: the provider does not accept the key (401 invalid_api_key).',
+      'The model provider cannot be reached. Try again later.',
+      'The file is damaged; set it up again',
+    ])
+      expect(explainFailure(failure('provider_error', message), words)).toMatch(/^(?!.*in a moment)/u);
+  });
+
+  it('is in the reader’s language, where that has words for it', () => {
+    const german = { happened: { revoked_key: 'Der Schlüssel wurde widerrufen.' }, advice: { revoked_key: 'Bitten Sie um einen neuen.' } };
+    expect(explainFailure(failure('revoked_key', 'The API key has been revoked'), german)).toBe(
+      'Der Schlüssel wurde widerrufen. Bitten Sie um einen neuen.',
+    );
+    expect(explainFailure(failure('constructor', 'Something else'), german)).toBe('Something else.');
   });
 });
 

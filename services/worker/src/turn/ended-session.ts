@@ -18,7 +18,11 @@ import { AgentUnusable } from './turn-agent.ts';
 /** How a turn ended. `failed` carries the client's error. */
 export type TurnOutcome =
   | { readonly status: 'done'; readonly finishReason: FinishReason; readonly heldBack?: 'handoff' }
-  | { readonly status: 'cancelled' }
+  | {
+      readonly status: 'cancelled';
+      /** The model was asked nothing. */
+      readonly isUnbegun?: boolean;
+    }
   | {
       readonly status: 'failed';
       readonly code: ErrorCode;
@@ -99,7 +103,7 @@ export function turnRecord({ turn, attempt, startedAtMs }: TurnRun, conversation
     status: outcome.status,
     origin: turn.origin,
     acceptedAt: new Date(turn.acceptedAtMs).toISOString(),
-    startedAt: new Date(startedAtMs).toISOString(),
+    startedAt: outcome.status === 'cancelled' && outcome.isUnbegun === true ? null : new Date(startedAtMs).toISOString(),
     firstTextAt: tally.firstTextAt,
     endedAt: new Date().toISOString(),
     attempts: attempt,

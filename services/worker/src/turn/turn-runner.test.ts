@@ -200,10 +200,12 @@ describe('a turn that does not come to its end', () => {
     expect(session.turns[0]).toMatchObject({ status: 'cancelled', finishReason: 'cancelled', error: null });
   });
 
-  it('keeps the message when it is cancelled before it began', async () => {
+  it('keeps the message when it is cancelled before it began, and says so', async () => {
     const run = buildRun({ signal: AbortSignal.abort(new TurnCancelled('early')) });
     await expect(runner(new Script()).runTurn(run)).resolves.toMatchObject({ event: { data: { finishReason: 'cancelled' } } });
-    expect((await saved(run)).messages).toMatchObject([{ role: 'user', text: 'hello there' }]);
+    const session = await saved(run);
+    expect(session.messages).toMatchObject([{ role: 'user', text: 'hello there' }]);
+    expect(session.turns).toMatchObject([{ status: 'cancelled', startedAt: null }]);
   });
 
   it('ends in turn_timeout when it ran too long', async () => {

@@ -66,7 +66,8 @@ export class TurnRunner implements TurnHandlers {
       await using prepared = await this.#preparation.prepareTurn(run, conversation, { session, settings });
       return { status: 'done', finishReason: await runAgentLoop(prepared.loop) };
     } catch (error) {
-      const outcome = toOutcome(error, run.signal, await isOwners(run));
+      const stopped = toOutcome(error, run.signal, await isOwners(run));
+      const outcome = stopped.status === 'cancelled' && !conversation.hasPrompt ? { ...stopped, isUnbegun: true } : stopped;
       if (outcome.status === 'failed') this.#reportFailure(run, error, outcome.code);
       return endEarly(run, conversation, outcome);
     }

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { useWords } from '../words/words.tsx';
 import { CloseIcon, FileIcon, ImageIcon, SpinnerIcon } from '../parts/icons.tsx';
 
 export interface AttachmentChipProps {
@@ -19,6 +20,7 @@ export function fileSize(bytes: number): string {
 }
 
 export function AttachmentChip({ onRemove, ...shown }: AttachmentChipProps): ReactNode {
+  const words = useWords().chat.composer;
   const { name, size, state = 'ready', problem = null } = shown;
   const failed = state === 'failed';
   return (
@@ -31,7 +33,7 @@ export function AttachmentChip({ onRemove, ...shown }: AttachmentChipProps): Rea
       {onRemove !== undefined && (
         <button
           type="button"
-          aria-label={`Remove ${name}`}
+          aria-label={words.remove(name)}
           className="rounded p-1 text-muted-foreground hover:bg-muted hover:text-foreground"
           onClick={onRemove}
         >

@@ -6,25 +6,37 @@ import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { HandoffBanner, useHandover } from '../sessions/handoff.tsx';
-import { useWaitingList } from '../sessions/use-handoffs.ts';
+import { useOtherTabs, useWaitingList } from '../sessions/use-handoffs.ts';
 import { useTitle } from '../parts/page.tsx';
+import { useCanChange } from '../owner/owner-parts.tsx';
 import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
 import { useConversation, useConversationState } from './use-conversation.ts';
+import { formatRoute } from '../../../src/chat/route.ts';
+import { useWords } from '../words/words.tsx';
 import { goTo, useRoute } from '../use-route.ts';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
 
 export interface ChatPageProps {
   readonly gateway: GatewayClient;
   readonly reach: Reach;
 }
 
+/** With a key for the tenant that may only read, everything is shown and nothing can be changed. */
+function useMayWrite(reach: Reach): boolean {
+  const mayChange = useCanChange();
+  return reach === 'cs' || mayChange;
+}
+
 export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
+  const words = useWords().chat;
   const route = useRoute();
   const conversation = useConversation(gateway, route, reach);
   const waiting = useWaitingList(gateway, reach === 'tenant');
   const [drawer, setDrawer] = useState(false);
+  const mayWrite = useMayWrite(reach);
   const newAgent = reach === 'cs' ? 'cs' : (conversation?.snapshot().agent ?? 'admin');
 
   // A key for cs cannot talk to the admin agent.
@@ -39,28 +51,39 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
 
   return (
     <div className="flex h-full">
-      <Sidebar open={drawer} onClose={() => setDrawer(false)}>
+      <Sidebar isOpen={drawer} onClose={() => setDrawer(false)}>
         <div className="px-3 pb-3 md:pt-3">
           <Button tone="primary" className="w-full" onClick={() => begin(newAgent)}>
-            <PlusIcon /> New conversation
+            <PlusIcon /> {words.newConversation}
           </Button>
         </div>
         {reach === 'tenant' ? (
           <SessionList
             gateway={gateway}
             waiting={waiting}
+            mayWrite={mayWrite}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
+            onChanged={(id) => {
+              if (conversation?.snapshot().contactId === id) void conversation.refresh();
+            }}
             onDeletedShown={() => begin(newAgent)}
           />
         ) : (
-          <p className="flex-1 px-4 text-sm text-muted-foreground">This key is for the cs agent alone: it cannot list conversations.</p>
+          <p className="flex-1 px-4 text-sm text-muted-foreground">{words.csOnly}</p>
         )}
       </Sidebar>
       <main className="flex min-w-0 flex-1 flex-col">
         <DemoNotice gateway={gateway} canAsk={reach === 'tenant'} />
         {conversation !== null && (
-          <ConversationPage gateway={gateway} conversation={conversation} reach={reach} onMenu={() => setDrawer(true)} onAgent={begin} />
+          <ConversationPage
+            gateway={gateway}
+            conversation={conversation}
+            mayWrite={mayWrite}
+            reach={reach}
+            onMenu={() => setDrawer(true)}
+            onAgent={begin}
+          />
         )}
       </main>
     </div>
@@ -71,20 +94,23 @@ interface ConversationPageProps {
   readonly gateway: GatewayClient;
   readonly conversation: Conversation;
   readonly reach: Reach;
+  readonly mayWrite: boolean;
   readonly onMenu: () => void;
   readonly onAgent: (agent: string) => void;
 }
 
-function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: ConversationPageProps): ReactNode {
+function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAgent }: ConversationPageProps): ReactNode {
+  const words = useWords().chat;
   const state = useConversationState(conversation);
-  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? 'New conversation';
+  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? words.newConversation;
   useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
+  useOtherTabs(conversation, reach === 'tenant' ? state.contactId : null);
   return (
     <>
       <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">
-        <IconButton label="Conversations" className="md:hidden" onClick={onMenu}>
+        <IconButton label={words.conversations} className="md:hidden" onClick={onMenu}>
           <MenuIcon />
         </IconButton>
         <h1 className="min-w-0 flex-1 truncate text-sm font-semibold">{title}</h1>
@@ -95,30 +121,46 @@ function ConversationPage({ gateway, conversation, reach, onMenu, onAgent }: Con
         ) : (
           <WhoTalks state={state} />
         )}
-        {isHandable && !handoff.isPaused && (
+        {isHandable && mayWrite && !handoff.isPaused && (
           <Button disabled={actions.isBusy} onClick={actions.takeOver}>
-            Take over
+            {words.takeOver}
           </Button>
         )}
       </header>
-      <HandoffBanner state={handoff} actions={actions} />
+      <HandoffBanner state={handoff} actions={actions} mayWrite={mayWrite} />
+      {state.forkedFrom !== null && <ForkNote original={state.forkedFrom} />}
       <ConversationView
         key={conversationKey(conversation)}
         gateway={gateway}
         conversation={conversation}
         state={state}
         isWithStaff={handoff.isPaused}
+        mayWrite={mayWrite}
       />
     </>
   );
 }
 
-function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
+/** The conversation that this one goes on from is there as it was. */
+function ForkNote({ original }: { readonly original: string }): ReactNode {
+  const words = useWords().chat;
   return (
-    <p className="flex shrink-0 items-center gap-2 text-xs text-muted-foreground">
+    <p className="border-b bg-muted px-3 py-1.5 text-xs text-muted-foreground sm:px-5">
+      {words.forkOf}{' '}
+      <Link href={formatRoute({ page: 'conversation', contactId: original })} className="font-medium underline underline-offset-2">
+        {words.toOriginal}
+      </Link>
+    </p>
+  );
+}
+
+function WhoTalks({ state: { agent, sender, channel } }: { readonly state: ConversationState }): ReactNode {
+  const words = useWords().chat;
+  return (
+    <p className="flex max-w-[22%] min-w-0 items-center gap-2 sm:max-w-[40%] text-xs text-muted-foreground">
       {agent !== 'admin' && (
         <span className="hidden max-w-48 truncate sm:inline">
-          {sender === null ? '' : `as ${readSenderName(sender)} · `}
+          {sender === null ? '' : words.playedAs(readSenderName(sender))}
           {channelLabel(channel)}
         </span>
       )}
@@ -140,38 +182,42 @@ function conversationKey(conversation: Conversation): string {
 }
 
 interface SidebarProps {
-  readonly open: boolean;
+  readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
 /**
- * Beside the conversation on a wide screen; on a narrow one a drawer over it, which keeps the focus while it is open.
+ * Beside the conversation on a wide screen; on a narrow one a dialog over it, which keeps the focus while it is open.
  */
-function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
-  const drawer = useRef<HTMLElement>(null);
+function Sidebar({ isOpen, onClose, children }: SidebarProps): ReactNode {
+  const words = useWords().chat;
+  const drawer = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (open) drawer.current?.focus();
-  }, [open]);
+    if (isOpen) drawer.current?.showModal();
+    else drawer.current?.close();
+  }, [isOpen]);
   return (
     <>
-      {open && <div className="fixed inset-0 z-20 bg-black/40 md:hidden" onClick={onClose} aria-hidden="true" />}
-      <aside
+      <aside aria-label={words.sidebar} className="hidden w-72 flex-col border-r bg-sidebar md:flex">
+        {children}
+      </aside>
+      <dialog
         ref={drawer}
-        tabIndex={-1}
-        aria-label="Sidebar"
-        className={`fixed inset-y-0 left-0 z-30 w-72 max-w-[85vw] flex-col border-r bg-sidebar outline-none md:static md:flex ${open ? 'flex shadow-xl' : 'hidden'}`}
-        onKeyDown={(event) => {
-          if (event.key === 'Escape') onClose();
+        aria-label={words.sidebar}
+        className="m-0 h-full max-h-none w-72 max-w-[85vw] flex-col border-r bg-sidebar text-foreground shadow-xl open:flex md:hidden!"
+        onClose={onClose}
+        onClick={(event) => {
+          if (event.target === drawer.current) onClose();
         }}
       >
-        <div className="flex justify-end p-2 md:hidden">
-          <IconButton label="Close" onClick={onClose}>
+        <div className="flex justify-end p-2">
+          <IconButton label={words.close} onClick={onClose}>
             <CloseIcon />
           </IconButton>
         </div>
-        {children}
-      </aside>
+        {isOpen && children}
+      </dialog>
     </>
   );
 }
@@ -181,6 +227,7 @@ function Sidebar({ open, onClose, children }: SidebarProps): ReactNode {
  * states it.
  */
 function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; readonly canAsk: boolean }): ReactNode {
+  const words = useWords().chat;
   const tenant = useQuery({
     queryKey: ['tenant'],
     enabled: canAsk,
@@ -190,8 +237,7 @@ function DemoNotice({ gateway, canAsk }: { readonly gateway: GatewayClient; read
   if (tenant.data?.demoModel !== true) return null;
   return (
     <p role="status" className="border-b bg-muted px-3 py-2 text-xs text-muted-foreground sm:px-5">
-      The built-in demo model answers: no model provider is set up. Its replies are canned. Put a provider and its key into providers.json
-      and restart the service.
+      {words.demo}
     </p>
   );
 }

@@ -1,9 +1,23 @@
 import { codePoints, limits, uploadTypes, type UploadRef } from '@concierge/contract';
-import { useEffect, useEffectEvent, useRef, useState, type ClipboardEvent, type KeyboardEvent, type ReactNode } from 'react';
+import {
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type Dispatch,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  type SetStateAction,
+} from 'react';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from '../parts/icons.tsx';
+import { ownerSession } from '../sign-in/owner-session.ts';
+import { unsentWords } from '../sign-in/unsent-words.ts';
+import { useFormats, useWords } from '../words/words.tsx';
 import { useAttachments, type Attachments, useFileDrop } from './use-attachments.ts';
 import { useGrowingField } from './use-growing-field.ts';
 
@@ -12,7 +26,10 @@ const COUNT_FROM = limits.messageMaxCharacters * 0.9;
 
 export interface Draft {
   readonly text: string;
-  /** A new one replaces what stands in the field. */
+  readonly attachments: readonly UploadRef[];
+  /** A message that comes back goes before what stands in the field; other words replace it. */
+  readonly comesBack: boolean;
+  /** A new one is put into the field. */
   readonly version: number;
 }
 
@@ -30,6 +47,7 @@ export interface ComposerProps {
 }
 
 export function Composer(props: ComposerProps): ReactNode {
+  const words = useWords().chat.composer;
   const { gateway, draft, disabled, busy, stopping, onSend, onStop } = props;
   const [text, setText] = useState('');
   const [held, setHeld] = useState(false);
@@ -37,11 +55,8 @@ export function Composer(props: ComposerProps): ReactNode {
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
 
-  useEffect(() => {
-    if (draft.version === 0) return;
-    setText(draft.text);
-    field.current?.focus();
-  }, [draft, field]);
+  useKeptWords(text);
+  useDraft(draft, { setText, restore: attachments.restore, field });
 
   // On a touch screen the focus would bring up the keyboard before the user wants to write.
   useEffect(() => {
@@ -97,9 +112,10 @@ export function Composer(props: ComposerProps): ReactNode {
       {dropping && <DropHint />}
       <div className="rounded-2xl border border-input bg-card shadow-sm focus-within:border-ring focus-within:ring-1 focus-within:ring-ring">
         <AttachmentRow attachments={attachments} />
+        <LeftOut count={attachments.leftOut} />
         <textarea
           ref={field}
-          aria-label="Message"
+          aria-label={words.message}
           aria-describedby="composer-hint"
           rows={1}
           placeholder={props.placeholder}
@@ -119,6 +135,36 @@ export function Composer(props: ComposerProps): ReactNode {
   );
 }
 
+/** A refused key takes the page away, and not the words. */
+function useKeptWords(text: string): void {
+  const latest = useRef(text);
+  useEffect(() => {
+    latest.current = text;
+  }, [text]);
+  useEffect(
+    () => () => {
+      if (ownerSession.isRefused) unsentWords.keep([latest.current]);
+    },
+    [],
+  );
+}
+
+interface DraftTarget {
+  readonly setText: Dispatch<SetStateAction<string>>;
+  readonly restore: Attachments['restore'];
+  readonly field: RefObject<HTMLTextAreaElement | null>;
+}
+
+/** Puts each new draft into the field. */
+function useDraft(draft: Draft, { setText, restore, field }: DraftTarget): void {
+  useEffect(() => {
+    if (draft.version === 0) return;
+    setText((before) => (draft.comesBack && before.trim() !== '' ? `${draft.text}\n\n${before}` : draft.text));
+    restore(draft.attachments);
+    field.current?.focus();
+  }, [draft, field, restore, setText]);
+}
+
 interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {
   readonly attachments: Attachments;
   readonly length: number;
@@ -129,7 +175,8 @@ interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop
 }
 
 function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stopping, held, failed }: ToolbarProps): ReactNode {
-  const afterwards = busy ? 'Send; waits until the agent is free' : 'Send';
+  const words = useWords().chat.composer;
+  const afterwards = busy ? words.sendWaits : words.send;
   return (
     <div className="flex items-center gap-1.5 p-2">
       <AttachButton attachments={attachments} disabled={disabled} />
@@ -137,13 +184,13 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
       {onStop !== null && (
         <Button className="rounded-xl" disabled={stopping} onClick={onStop}>
           <StopIcon className="size-3.5" />
-          {stopping ? 'Stopping…' : 'Stop'}
+          {stopping ? words.stopping : words.stop}
         </Button>
       )}
       <IconButton
         type="submit"
         tone="primary"
-        label={held ? 'Sends when the files are there' : afterwards}
+        label={held ? words.sendHeld : afterwards}
         className="rounded-xl!"
         disabled={!sendable || held}
       >
@@ -154,25 +201,38 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
 }
 
 function Hint({ busy, length, failed }: Pick<ToolbarProps, 'busy' | 'length' | 'failed'>): ReactNode {
+  const words = useWords().chat.composer;
+  const formats = useFormats();
   const over = length > limits.messageMaxCharacters;
-  const count = `${length.toLocaleString()} of ${limits.messageMaxCharacters.toLocaleString()} characters`;
-  const usual = busy ? 'What you send now waits its turn; Esc stops the running one' : 'Enter sends, Shift+Enter starts a line';
+  const count = words.count(formats.number(length), formats.number(limits.messageMaxCharacters));
   return (
     <p
       id="composer-hint"
       className={`min-w-0 flex-1 truncate text-xs tabular-nums ${over || failed ? 'text-danger' : 'text-muted-foreground'}`}
     >
-      {failed && 'Remove the file that could not be uploaded'}
-      {!failed && length > COUNT_FROM && (over ? `${count}: shorten the message` : count)}
-      {!failed && length <= COUNT_FROM && <span className="pointer-coarse:hidden">{usual}</span>}
+      {failed && words.failedFile}
+      {!failed && length > COUNT_FROM && (over ? words.tooLong(count) : count)}
+      {!failed && length <= COUNT_FROM && <span className="pointer-coarse:hidden">{busy ? words.hintBusy : words.hint}</span>}
+    </p>
+  );
+}
+
+/** How many files did not fit. */
+function LeftOut({ count }: { readonly count: number }): ReactNode {
+  const words = useWords().chat.composer;
+  if (count === 0) return null;
+  return (
+    <p role="alert" className="px-4 pt-2 text-xs text-danger">
+      {words.leftOut(count, limits.attachmentsMax)}
     </p>
   );
 }
 
 function AttachmentRow({ attachments }: { readonly attachments: Attachments }): ReactNode {
+  const words = useWords().chat.composer;
   if (attachments.items.length === 0) return null;
   return (
-    <ul aria-label="Attachments" className="flex flex-wrap gap-2 px-3 pt-3">
+    <ul aria-label={words.attachments} className="flex flex-wrap gap-2 px-3 pt-3">
       {attachments.items.map(({ key, file, preview, upload }) => (
         <AttachmentChip
           key={key}
@@ -190,6 +250,7 @@ function AttachmentRow({ attachments }: { readonly attachments: Attachments }): 
 }
 
 function AttachButton({ attachments, disabled }: { readonly attachments: Attachments; readonly disabled: boolean }): ReactNode {
+  const words = useWords().chat.composer;
   const picker = useRef<HTMLInputElement>(null);
   const full = attachments.items.length >= limits.attachmentsMax;
   return (
@@ -206,7 +267,7 @@ function AttachButton({ attachments, disabled }: { readonly attachments: Attachm
         }}
       />
       <IconButton
-        label={full ? `At most ${String(limits.attachmentsMax)} files` : 'Attach images, PDFs or text'}
+        label={full ? words.full(limits.attachmentsMax) : words.attach}
         disabled={disabled || full}
         onClick={() => picker.current?.click()}
       >
@@ -217,9 +278,10 @@ function AttachButton({ attachments, disabled }: { readonly attachments: Attachm
 }
 
 function DropHint(): ReactNode {
+  const words = useWords().chat.composer;
   return (
     <div className="pointer-events-none fixed inset-0 z-40 flex items-center justify-center bg-background/80">
-      <p className="rounded-2xl border-2 border-dashed border-primary px-8 py-6 font-medium">Drop to attach</p>
+      <p className="rounded-2xl border-2 border-dashed border-primary px-8 py-6 font-medium">{words.drop}</p>
     </div>
   );
 }

@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { isUnderWay } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import { readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
@@ -10,6 +9,9 @@ import { SpinnerIcon } from '../parts/icons.tsx';
 import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
 import { StaffComposer } from './staff-composer.tsx';
+import { useForks, type ForkActions } from './use-forks.ts';
+import type { Words } from '../words/en.ts';
+import { useExplain, useWords } from '../words/words.tsx';
 import { Transcript } from './transcript.tsx';
 import type { TurnActions } from './turn-card.tsx';
 
@@ -19,73 +21,91 @@ export interface ConversationViewProps {
   readonly state: ConversationState;
   /** Staff has it: messages written here are staff messages. */
   readonly isWithStaff: boolean;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
 }
 
 /** One conversation with its message field. */
-export function ConversationView({ gateway, conversation, state, isWithStaff }: ConversationViewProps): ReactNode {
-  const [draft, setDraft] = useState<Draft>({ text: '', version: 0 });
+export function ConversationView({ gateway, conversation, state, isWithStaff, mayWrite }: ConversationViewProps): ReactNode {
+  const words = useWords().chat;
+  const [draft, setDraft] = useState<Draft>({ text: '', attachments: [], comesBack: false, version: 0 });
   useEffect(preloadMarkdown, []);
 
   const actions = useMemo((): TurnActions => {
-    const write = (text: string): void => setDraft(({ version }) => ({ text, version: version + 1 }));
     return {
       onRetry: (key) => conversation.retry(key),
-      onStop: (key) => void conversation.stop(key),
       onReconnect: () => conversation.reconnect(),
-      onWithdraw: (key) => {
-        const message = conversation.withdraw(key);
-        if (message !== null) write(message.text);
+      onSendNow: (key) => void conversation.queue.sendNow(key),
+      onEditQueued: (key, text) => void conversation.queue.edit(key, text),
+      onTakeBack: (key) => {
+        const message = conversation.queue.takeBack(key);
+        if (message === null) return;
+        const { text, attachments } = message;
+        setDraft(({ version }) => ({ text, attachments, comesBack: true, version: version + 1 }));
       },
     };
   }, [conversation]);
 
+  const forks = useForks(gateway, conversation, state);
   const running = state.turns.find(isUnderWay);
   return (
     <>
       <ConversationBody
         state={state}
         actions={actions}
+        forks={mayWrite ? forks.actions : null}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
-        onOpening={(text) => setDraft(({ version }) => ({ text, version: version + 1 }))}
+        onEarlier={() => void conversation.showEarlier()}
+        onOpening={(text) => setDraft(({ version }) => ({ text, attachments: [], comesBack: false, version: version + 1 }))}
       />
-      {isWithStaff ? (
+      {forks.problem !== null && (
+        <p role="alert" className="mx-auto mb-2 w-full max-w-3xl px-5 text-sm text-danger">
+          {forks.problem}
+        </p>
+      )}
+      {isWithStaff && mayWrite ? (
         <StaffComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
       ) : (
         <Composer
           gateway={gateway}
           draft={draft}
-          placeholder={placeholderFor(state)}
-          disabled={state.load.at !== 'ready' || state.isCustomers}
+          placeholder={mayWrite ? placeholderFor(state, words.composer) : words.readOnly}
+          disabled={state.load.at !== 'ready' || state.isCustomers || !mayWrite}
           busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
           stopping={running?.stopping === true}
           onSend={(text, attachments) => conversation.send({ text, attachments })}
-          onStop={running === undefined ? null : () => void conversation.stop(running.key)}
+          onStop={running === undefined || !mayWrite ? null : () => void conversation.stop(running.key)}
         />
       )}
     </>
   );
 }
 
-function placeholderFor({ agent, sender, isCustomers }: ConversationState): string {
-  if (isCustomers) return 'A customer’s conversation: take it over to answer.';
-  return agent === 'cs' ? `Write as ${sender === null ? 'a customer' : readSenderName(sender)}…` : 'Write to your agent…';
+function placeholderFor({ agent, sender, isCustomers }: ConversationState, words: Words['chat']['composer']): string {
+  if (isCustomers) return words.customers;
+  if (agent !== 'cs') return words.toAgent;
+  return sender === null ? words.asCustomer : words.asSender(readSenderName(sender));
 }
 
 interface ConversationBodyProps {
   readonly state: ConversationState;
   readonly actions: TurnActions;
+  readonly forks: ForkActions | null;
   readonly onLoad: () => void;
+  readonly onEarlier: () => void;
   readonly onContact: Parameters<typeof NewConversation>[0]['onContact'];
   readonly onOpening: (text: string) => void;
 }
 
-function ConversationBody({ state, actions, onLoad, onContact, onOpening }: ConversationBodyProps): ReactNode {
+function ConversationBody({ state, actions, forks, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+  const explain = useExplain();
+  const words = useWords();
   switch (state.load.at) {
     case 'loading': {
       return (
         <p role="status" className="flex flex-1 items-center justify-center gap-2 text-sm text-muted-foreground">
-          <SpinnerIcon /> Loading the conversation…
+          <SpinnerIcon /> {words.chat.loading}
         </p>
       );
     }
@@ -94,12 +114,13 @@ function ConversationBody({ state, actions, onLoad, onContact, onOpening }: Conv
       return (
         <div role="alert" className="flex flex-1 flex-col items-center justify-center gap-3 p-6 text-center">
           <p className="max-w-md">{explain(failure)}</p>
-          {failure.status !== 404 && <Button onClick={onLoad}>Try again</Button>}
+          {failure.status !== 404 && <Button onClick={onLoad}>{words.parts.retry}</Button>}
         </div>
       );
     }
     case 'ready': {
-      if (state.turns.length > 0) return <Transcript turns={state.turns} actions={actions} />;
+      if (state.turns.length > 0)
+        return <Transcript turns={state.turns} actions={actions} forks={forks} onEarlier={state.earlier === null ? null : onEarlier} />;
       return (
         <NewConversation
           agent={state.agent}

@@ -1,5 +1,6 @@
-import type { ComponentProps, ReactNode } from 'react';
-import { Streamdown, type Components, type ControlsConfig, type ExtraProps } from 'streamdown';
+import { useEffect, useRef, useState, type ComponentProps, type ReactNode, type RefObject } from 'react';
+import { Streamdown, type Components, type ControlsConfig, type ExtraProps, type PluginConfig } from 'streamdown';
+import { useWords } from '../words/words.tsx';
 import { ExternalIcon, ImageIcon } from '../parts/icons.tsx';
 
 /** Where a link leads, when a reader may be sent there. */
@@ -45,15 +46,16 @@ function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
 
 /** A picture in a model's text could leak the conversation to its server: it is a link until the user opens it. */
 function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
+  const words = useWords().chat.markdown;
   const address = parseAddress(src);
-  const name = alt === undefined || alt === '' ? 'Image' : alt;
+  const name = alt === undefined || alt === '' ? words.image : alt;
   if (address === null) return <span className="text-muted-foreground">[{name}]</span>;
   return (
     <a
       href={address.href}
       target="_blank"
       rel="noopener noreferrer nofollow"
-      title={`${address.href} (not loaded)`}
+      title={words.notLoaded(address.href)}
       className="inline-flex max-w-full items-center gap-1.5 rounded-md border bg-muted px-2 py-0.5 text-sm"
     >
       <ImageIcon className="size-4 shrink-0 text-muted-foreground" />
@@ -64,23 +66,109 @@ function Picture({ src, alt }: ComponentProps<'img'> & ExtraProps): ReactNode {
   );
 }
 
-const components: Components = { a: Link, img: Picture };
+type HeadingProps = ComponentProps<'h3'> & ExtraProps;
+
+/** Below the name of who speaks, whatever the text begins with: readers of headings miss none between. */
+function toHeading(level: number): (props: HeadingProps) => ReactNode {
+  return ({ children }: HeadingProps) => <h3 data-level={level}>{children}</h3>;
+}
+
+/** The box of a task: what it stands for is its state. */
+function TaskBox({ checked }: ComponentProps<'input'> & ExtraProps): ReactNode {
+  const words = useWords().chat.markdown;
+  return <input type="checkbox" disabled checked={checked === true} aria-label={checked === true ? words.done : words.open} readOnly />;
+}
+
+const components: Components = {
+  a: Link,
+  img: Picture,
+  input: TaskBox,
+  h1: toHeading(1),
+  h2: toHeading(2),
+  h3: toHeading(3),
+  h4: toHeading(4),
+  h5: toHeading(5),
+  h6: toHeading(6),
+};
 const controls: ControlsConfig = { code: { copy: true, download: false }, table: false, mermaid: false, image: false };
+
+let loadedExtras: PluginConfig | null = null;
+
+/** Colours and formulas, which most texts do without: loaded with the first text that has code or a formula. */
+function useExtras(text: string): PluginConfig | null {
+  const [extras, setExtras] = useState(loadedExtras);
+  const isWanted = text.includes('```') || text.includes('~~~') || text.includes('$$');
+  useEffect(() => {
+    if (!isWanted || extras !== null) return undefined;
+    let isShown = true;
+    import('./markdown-extras.ts').then(
+      ({ markdownExtras }) => {
+        loadedExtras = markdownExtras;
+        if (isShown) setExtras(markdownExtras);
+      },
+      // After a deploy its file has another name: code without colours can be read as well.
+      () => undefined,
+    );
+    return () => {
+      isShown = false;
+    };
+  }, [isWanted, extras]);
+  return isWanted ? extras : null;
+}
+
+/** What the renderer makes scroll, without giving it the focus. */
+const scrolled = {
+  code: '[data-streamdown="code-block-body"]:not([tabindex])',
+  table: '[data-streamdown="table-wrapper"] .overflow-x-auto:not([tabindex])',
+} as const;
+
+/** Code and tables that are wider than their boxes are scrolled with the keyboard, too. */
+function useReachableBoxes(): RefObject<HTMLDivElement | null> {
+  const { code, table } = useWords().chat.markdown;
+  const area = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const { current } = area;
+    if (current === null) return undefined;
+    const reach = (selector: string, label: string): void => {
+      for (const box of current.querySelectorAll(selector)) {
+        box.setAttribute('tabindex', '0');
+        box.setAttribute('role', 'group');
+        box.setAttribute('aria-label', label);
+      }
+    };
+    const reachAll = (): void => {
+      reach(scrolled.code, code);
+      reach(scrolled.table, table);
+    };
+    const observer = new MutationObserver(reachAll);
+    observer.observe(current, { childList: true, subtree: true });
+    reachAll();
+    return () => {
+      observer.disconnect();
+    };
+  }, [code, table]);
+  return area;
+}
 
 /** A model's text. The little HTML that may be in it is sanitised; nothing is loaded from anywhere. */
 export function Markdown({ text, streaming }: { readonly text: string; readonly streaming: boolean }): ReactNode {
+  const extras = useExtras(text);
+  const area = useReachableBoxes();
   return (
-    <Streamdown
-      className="markdown min-w-0 [overflow-wrap:anywhere]"
-      mode={streaming ? 'streaming' : 'static'}
-      isAnimating={streaming}
-      dir="auto"
-      lineNumbers={false}
-      components={components}
-      controls={controls}
-      linkSafety={{ enabled: false }}
-    >
-      {text}
-    </Streamdown>
+    <div ref={area} className="min-w-0">
+      <Streamdown
+        className="markdown min-w-0 [overflow-wrap:anywhere]"
+        mode={streaming ? 'streaming' : 'static'}
+        isAnimating={streaming}
+        dir="auto"
+        lineNumbers={false}
+        components={components}
+        controls={controls}
+        linkSafety={{ enabled: false }}
+        {...(extras !== null && { plugins: extras })}
+      >
+        {text}
+      </Streamdown>
+    </div>
   );
 }

@@ -3,6 +3,8 @@ import { useId, useState, type ReactNode } from 'react';
 import type { Contact } from '../../../src/chat/conversation.ts';
 import { readSenderName, playedSender } from '../../../src/chat/conversation-state.ts';
 import { channelLabel } from '../parts/choice.tsx';
+import type { Words } from '../words/en.ts';
+import { useWords } from '../words/words.tsx';
 
 interface Introduction {
   readonly title: string;
@@ -10,27 +12,10 @@ interface Introduction {
   readonly openings: readonly string[];
 }
 
-const introductions: Readonly<Record<string, Introduction>> = {
-  admin: {
-    title: 'Talk to your agent',
-    about: 'The admin agent works for you: it reads and writes this tenant’s files and memory, uses tools, and keeps schedules.',
-    openings: [
-      'What can you do for me?',
-      'Read my context files and tell me what is still missing.',
-      'Every weekday at 8:00, sum up what customers asked the day before.',
-    ],
-  },
-  cs: {
-    title: 'Talk as a customer',
-    about:
-      'This is the cs agent as your customers meet it. Choose whom you play: the same sender on the same channel always comes back to the same conversation.',
-    openings: ['Hello, what are your opening hours?', 'I would like to speak to a person, please.'],
-  },
-};
-
-function introduce(agent: string): Introduction {
-  const about = `An agent of your own: agents/${agent}.md says what it is for and what it may use.`;
-  return introductions[agent] ?? { title: `Talk to ${agent}`, about, openings: ['What can you do for me?'] };
+function introduce(agent: string, { admin, cs, own }: Words['chat']['begin']): Introduction {
+  if (agent === 'admin') return { ...admin, openings: [admin.first, admin.second, admin.third] };
+  if (agent === 'cs') return { ...cs, openings: [cs.first, cs.second] };
+  return { title: own.title(agent), about: own.about(agent), openings: [admin.first] };
 }
 
 export interface NewConversationProps {
@@ -42,8 +27,9 @@ export interface NewConversationProps {
 
 /** What an empty conversation shows: who will answer, as whom one talks, and how to begin. */
 export function NewConversation({ agent, contact, onContact, onOpening }: NewConversationProps): ReactNode {
+  const words = useWords().chat.begin;
   const isCs = agent === 'cs';
-  const { title, about, openings } = introduce(agent);
+  const { title, about, openings } = introduce(agent, words);
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto flex min-h-full max-w-xl flex-col justify-center px-5 py-8">
@@ -69,6 +55,7 @@ export function NewConversation({ agent, contact, onContact, onOpening }: NewCon
 }
 
 function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'contact' | 'onContact'>): ReactNode {
+  const words = useWords().chat.begin;
   // The fields' own state: the conversation's is painted a frame later, and a field must not lag behind its typist.
   const [shown, setShown] = useState(contact);
   const change = (changed: Partial<Contact>): void => {
@@ -82,12 +69,12 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
     <div className="mt-5 grid gap-3 sm:grid-cols-[1fr_10rem]">
       <div>
         <label htmlFor={sender} className="text-sm font-medium">
-          Sender
+          {words.sender}
         </label>
         <input
           id={sender}
           className={field}
-          placeholder="Anonymous visitor"
+          placeholder={words.anonymous}
           maxLength={limits.senderMaxCharacters - (playedSender(' ')?.length ?? 0) + 1}
           value={readSenderName(shown.sender ?? '')}
           onChange={(event) => change({ sender: playedSender(event.target.value) })}
@@ -95,7 +82,7 @@ function ContactFields({ contact, onContact }: Pick<NewConversationProps, 'conta
       </div>
       <div>
         <label htmlFor={channel} className="text-sm font-medium">
-          Channel
+          {words.channel}
         </label>
         <select
           id={channel}

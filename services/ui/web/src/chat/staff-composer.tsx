@@ -1,10 +1,10 @@
-import { ConciergeError, randomKey } from '@concierge/client';
+import { randomKey } from '@concierge/client';
 import { codePoints, limits } from '@concierge/contract';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { IconButton } from '../parts/button.tsx';
 import { StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { useGrowingField } from './use-growing-field.ts';
+import { useExplain, useWords } from '../words/words.tsx';
 
 export interface StaffComposerProps {
   /** Rejects when it was not accepted; the same key then sends the same message. */
@@ -15,6 +15,8 @@ export interface StaffComposerProps {
  * Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here.
  */
 export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
+  const words = useWords().chat.staff;
+  const explain = useExplain();
   const [text, setText] = useState('');
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -33,7 +35,7 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
       key.current = null;
       setText('');
     } catch (error) {
-      setProblem(explain(ConciergeError.from(error)));
+      setProblem(explain(error));
     }
     setSending(false);
     field.current?.focus();
@@ -54,16 +56,16 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
     >
       {problem !== null && (
         <p role="alert" className="mb-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
-          Not sent. {problem}
+          {words.notSent(problem)}
         </p>
       )}
       <div className="rounded-2xl border-2 border-warn bg-card shadow-sm focus-within:ring-1 focus-within:ring-warn">
         <textarea
           ref={field}
-          aria-label="Answer as a person"
+          aria-label={words.answer}
           aria-describedby="person-composer-hint"
           rows={1}
-          placeholder="Answer in the agent’s place…"
+          placeholder={words.placeholder}
           readOnly={sending}
           className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"
           value={text}
@@ -77,9 +79,9 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
         <div className="flex items-center gap-1.5 p-2">
           <p id="person-composer-hint" className="flex min-w-0 flex-1 items-center gap-1.5 truncate pl-2 text-xs text-warn">
             <StaffIcon className="size-3.5 shrink-0" />
-            {length > limits.messageMaxCharacters ? 'Too long: shorten the message' : 'Goes to the contact in the agent’s place'}
+            {length > limits.messageMaxCharacters ? words.tooLong : words.hint}
           </p>
-          <IconButton type="submit" tone="primary" label="Send as a person" className="rounded-xl!" disabled={!sendable}>
+          <IconButton type="submit" tone="primary" label={words.send} className="rounded-xl!" disabled={!sendable}>
             {sending ? <SpinnerIcon /> : <SendIcon />}
           </IconButton>
         </div>

@@ -1,13 +1,14 @@
 import { memo, type ReactNode } from 'react';
 import type { ToolPart } from '@concierge/client';
-import { duration } from '../../../src/chat/relative-time.ts';
 import { CopyButton } from '../parts/button.tsx';
 import { AlertIcon, CheckIcon, ChevronIcon, SpinnerIcon } from '../parts/icons.tsx';
+import type { Words } from '../words/en.ts';
+import { useFormats, useWords } from '../words/words.tsx';
 import { NameForModel, ToolName } from '../parts/tool-name.tsx';
 
 const states = {
   running: { icon: <SpinnerIcon className="size-3.5 text-primary" />, label: 'running' },
-  ok: { icon: <CheckIcon className="size-3.5 text-ok" />, label: 'succeeded' },
+  ok: { icon: <CheckIcon className="size-3.5 text-ok" />, label: 'ok' },
   error: { icon: <AlertIcon className="size-3.5 text-danger" />, label: 'failed' },
 } as const;
 
@@ -19,15 +20,18 @@ function summarise({ input, status, progress }: ToolPart): string {
   return first === undefined ? '' : String(first).replaceAll(/\s+/gu, ' ').slice(0, 160);
 }
 
-function describeResult({ status, output, progress }: ToolPart): string {
-  if (output !== null) return output === '' ? '(nothing)' : output;
+function describeResult({ status, output, progress }: ToolPart, words: Words['chat']['tool']): string {
+  if (output !== null) return output === '' ? words.nothing : output;
   if (progress !== '') return progress;
-  return status === 'running' ? '…' : '(no result was recorded)';
+  return status === 'running' ? '…' : words.noResult;
 }
 
 /** One tool call: a line that opens. */
 export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPart }): ReactNode {
-  const { icon, label } = states[part.status];
+  const words = useWords().chat.tool;
+  const formats = useFormats();
+  const { icon, label: state } = states[part.status];
+  const label = words[state];
   return (
     <details className="group/tool my-2 overflow-hidden rounded-lg border bg-card text-sm" data-tool={part.name} data-status={part.status}>
       <summary className="flex min-h-9 list-none items-center gap-2 px-2.5 py-1.5 hover:bg-muted [&::-webkit-details-marker]:hidden">
@@ -39,29 +43,30 @@ export const ToolCard = memo(function ToolCard({ part }: { readonly part: ToolPa
         <ToolName name={part.name} className="shrink-0 text-[0.8125rem] font-medium" />
         <span className="min-w-0 flex-1 truncate text-[0.8125rem] text-muted-foreground">{summarise(part)}</span>
         {part.durationMs !== null && (
-          <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{duration(part.durationMs)}</span>
+          <span className="shrink-0 text-xs text-muted-foreground tabular-nums">{formats.duration(part.durationMs)}</span>
         )}
       </summary>
       <div className="space-y-2 border-t px-2.5 py-2">
         <NameForModel name={part.name} />
-        <ToolText title="Input" text={JSON.stringify(part.input, null, 2)} />
+        <ToolText title={words.input} text={JSON.stringify(part.input, null, 2)} />
         <ToolText
-          title={part.status === 'error' ? 'Error' : 'Output'}
-          text={describeResult(part)}
+          title={part.status === 'error' ? words.error : words.output}
+          text={describeResult(part, words)}
           tone={part.status === 'error' ? 'text-danger' : ''}
         />
-        {part.truncated && <p className="text-xs text-muted-foreground">The output was longer; this is its beginning.</p>}
+        {part.truncated && <p className="text-xs text-muted-foreground">{words.cut}</p>}
       </div>
     </details>
   );
 });
 
 function ToolText({ title, text, tone = '' }: { readonly title: string; readonly text: string; readonly tone?: string }): ReactNode {
+  const words = useWords().chat.tool;
   return (
     <section>
       <div className="flex items-center justify-between">
-        <h4 className="text-xs font-medium text-muted-foreground">{title}</h4>
-        <CopyButton text={text} label={`Copy ${title.toLowerCase()}`} />
+        <h3 className="text-xs font-medium text-muted-foreground">{title}</h3>
+        <CopyButton text={text} label={words.copy(title)} />
       </div>
       <pre
         tabIndex={0}

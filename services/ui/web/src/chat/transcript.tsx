@@ -1,7 +1,11 @@
 import { replyText } from '@concierge/client';
 import { useCallback, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import { hasEnded, isUnderWay, type ChatTurn } from '../../../src/chat/chat-turn.ts';
+import { Button } from '../parts/button.tsx';
+import { describeTool } from '../parts/tool-name.tsx';
+import { useWords } from '../words/words.tsx';
 import { DownIcon } from '../parts/icons.tsx';
+import type { ForkActions } from './use-forks.ts';
 import { TurnCard, type TurnActions } from './turn-card.tsx';
 
 /** This near the end counts as being there. */
@@ -11,23 +15,41 @@ const ANNOUNCED_CHARACTERS = 2000;
 export interface TranscriptProps {
   readonly turns: readonly ChatTurn[];
   readonly actions: TurnActions;
+  /** Null: the conversation cannot be forked. */
+  readonly forks: ForkActions | null;
+  /** Shows turns before these; null: there are none. */
+  readonly onEarlier: (() => void) | null;
 }
 
 /** The conversation. Stays at its end while words come, unless the reader has scrolled up. */
-export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
+export function Transcript({ turns, actions, forks, onEarlier }: TranscriptProps): ReactNode {
+  const words = useWords().chat;
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const [away, setAway] = useState(false);
-  const asked = turns.filter((turn) => turn.question !== null).length;
+  const lastAsked = turns.findLast((turn) => turn.question !== null)?.key;
 
   const toEnd = useCallback(() => {
     atEnd.current = true;
     scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
   }, []);
 
+  // What the reader looks at stays where it is when earlier turns come before it.
+  const firstKey = turns[0]?.key;
+  const heightBefore = useRef(0);
+  useLayoutEffect(() => {
+    const area = scroller.current;
+    if (area === null || atEnd.current) return;
+    area.scrollTop += area.scrollHeight - heightBefore.current;
+  }, [firstKey]);
+  const showEarlier = (): void => {
+    heightBefore.current = scroller.current?.scrollHeight ?? 0;
+    onEarlier?.();
+  };
+
   // A message of one's own is always shown.
-  useLayoutEffect(toEnd, [asked, toEnd]);
+  useLayoutEffect(toEnd, [lastAsked, toEnd]);
 
   useLayoutEffect(() => {
     if (content.current === null || scroller.current === null) return undefined;
@@ -53,6 +75,13 @@ export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
     <div className="relative min-h-0 flex-1">
       <div ref={scroller} onScroll={onScroll} className="relative h-full overflow-y-auto overscroll-contain" tabIndex={-1}>
         <div ref={content} className="mx-auto max-w-3xl space-y-6 px-4 pt-6 pb-8 sm:px-6">
+          {onEarlier !== null && (
+            <div className="text-center">
+              <Button tone="quiet" onClick={showEarlier}>
+                {words.earlier}
+              </Button>
+            </div>
+          )}
           {turns.map((turn, index) => (
             <TurnCard
               key={turn.key}
@@ -60,6 +89,7 @@ export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
               queued={firstOpen !== -1 && index > firstOpen && (isUnderWay(turn) || turn.state.at === 'sending')}
               last={index === turns.length - 1}
               actions={actions}
+              forks={forks}
             />
           ))}
         </div>
@@ -70,7 +100,7 @@ export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
           className="absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border bg-card px-3 py-1.5 text-xs font-medium shadow-md hover:bg-muted"
           onClick={toEnd}
         >
-          <DownIcon className="size-3.5" /> Latest
+          <DownIcon className="size-3.5" /> {words.latest}
         </button>
       )}
       <Announcer turns={turns} />
@@ -80,14 +110,15 @@ export function Transcript({ turns, actions }: TranscriptProps): ReactNode {
 
 /** Announces to a screen reader what matters, once: not every word as it comes, and nothing that was there already. */
 function Announcer({ turns }: { readonly turns: readonly ChatTurn[] }): ReactNode {
+  const { chat, trace } = useWords();
   const open = turns.find(isUnderWay);
   const last = turns.at(-1);
   const [followed, setFollowed] = useState<string | null>(null);
   if (open !== undefined && open.key !== followed) setFollowed(open.key);
   const tool = open?.parts.findLast((part) => part.kind === 'tool' && part.status === 'running');
   let text = '';
-  if (open !== undefined) text = tool?.kind === 'tool' ? `The agent uses ${tool.name}.` : 'The agent is answering.';
-  else if (last?.key === followed && last.state.at === 'done') text = `The agent says: ${replyText(last).slice(0, ANNOUNCED_CHARACTERS)}`;
+  if (open !== undefined) text = tool?.kind === 'tool' ? chat.turn.usesTool(describeTool(trace, tool.name)) : chat.turn.answering;
+  else if (last?.key === followed && last.state.at === 'done') text = chat.turn.says(replyText(last).slice(0, ANNOUNCED_CHARACTERS));
   return (
     <div aria-live="polite" role="status" className="sr-only">
       {text}

@@ -1,19 +1,22 @@
 import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
-import { memo, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
+import { memo, useState, type ReactNode } from 'react';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
-import { exactTime } from '../../../src/chat/relative-time.ts';
+import type { Words } from '../words/en.ts';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { AttachmentChip } from './attachment-chip.tsx';
-import { Button, CopyButton } from '../parts/button.tsx';
-import { AlertIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { Button, CopyButton, IconButton } from '../parts/button.tsx';
+import { AlertIcon, ForkIcon, PencilIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { LazyMarkdown } from './lazy-markdown.tsx';
+import { MessageEditor } from './message-editor.tsx';
 import { ToolCard } from './tool-card.tsx';
+import type { ForkActions } from './use-forks.ts';
 
 export interface TurnActions {
   readonly onRetry: (key: string) => void;
-  readonly onWithdraw: (key: string) => void;
-  readonly onStop: (key: string) => void;
+  readonly onTakeBack: (key: string) => void;
+  readonly onSendNow: (key: string) => void;
+  readonly onEditQueued: (key: string, text: string) => void;
   readonly onReconnect: () => void;
 }
 
@@ -24,34 +27,75 @@ export interface TurnCardProps {
   /** The newest one; only that can be asked again. */
   readonly last: boolean;
   readonly actions: TurnActions;
+  /** Null: the conversation cannot be forked. */
+  readonly forks: ForkActions | null;
 }
 
 /** One turn: what was asked, what came back, how it ended. */
-export const TurnCard = memo(function TurnCard({ turn, queued, last, actions }: TurnCardProps): ReactNode {
+export const TurnCard = memo(function TurnCard({ turn, queued, last, actions, forks }: TurnCardProps): ReactNode {
+  const words = useWords().chat.turn;
+  const { question } = turn;
+  const canFork = forks !== null && hasEnded(turn) && turn.turnId !== null && !turn.isFromStaff;
   return (
-    <article aria-label="Turn" aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="space-y-3">
-      {turn.question !== null && <QuestionBubble question={turn.question} faded={queued || turn.state.at === 'sending'} />}
-      {turn.question === null && !turn.isFromStaff && !hasEnded(turn) && (
-        <p className="text-center text-xs text-muted-foreground">Answering a message that was sent elsewhere</p>
+    <article aria-label={words.turn} aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="group/turn space-y-3">
+      {question !== null && <Asked turn={turn} question={question} queued={queued} actions={actions} forks={canFork ? forks : null} />}
+      {question === null && !turn.isFromStaff && !hasEnded(turn) && (
+        <p className="text-center text-xs text-muted-foreground">{words.elsewhere}</p>
       )}
-      {queued ? <QueuedLine turn={turn} actions={actions} /> : <Reply turn={turn} last={last} actions={actions} />}
+      {!queued && <Reply turn={turn} last={last} actions={actions} forks={canFork ? forks : null} />}
     </article>
   );
 });
 
-function QuestionBubble({ question, faded }: { readonly question: Question; readonly faded: boolean }): ReactNode {
+interface AskedProps extends Pick<TurnCardProps, 'turn' | 'queued' | 'actions' | 'forks'> {
+  readonly question: Question;
+}
+
+/** What was asked; while it waits, with what can be done about it. */
+function Asked({ turn, question, queued, actions, forks }: AskedProps): ReactNode {
+  const words = useWords().chat.turn;
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited && (queued || forks !== null)) {
+    const save = (text: string): void => {
+      setEdited(false);
+      if (queued) actions.onEditQueued(turn.key, text);
+      else forks?.onAskDifferently(turn, text);
+    };
+    return <MessageEditor text={question.text} action={queued ? words.save : words.ask} onSave={save} onCancel={() => setEdited(false)} />;
+  }
   return (
-    <div className={`flex flex-col items-end gap-1.5 transition-opacity ${faded ? 'opacity-60' : ''}`}>
-      <h3 className="sr-only">You</h3>
+    <>
+      <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
+      {queued && <QueuedLine turn={turn} actions={actions} onEdit={() => setEdited(true)} />}
+      {forks !== null && !queued && (
+        <div className="-mt-2 flex justify-end">
+          <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited(true)}>
+            <PencilIcon className="size-3.5" />
+          </IconButton>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Not in the way of the words; for a finger always, for a pointer or a keyboard when it comes near. */
+const quiet = 'opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100';
+
+function QuestionBubble({ question, faded }: { readonly question: Question; readonly faded: boolean }): ReactNode {
+  const { chat } = useWords();
+  const formats = useFormats();
+  return (
+    <div className={`flex flex-col items-end gap-1.5 transition-opacity ${faded ? 'opacity-75' : ''}`}>
+      <h2 className="sr-only">{chat.turn.you}</h2>
       {question.attachments.length > 0 && (
-        <ul aria-label="Attachments" className="flex flex-wrap justify-end gap-1.5">
+        <ul aria-label={chat.composer.attachments} className="flex flex-wrap justify-end gap-1.5">
           {question.attachments.map(({ id, name, type, size }) => (
             <AttachmentChip key={id} name={name} size={size} isImage={type.startsWith('image/')} />
           ))}
         </ul>
       )}
       <div
-        title={exactTime(question.at)}
+        title={formats.exactTime(question.at)}
         dir="auto"
         className="max-w-[85%] rounded-2xl rounded-br-md bg-primary-soft px-4 py-2 whitespace-pre-wrap [overflow-wrap:anywhere]"
       >
@@ -61,24 +105,39 @@ function QuestionBubble({ question, faded }: { readonly question: Question; read
   );
 }
 
-function QueuedLine({ turn, actions }: { readonly turn: ChatTurn; readonly actions: TurnActions }): ReactNode {
+interface QueuedLineProps {
+  readonly turn: ChatTurn;
+  readonly actions: TurnActions;
+  readonly onEdit: () => void;
+}
+
+function QueuedLine({ turn, actions, onEdit }: QueuedLineProps): ReactNode {
+  const words = useWords().chat.turn;
+  const isWhole = turn.question !== null && turn.question.isExcerpt !== true;
   return (
-    <p className="flex items-center justify-end gap-2 text-xs text-muted-foreground">
-      {turn.stopping ? 'Taking it back…' : turn.state.at === 'sending' ? 'Sending…' : 'Waits its turn'}
+    <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
+      {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : words.waits}
       {turn.state.at === 'waiting' && !turn.stopping && (
-        <button
-          type="button"
-          className="font-medium underline underline-offset-2 hover:text-foreground"
-          onClick={() => actions.onStop(turn.key)}
-        >
-          Take back
-        </button>
+        <>
+          <TextButton label={words.sendNow} onClick={() => actions.onSendNow(turn.key)} />
+          {isWhole && <TextButton label={words.edit} hint={words.editQueued} onClick={onEdit} />}
+          <TextButton label={words.takeBack} onClick={() => actions.onTakeBack(turn.key)} />
+        </>
       )}
     </p>
   );
 }
 
-function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last: boolean; readonly actions: TurnActions }): ReactNode {
+function TextButton({ label, hint, onClick }: { readonly label: string; readonly hint?: string; readonly onClick: () => void }): ReactNode {
+  return (
+    <button type="button" title={hint} className="font-medium underline underline-offset-2 hover:text-foreground" onClick={onClick}>
+      {label}
+    </button>
+  );
+}
+
+function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued'>): ReactNode {
+  const words = useWords().chat.turn;
   const streaming = !hasEnded(turn);
   const text = replyText(turn);
   return (
@@ -95,7 +154,17 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
       <Outcome turn={turn} last={last} actions={actions} />
       {!streaming && (
         <div className="mt-1 flex min-h-7 items-center gap-2 text-xs text-muted-foreground">
-          {text !== '' && <CopyButton text={text} label="Copy reply" className="-ml-1.5" />}
+          {text !== '' && <CopyButton text={text} label={words.copyReply} className="-ml-1.5" />}
+          {forks !== null && (
+            <>
+              <IconButton label={words.again} className={`size-7! ${quiet}`} onClick={() => forks.onAnswerAgain(turn)}>
+                <RetryIcon className="size-3.5" />
+              </IconButton>
+              <IconButton label={words.goOn} className={`size-7! ${quiet}`} onClick={() => forks.onGoOn(turn)}>
+                <ForkIcon className="size-3.5" />
+              </IconButton>
+            </>
+          )}
           {!turn.isFromStaff && <UsageLine turn={turn} />}
         </div>
       )}
@@ -104,11 +173,12 @@ function Reply({ turn, last, actions }: { readonly turn: ChatTurn; readonly last
 }
 
 function Speaker({ isPerson }: { readonly isPerson: boolean }): ReactNode {
-  if (!isPerson) return <h3 className="sr-only">Agent</h3>;
+  const words = useWords().chat.turn;
+  if (!isPerson) return <h2 className="sr-only">{words.agent}</h2>;
   return (
-    <h3 className="mb-1 flex items-center gap-1.5 text-xs font-medium text-warn">
-      <StaffIcon className="size-3.5" /> A person, in the agent’s place
-    </h3>
+    <h2 className="mb-1 flex items-center gap-1.5 text-xs font-medium text-warn">
+      <StaffIcon className="size-3.5" /> {words.person}
+    </h2>
   );
 }
 
@@ -117,23 +187,23 @@ function Part({ part, streaming }: { readonly part: ReplyPart; readonly streamin
   return <LazyMarkdown text={part.text} streaming={streaming} />;
 }
 
+type TurnWords = Words['chat']['turn'];
+
 /** What is going on while nothing can be read. */
-function describeProgress({ state, parts, stopping, isFromStaff }: ChatTurn): string | null {
-  if (stopping) return 'Stopping…';
-  if (state.at === 'sending') return 'Sending…';
-  if (state.at === 'waiting') return isFromStaff ? 'Sending…' : 'Waiting for the agent…';
+function describeProgress({ state, parts, stopping, isFromStaff }: ChatTurn, words: TurnWords): string | null {
+  if (stopping) return words.stopping;
+  if (state.at === 'sending') return words.sending;
+  if (state.at === 'waiting') return isFromStaff ? words.sending : words.waiting;
   if (state.at !== 'running') return null;
   const last = parts.at(-1);
-  return last?.kind === 'text' || (last?.kind === 'tool' && last.status === 'running') ? null : 'Thinking…';
+  return last?.kind === 'text' || (last?.kind === 'tool' && last.status === 'running') ? null : words.thinking;
 }
 
 function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
-  const text =
-    turn.link === 'reconnecting' && !hasEnded(turn)
-      ? 'Connection lost. Reconnecting…'
-      : turn.link === 'lost'
-        ? null
-        : describeProgress(turn);
+  const words = useWords().chat.turn;
+  const isReconnecting = turn.link === 'reconnecting' && !hasEnded(turn);
+  const known = turn.link === 'lost' ? null : describeProgress(turn, words);
+  const text = isReconnecting ? words.reconnecting : known;
   if (text === null) return null;
   return (
     <p className="flex items-center gap-2 py-1 text-sm text-muted-foreground">
@@ -143,31 +213,30 @@ function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
   );
 }
 
-const endings: Readonly<Record<FinishReason, string | null>> = {
-  stop: null,
-  length: 'The reply was cut at the model’s length limit. Ask the agent to go on.',
-  max_turns: 'The agent used up its rounds of tools for one turn. Ask it to go on.',
-  content_filter: 'The model provider’s filter ended the reply. Try other words.',
-  cancelled: 'Stopped.',
-};
+function describeEnd(reason: FinishReason, words: TurnWords): string | null {
+  const endings = { stop: null, length: words.length, max_turns: words.maxTurns, content_filter: words.filtered, cancelled: words.stopped };
+  return endings[reason];
+}
 
 function Outcome({ turn, last, actions }: { readonly turn: ChatTurn; readonly last: boolean; readonly actions: TurnActions }): ReactNode {
+  const explain = useExplain();
+  const words = useWords().chat.turn;
   const { state, link, key } = turn;
   if (link === 'lost') {
     return (
-      <Notice tone="warn" text="The connection was lost for a long time. The agent goes on without it.">
-        <Button onClick={actions.onReconnect}>Reconnect</Button>
+      <Notice tone="warn" text={words.lost}>
+        <Button onClick={actions.onReconnect}>{words.reconnect}</Button>
       </Notice>
     );
   }
   if (state.at === 'unsent') {
     return (
-      <Notice tone="danger" text={`Not sent. ${explain(state.failure)}`}>
+      <Notice tone="danger" text={words.notSent(explain(state.failure))}>
         <Button onClick={() => actions.onRetry(key)}>
-          <RetryIcon className="size-3.5" /> Send again
+          <RetryIcon className="size-3.5" /> {words.sendAgain}
         </Button>
-        <Button tone="quiet" onClick={() => actions.onWithdraw(key)}>
-          Take back
+        <Button tone="quiet" onClick={() => actions.onTakeBack(key)}>
+          {words.takeBack}
         </Button>
       </Notice>
     );
@@ -177,13 +246,14 @@ function Outcome({ turn, last, actions }: { readonly turn: ChatTurn; readonly la
       <Notice tone="danger" text={explain(state.failure)}>
         {last && turn.question !== null && (
           <Button onClick={() => actions.onRetry(key)}>
-            <RetryIcon className="size-3.5" /> Try again
+            <RetryIcon className="size-3.5" /> {words.retry}
           </Button>
         )}
       </Notice>
     );
   }
-  const ending = state.at === 'done' && state.finishReason !== null ? endings[state.finishReason] : null;
+  if (state.at !== 'done' || state.finishReason === null) return null;
+  const ending = state.isUnbegun === true ? words.takenBack : describeEnd(state.finishReason, words);
   return ending === null ? null : <p className="mt-1 text-sm text-muted-foreground italic">{ending}</p>;
 }
 
@@ -207,11 +277,16 @@ function Notice({
 }
 
 function UsageLine({ turn: { state } }: { readonly turn: ChatTurn }): ReactNode {
+  const words = useWords().chat.turn;
+  const formats = useFormats();
   if (state.at !== 'done' || state.usage === null) return null;
   const { inputTokens, outputTokens } = state.usage;
+  // What was stopped before the model answered has used nothing.
+  if (inputTokens + outputTokens === 0) return null;
   return (
-    <span className="tabular-nums" title="Tokens the model read and wrote for this turn">
-      {inputTokens.toLocaleString()} tokens in · {outputTokens.toLocaleString()} out
+    <span className="tabular-nums" title={words.tokensHelp}>
+      {state.costUsd !== undefined && state.costUsd > 0 && `${formats.usd(state.costUsd)} · `}
+      {words.tokens(formats.number(inputTokens), formats.number(outputTokens))}
     </span>
   );
 }

@@ -8,9 +8,11 @@ import type { Route } from '../../../src/chat/route.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
 import { waitForBetter } from '../parts/wait-for-better.ts';
+import { takeOpening } from './openings.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { refreshSessions } from '../sessions/session-list.tsx';
 import { ownerSession } from '../sign-in/owner-session.ts';
+import { unsentWords } from '../sign-in/unsent-words.ts';
 import { replaceRoute } from '../use-route.ts';
 
 /** What is still being handed in when the user signs out must not leave its words in the tab. */
@@ -21,6 +23,12 @@ const saved = new SavedTurnStore({
   },
   removeItem: (name) => keep('sessionStorage', name, null),
 });
+
+/** Messages that the service has not accepted. */
+function listUnsent(conversation: Conversation | null): string[] {
+  const turns = (conversation?.snapshot().turns ?? []).filter(({ turnId }) => turnId === null);
+  return turns.flatMap(({ question }) => (question === null ? [] : [question.text]));
+}
 
 function shows(state: ConversationState, route: Route): boolean {
   return route.page === 'new' ? state.contactId === null && state.agent === route.agent : state.contactId === route.contactId;
@@ -57,11 +65,15 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
     });
     current.current = next;
     setConversation(next);
-    void next.open();
+    const opening = takeOpening(route);
+    void next.open().then(() => {
+      if (opening !== undefined) next.send(opening);
+    });
   }, [gateway, queries, reach, route]);
 
   useEffect(
     () => () => {
+      if (ownerSession.isRefused) unsentWords.keep(listUnsent(current.current));
       current.current?.close();
       current.current = null;
     },

@@ -1,11 +1,9 @@
-import { ConciergeError } from '@concierge/client';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { runInSteps, type BulkStep, type BulkTotals } from '../../../src/bulk-run.ts';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
 import { SpinnerIcon } from '../parts/icons.tsx';
-import { useFormats, useWords } from '../words/words.tsx';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 
 /** Between two steps: what fails for the same reason again does not fail all at once. */
 const PAUSE_MS = 1000;
@@ -127,6 +125,7 @@ interface Bulk {
 
 /** Counts when it is first shown, and does it when it is told to. */
 function useBulk(step: BulkDialogProps['step']): Bulk {
+  const explain = useExplain();
   const [phase, setPhase] = useState<Phase>({ name: 'counting', totals: null });
   const [planned, setPlanned] = useState(0);
   const running = useRef<AbortController | null>(null);
@@ -150,7 +149,7 @@ function useBulk(step: BulkDialogProps['step']): Bulk {
       }
       if (!dryRun) setPhase({ name: 'ended', totals, isStopped: signal.aborted });
     } catch (error) {
-      if (!signal.aborted) setPhase({ name: 'failed', totals: latest, error: explain(ConciergeError.from(error)) });
+      if (!signal.aborted) setPhase({ name: 'failed', totals: latest, error: explain(error) });
     }
   };
   useEffect(() => {

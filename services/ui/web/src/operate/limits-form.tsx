@@ -1,12 +1,10 @@
-import { ConciergeError } from '@concierge/client';
 import { OperatedTenantPatch, routes, TenantPlan, type OperatedTenantDetails } from '@concierge/contract';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { Button } from '../parts/button.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { useChange } from '../parts/use-api.tsx';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 
 /** Those that are numbers; `budgetTimezone` follows the tenant's own zone unless an operator fixes it by command. */
 const limitNames = [
@@ -23,6 +21,7 @@ type LimitName = (typeof limitNames)[number];
 
 /** Plan, name and limits as they are stored, to be changed. */
 export function LimitsForm({ details }: { readonly details: OperatedTenantDetails }): ReactNode {
+  const explain = useExplain();
   const words = useWords().operate;
   const { tenantId, settings } = details;
   const [plan, setPlan] = useState(details.plan);
@@ -63,7 +62,7 @@ export function LimitsForm({ details }: { readonly details: OperatedTenantDetail
           </Button>
           <p role="status" className="text-sm">
             {update.isSuccess && <span className="text-ok">{words.limits.saved}</span>}
-            {update.isError && <span className="text-danger">{explain(ConciergeError.from(update.error))}</span>}
+            {update.isError && <span className="text-danger">{explain(update.error)}</span>}
           </p>
         </div>
       </form>

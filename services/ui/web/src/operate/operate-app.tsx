@@ -3,7 +3,6 @@ import { routes } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { JsonClient } from '../../../src/json-client.ts';
 import {
   AlertIcon,
@@ -24,7 +23,7 @@ import { NotFound } from '../shell/not-found.tsx';
 import { Shell, type NavigationItem } from '../shell/shell.tsx';
 import { SignInForm } from '../sign-in/sign-in-form.tsx';
 import { TabMessages } from '../sign-in/tab-messages.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { LIVE_MS } from './shared.tsx';
 
 const NowPage = lazy(async () => ({ default: (await import('./now-page.tsx')).NowPage }));
@@ -118,6 +117,7 @@ interface OperatorPagesProps {
 }
 
 function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   const api = useApi();
   const items = useNavigation(waiting);
@@ -140,7 +140,7 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
       items={items}
       home="/operate"
       onSignOut={() => {
-        signOut().catch((error: unknown) => setProblem(explain(ConciergeError.from(error))));
+        signOut().catch((error: unknown) => setProblem(explain(error)));
       }}
     >
       {problem !== null && (

@@ -1,7 +1,5 @@
-import { ConciergeError } from '@concierge/client';
 import { keyScopes, routes, type KeyScope, type KeyView } from '@concierge/contract';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { Button } from '../parts/button.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
@@ -10,7 +8,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { Id, NewKey } from './shared.tsx';
 
 const affected = [routes.listTenantKeys, routes.getOperatedTenant, routes.listOperatorAudit];
@@ -51,6 +49,7 @@ interface MakingProps {
 }
 
 function CreateKey({ tenant, onMade }: MakingProps): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   const { keys } = words.operate;
   const [isOpen, setOpen] = useState(false);
@@ -73,7 +72,7 @@ function CreateKey({ tenant, onMade }: MakingProps): ReactNode {
       </Button>
     </>
   );
-  const error = creation.isError ? explain(ConciergeError.from(creation.error)) : null;
+  const error = creation.isError ? explain(creation.error) : null;
   return (
     <Dialog title={keys.create} buttons={buttons} error={error} onClose={() => setOpen(false)}>
       <form id="new-key" className="space-y-3" onSubmit={(event) => void submit(event).catch(() => undefined)}>

@@ -1,8 +1,6 @@
-import { ConciergeError } from '@concierge/client';
 import { routes, tenantIdPattern, type CreatedTenant, type OperatedTenant } from '@concierge/contract';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
 import { navigate } from 'wouter/use-browser-location';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
 import { SearchField, SelectField, TextField } from '../parts/fields.tsx';
@@ -10,7 +8,7 @@ import { Badge, Page } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { NewKey, TenantLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
@@ -82,6 +80,7 @@ function TenantsTable({ tenants }: { readonly tenants: readonly OperatedTenant[]
 
 /** Makes a tenant, then shows its first keys, once. */
 function CreateTenant({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   const { tenants } = words.operate;
   const [id, setId] = useState('');
@@ -119,7 +118,7 @@ function CreateTenant({ onClose }: { readonly onClose: () => void }): ReactNode 
       </Button>
     </>
   );
-  const error = creation.isError ? explain(ConciergeError.from(creation.error)) : null;
+  const error = creation.isError ? explain(creation.error) : null;
   return (
     <Dialog title={tenants.create} buttons={buttons} error={error} onClose={onClose}>
       <form id="new-tenant" className="space-y-3" onSubmit={(event) => void submit(event).catch(() => undefined)}>

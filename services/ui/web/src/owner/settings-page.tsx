@@ -7,6 +7,7 @@ import { TextField } from '../parts/fields.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
+import { saveAs } from '../parts/save-as.ts';
 import { useWords } from '../words/words.tsx';
 import { KeysSection } from './keys-section.tsx';
 import { ChangeProblem, SubmitRow, useCanChange } from './owner-parts.tsx';
@@ -91,13 +92,4 @@ function Archive({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
       <ChangeProblem change={download} />
     </Section>
   );
-}
-
-/** Hands bytes to the browser as a file to keep. */
-function saveAs(blob: Blob, name: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
 }

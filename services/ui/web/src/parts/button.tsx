@@ -1,4 +1,5 @@
 import { useEffect, useState, type ComponentProps, type ReactNode } from 'react';
+import { useWords } from '../words/words.tsx';
 import { CheckIcon, CopyIcon } from './icons.tsx';
 
 type ButtonTone = 'primary' | 'plain' | 'danger' | 'quiet';
@@ -50,6 +51,7 @@ export function CopyButton({
   readonly label: string;
   readonly className?: string;
 }): ReactNode {
+  const words = useWords().chat.copy;
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
   useEffect(() => {
     if (outcome === null) return undefined;
@@ -64,7 +66,7 @@ export function CopyButton({
       () => setOutcome('failed'),
     );
   };
-  const name = outcome === null ? label : outcome === 'copied' ? 'Copied' : 'Could not copy';
+  const name = outcome === null ? label : outcome === 'copied' ? words.done : words.failed;
   return (
     <IconButton label={name} className={`size-7! ${className}`} onClick={copy}>
       {outcome === 'copied' ? <CheckIcon className="size-3.5 text-ok" /> : <CopyIcon className="size-3.5" />}

@@ -3,6 +3,7 @@ import { channelDefinitions, isMessagingChannel, type ChannelName } from '@conci
 import { useQuery } from '@tanstack/react-query';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import type { Reach } from '../../../src/signed-in.ts';
+import { useWords } from '../words/words.tsx';
 
 export interface ChoiceProps<Value extends string> {
   readonly label: string;
@@ -19,7 +20,7 @@ export function Choice<Value extends string>({ label, value, options, onChange }
       {options.map((option) => (
         <label
           key={option.value}
-          className="flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring dark:has-checked:bg-border"
+          className="flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring forced-colors:has-checked:underline forced-colors:has-checked:outline-2 dark:has-checked:bg-border"
         >
           <input
             type="radio"
@@ -42,7 +43,7 @@ export function channelLabel(channel: ChannelName): string {
 
 export function AgentBadge({ agent }: { readonly agent: string }): ReactNode {
   const tone = agent === 'admin' ? 'bg-primary-soft text-primary' : 'bg-muted text-muted-foreground ring-1 ring-border ring-inset';
-  return <span className={`rounded px-1.5 py-px text-[0.6875rem] leading-4 font-medium ${tone}`}>{agent}</span>;
+  return <span className={`rounded px-1.5 py-px truncate text-[0.6875rem] leading-4 font-medium ${tone}`}>{agent}</span>;
 }
 
 interface AgentChoiceProps {
@@ -57,16 +58,17 @@ interface AgentChoiceProps {
  * its own.
  */
 export function AgentChoice({ gateway, reach, agent, onAgent }: AgentChoiceProps): ReactNode {
+  const words = useWords().chat.agents;
   const agents = useQuery({ queryKey: ['agents'], enabled: reach === 'tenant', queryFn: async ({ signal }) => gateway.listAgents(signal) });
   const own = (agents.data ?? []).filter(({ builtIn, problem }) => !builtIn && problem === null);
   const builtIn = [
-    { value: 'admin', label: 'Admin', disabled: reach === 'cs' },
-    { value: 'cs', label: 'Customer' },
+    { value: 'admin', label: words.admin, disabled: reach === 'cs' },
+    { value: 'cs', label: words.cs },
   ];
-  if (own.length === 0) return <Choice label="Agent" value={agent} options={builtIn} onChange={onAgent} />;
+  if (own.length === 0) return <Choice label={words.choose} value={agent} options={builtIn} onChange={onAgent} />;
   return (
     <select
-      aria-label="Agent"
+      aria-label={words.choose}
       className="h-8 w-full rounded-lg border border-input bg-background px-2 text-[0.8125rem]"
       value={agent}
       onChange={(event) => onAgent(event.target.value)}

@@ -1,7 +1,5 @@
-import { ConciergeError } from '@concierge/client';
 import { useEffect, useId, useRef, useState, type ComponentProps, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
 
 export interface DialogProps {
@@ -96,6 +94,7 @@ export interface ConfirmButtonProps extends Pick<ConfirmDialogProps, 'title' | '
 
 /** A button that asks first, and closes its question when it was done. */
 export function ConfirmButton({ label, buttonTone, disabled = false, onConfirm, ...question }: ConfirmButtonProps): ReactNode {
+  const explain = useExplain();
   const [isOpen, setOpen] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
@@ -106,7 +105,7 @@ export function ConfirmButton({ label, buttonTone, disabled = false, onConfirm, 
       await onConfirm();
       setOpen(false);
     } catch (failure) {
-      setError(explain(ConciergeError.from(failure)));
+      setError(explain(failure));
     } finally {
       setBusy(false);
     }

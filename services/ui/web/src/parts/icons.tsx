@@ -44,6 +44,10 @@ export const CopyIcon = icon(
     <path d="M5 15H4a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1h10a1 1 0 0 1 1 1v1" />
   </>,
 );
+export const PencilIcon = icon(<path d="M4 20h4L19 9l-4-4L4 16ZM13 7l4 4" />);
+export const ForkIcon = icon(<path d="M6 3v12M6 9a6 6 0 0 0 6 6h6M14 11l4 4-4 4" />);
+export const PinIcon = icon(<path d="M9 3h6l-1 6 3 4H7l3-4ZM12 13v8" />);
+export const MoreIcon = icon(<path d="M5 12h.1M12 12h.1M19 12h.1" />);
 export const CheckIcon = icon(<path d="m5 13 4 4L19 7" />);
 export const AlertIcon = icon(
   <>

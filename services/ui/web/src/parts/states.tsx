@@ -1,7 +1,5 @@
-import { ConciergeError } from '@concierge/client';
 import type { ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
 import { SpinnerIcon } from './icons.tsx';
 
@@ -37,10 +35,11 @@ export interface ProblemProps {
 
 /** What went wrong, what to do about it, and a button to try again. */
 export function Problem({ error, onRetry }: ProblemProps): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   return (
     <div role="alert" className="rounded-xl bg-danger-soft p-4 text-sm text-danger">
-      <p>{explain(ConciergeError.from(error))}</p>
+      <p>{explain(error)}</p>
       {onRetry !== undefined && (
         <Button className="mt-2" onClick={onRetry}>
           {words.parts.retry}

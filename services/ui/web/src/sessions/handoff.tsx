@@ -1,14 +1,12 @@
-import { ConciergeError } from '@concierge/client';
 import type { HandoffState, WaitingHandoff } from '@concierge/contract';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { hasEnded } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
 import type { Reach } from '../../../src/signed-in.ts';
-import { clockTime, exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { Button } from '../parts/button.tsx';
 import { StaffIcon } from '../parts/icons.tsx';
 import { Link } from 'wouter';
@@ -25,6 +23,7 @@ export interface HandoffActions {
 
 /** Passes the conversation on, and looks at once at what has become of it. */
 function useHandoffActions(gateway: GatewayClient, sessionId: string): HandoffActions {
+  const explain = useExplain();
   const queries = useQueryClient();
   const onSettled = async (): Promise<void> => {
     await Promise.all([
@@ -39,7 +38,7 @@ function useHandoffActions(gateway: GatewayClient, sessionId: string): HandoffAc
     takeOver: () => taking.mutate(),
     giveBack: () => giving.mutate(),
     isBusy: taking.isPending || giving.isPending,
-    problem: error === null ? null : explain(ConciergeError.from(error)),
+    problem: error === null ? null : explain(error),
   };
 }
 
@@ -78,22 +77,26 @@ export function useHandover({ gateway, conversation, state, reach }: HandoverOpt
 interface HandoffBannerProps {
   readonly state: HandoffState;
   readonly actions: HandoffActions;
+  readonly mayWrite: boolean;
 }
 
 /** Shows that staff has the conversation, why and until when; nothing while the agent has it. */
-export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode {
+export function HandoffBanner({ state, actions, mayWrite }: HandoffBannerProps): ReactNode {
+  const words = useWords().chat.handoff;
   if (!state.isPaused && actions.problem === null) return null;
   return (
-    <section aria-label="Handed over" className="border-b bg-warn-soft px-4 py-2.5 text-sm sm:px-6">
+    <section aria-label={words.region} className="border-b bg-warn-soft px-4 py-2.5 text-sm sm:px-6">
       {state.isPaused && (
         <div className="mx-auto flex max-w-3xl flex-wrap items-center gap-x-3 gap-y-2">
           <StaffIcon className="size-4 shrink-0 text-warn" />
           <p className="min-w-48 flex-1 [overflow-wrap:anywhere]">
-            <strong className="font-semibold text-warn">A person has this conversation.</strong> <Why state={state} />
+            <strong className="font-semibold text-warn">{words.withStaff}</strong> <Why state={state} />
           </p>
-          <Button disabled={actions.isBusy} onClick={actions.giveBack}>
-            Give back to the agent
-          </Button>
+          {mayWrite && (
+            <Button disabled={actions.isBusy} onClick={actions.giveBack}>
+              {words.giveBack}
+            </Button>
+          )}
         </div>
       )}
       {actions.problem !== null && (
@@ -106,21 +109,23 @@ export function HandoffBanner({ state, actions }: HandoffBannerProps): ReactNode
 }
 
 function Why({ state: { handoff } }: { readonly state: HandoffState }): ReactNode {
-  if (handoff === null) return <>The note that says why is damaged.</>;
+  const words = useWords().chat.handoff;
+  const formats = useFormats();
+  if (handoff === null) return <>{words.damaged}</>;
   const { reason, since, until } = handoff;
   const now = Date.now();
   return (
     <>
       {reason}{' '}
       <span className="text-muted-foreground">
-        Since{' '}
-        <time dateTime={since} title={exactTime(since)}>
-          {clockTime(since, now)}
+        {words.since}{' '}
+        <time dateTime={since} title={formats.exactTime(since)}>
+          {formats.clockTime(since, now)}
         </time>
-        {until === null ? ', until it is given back.' : ', until '}
+        {until === null ? words.untilGivenBack : `${words.until} `}
         {until !== null && (
-          <time dateTime={until} title={exactTime(until)}>
-            {clockTime(until, now)}
+          <time dateTime={until} title={formats.exactTime(until)}>
+            {formats.clockTime(until, now)}
           </time>
         )}
       </span>
@@ -137,12 +142,13 @@ interface WaitingSectionProps {
 
 /** Conversations that wait for staff, above all others; nothing while there are none. */
 export function WaitingSection({ waiting: { items, total }, contactId, now, onChosen }: WaitingSectionProps): ReactNode {
+  const words = useWords().chat.handoff;
   if (total === 0) return null;
   return (
-    <section aria-label="Waiting for a person" className="mb-2 max-h-[40vh] overflow-y-auto border-b px-2 pb-2">
+    <section aria-label={words.waiting} className="mb-2 max-h-[40vh] overflow-y-auto border-b px-2 pb-2">
       <h2 className="flex items-center gap-1.5 px-2.5 py-1 text-xs font-semibold text-warn">
         <StaffIcon className="size-3.5" />
-        <span className="flex-1">Waiting for a person</span>
+        <span className="flex-1">{words.waiting}</span>
         <span className="rounded-full bg-warn-soft px-1.5 tabular-nums">{total}</span>
       </h2>
       <ul className="space-y-0.5">
@@ -162,6 +168,8 @@ interface WaitingRowProps {
 }
 
 function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNode {
+  const words = useWords().chat.list;
+  const formats = useFormats();
   const { sessionId, title, reason, channel, since, lastMessage } = item;
   return (
     <li className={`rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
@@ -172,12 +180,12 @@ function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNod
         className="block rounded-lg px-2.5 py-2"
         onClick={onChosen}
       >
-        <span className="block truncate text-sm">{title ?? 'Untitled'}</span>
+        <span className="block truncate text-sm">{title ?? words.untitled}</span>
         <span className="block truncate text-xs text-muted-foreground">{lastMessage?.from === 'contact' ? lastMessage.text : reason}</span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           {channel !== null && <span className="truncate">{channelLabel(channel)}</span>}
-          <time dateTime={since} title={exactTime(since)} className="ml-auto tabular-nums">
-            {relativeTime(since, now)}
+          <time dateTime={since} title={formats.exactTime(since)} className="ml-auto tabular-nums">
+            {formats.relative(since, now)}
           </time>
         </span>
       </Link>

@@ -1,48 +1,80 @@
-import { ConciergeError } from '@concierge/client';
-import type { SessionListItem, SessionOrigin } from '@concierge/contract';
-import { useInfiniteQuery, useMutation, useQueryClient, type InfiniteData, type QueryClient } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
-import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
-import { exactTime, relativeTime } from '../../../src/chat/relative-time.ts';
-import { Link } from 'wouter';
-import { formatRoute } from '../../../src/chat/route.ts';
-import { AgentBadge, channelLabel, Choice } from '../parts/choice.tsx';
-import { Button, IconButton } from '../parts/button.tsx';
-import { ConfirmDialog } from '../parts/confirm-dialog.tsx';
-import { StaffIcon, TrashIcon } from '../parts/icons.tsx';
+import { limits, type SessionListItem } from '@concierge/contract';
+import { useInfiniteQuery, type InfiniteData, type QueryClient } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import type { GatewayClient, SessionsPage, WaitingList } from '../../../src/chat/gateway-client.ts';
+import { Button } from '../parts/button.tsx';
+import { Choice } from '../parts/choice.tsx';
 import { useNow } from '../parts/times.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { WaitingSection } from './handoff.tsx';
+import { DeleteSession, LabelDialog } from './session-dialogs.tsx';
+import { SessionRow } from './session-row.tsx';
 
 const PAGE_SIZE = 30;
 /** Conversations with people; the others are made by the service itself, often many a day. */
 const withPeople = ['user', 'channel'] as const;
-const originLabels: Partial<Record<SessionOrigin, string>> = {
-  schedule: 'Schedule',
-  heartbeat: 'Heartbeat',
-  subagent: 'Sub-agent',
-  notice: 'Notice',
-};
+/** Ms after the last key, before the service is asked: each request counts. */
+const SEARCH_AFTER_MS = 300;
+const PINNED_SHOWN = 50;
 
 export interface SessionListProps {
   readonly gateway: GatewayClient;
   readonly waiting: WaitingList;
   readonly contactId: string | null;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
   readonly onChosen: () => void;
+  /** A conversation has another name. */
+  readonly onChanged: (id: string) => void;
   /** The conversation that is shown has been deleted. */
   readonly onDeletedShown: () => void;
 }
 
+type AgentFilter = 'all' | 'admin' | 'cs';
+
+interface ListQuery {
+  readonly filter: AgentFilter;
+  readonly isAutomaticShown: boolean;
+  readonly words: string;
+}
+
 /** The pages of the list, of one agent or of all. */
-function useSessions(gateway: GatewayClient, filter: 'all' | 'admin' | 'cs', isAutomaticShown: boolean) {
+function useSessions(gateway: GatewayClient, { filter, isAutomaticShown, words }: ListQuery) {
   const agent = filter === 'all' ? null : filter;
   const origin = isAutomaticShown ? null : withPeople;
   return useInfiniteQuery({
-    queryKey: ['sessions', agent, origin],
+    queryKey: ['sessions', agent, origin, words],
     initialPageParam: null as string | null,
-    queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, origin, cursor: pageParam, limit: PAGE_SIZE }, signal),
+    queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, origin, words, cursor: pageParam, limit: PAGE_SIZE }, signal),
     getNextPageParam: (page) => page.nextCursor,
   });
+}
+
+function listItems(data: InfiniteData<SessionsPage> | undefined): readonly SessionListItem[] {
+  return (data?.pages ?? []).flatMap((page) => page.items);
+}
+
+function usePinned(gateway: GatewayClient): readonly SessionListItem[] {
+  const { data } = useInfiniteQuery({
+    queryKey: ['sessions', 'pinned'],
+    initialPageParam: null,
+    queryFn: async ({ signal }) =>
+      gateway.listSessions({ agent: null, origin: null, isPinned: true, cursor: null, limit: PINNED_SHOWN }, signal),
+    getNextPageParam: () => null,
+  });
+  return listItems(data);
+}
+
+/** The words once no key has been pressed for a moment. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), SEARCH_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [text]);
+  return settled;
 }
 
 /** Ms before each look at the list after a turn: the index may follow the end of a turn by seconds. */
@@ -61,66 +93,57 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
   }
 }
 
-export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedShown }: SessionListProps): ReactNode {
-  const [filter, setFilter] = useState<'all' | 'admin' | 'cs'>('all');
-  const [isAutomaticShown, setAutomaticShown] = useState(false);
+export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, onChanged, onDeletedShown }: SessionListProps): ReactNode {
+  const { chat } = useWords();
+  const [query, setQuery] = useState<ListQuery>({ filter: 'all', isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
+  const [labelled, setLabelled] = useState<SessionListItem | null>(null);
   const now = useNow();
-  const sessions = useSessions(gateway, filter, isAutomaticShown);
+  const searched = useSettled(query.words.trim());
+  const sessions = useSessions(gateway, { ...query, words: searched });
+  const pinned = usePinned(gateway);
   const waitingIds = new Set(waiting.items.map(({ sessionId }) => sessionId));
-  const items = (sessions.data?.pages ?? []).flatMap((page) => page.items);
+  const items = listItems(sessions.data);
+  // Those stand above; a search finds them in their place.
+  const others = searched === '' ? items.filter((item) => !item.pinned) : items;
+  const toRow = (item: SessionListItem): ReactNode => (
+    <SessionRow
+      key={item.id}
+      item={item}
+      now={now}
+      waits={waitingIds.has(item.id)}
+      current={item.id === contactId}
+      onChosen={onChosen}
+      onLabel={() => setLabelled(item)}
+      onDelete={mayWrite ? () => setDoomed(item) : null}
+    />
+  );
 
   return (
-    <nav aria-label="Conversations" className="flex min-h-0 flex-1 flex-col">
+    <nav aria-label={chat.conversations} className="flex min-h-0 flex-1 flex-col">
       <WaitingSection waiting={waiting} contactId={contactId} now={now} onChosen={onChosen} />
-      <div className="px-3 pb-2">
-        <Choice
-          label="Show conversations of"
-          value={filter}
-          options={[
-            { value: 'all', label: 'All' },
-            { value: 'admin', label: 'Admin' },
-            { value: 'cs', label: 'Customers' },
-          ]}
-          onChange={setFilter}
-        />
-        <label className="mt-1.5 flex items-center gap-1.5 px-1 text-xs text-muted-foreground">
-          <input
-            type="checkbox"
-            className="accent-primary"
-            checked={isAutomaticShown}
-            onChange={(event) => setAutomaticShown(event.target.checked)}
-          />
-          Show schedules, heartbeats and sub-agents
-        </label>
-      </div>
+      <ListFilters query={query} onChange={setQuery} />
       <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-3">
+        {searched === '' && <PinnedSection items={pinned} toRow={toRow} />}
         {sessions.isPending && <ListSkeleton />}
         {sessions.isError && <ListProblem error={sessions.error} onRetry={() => void sessions.refetch()} />}
-        {sessions.isSuccess && items.length === 0 && (
-          <p className="px-2 py-6 text-center text-sm text-muted-foreground">
-            {filter === 'all' ? 'No conversations yet. Write the first message.' : 'None with this agent yet.'}
-          </p>
-        )}
-        <ul className="space-y-0.5">
-          {items.map((item) => (
-            <SessionRow
-              key={item.id}
-              item={item}
-              now={now}
-              waits={waitingIds.has(item.id)}
-              current={item.id === contactId}
-              onChosen={onChosen}
-              onDelete={() => setDoomed(item)}
-            />
-          ))}
-        </ul>
+        {sessions.isSuccess && items.length === 0 && <NoSessions isSearch={searched !== ''} filter={query.filter} />}
+        <ul className="space-y-0.5">{others.map(toRow)}</ul>
         {sessions.hasNextPage && (
           <Button tone="quiet" className="mt-2 w-full" disabled={sessions.isFetchingNextPage} onClick={() => void sessions.fetchNextPage()}>
-            {sessions.isFetchingNextPage ? 'Loading…' : 'Show older'}
+            {sessions.isFetchingNextPage ? chat.list.more : chat.list.older}
           </Button>
         )}
       </div>
+      {labelled !== null && (
+        <LabelDialog
+          gateway={gateway}
+          item={labelled}
+          mayWrite={mayWrite}
+          onClose={() => setLabelled(null)}
+          onChanged={() => onChanged(labelled.id)}
+        />
+      )}
       {doomed !== null && (
         <DeleteSession
           gateway={gateway}
@@ -135,89 +158,68 @@ export function SessionList({ gateway, waiting, contactId, onChosen, onDeletedSh
   );
 }
 
-interface SessionRowProps {
-  readonly item: SessionListItem;
-  readonly now: number;
-  /** The conversation waits for staff. */
-  readonly waits: boolean;
-  readonly current: boolean;
-  readonly onChosen: () => void;
-  readonly onDelete: () => void;
+interface PinnedSectionProps {
+  readonly items: readonly SessionListItem[];
+  readonly toRow: (item: SessionListItem) => ReactNode;
 }
 
-function SessionRow({ item, now, waits, current, onChosen, onDelete }: SessionRowProps): ReactNode {
+/** Pinned conversations, above the others. */
+function PinnedSection({ items, toRow }: PinnedSectionProps): ReactNode {
+  const words = useWords().chat.list;
+  if (items.length === 0) return null;
   return (
-    <li className={`group relative rounded-lg ${current ? 'bg-primary-soft' : 'hover:bg-muted'}`}>
-      <Link
-        href={formatRoute({ page: 'conversation', contactId: item.id })}
-        aria-current={current ? 'page' : undefined}
-        className="block rounded-lg px-2.5 py-2"
-        onClick={onChosen}
-      >
-        <span className="block truncate pr-7 text-sm">{item.title === '' ? 'Untitled' : item.title}</span>
-        <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
-          <AgentBadge agent={item.agent} />
-          {waits && (
-            <span role="img" aria-label="Waits for a person" title="Waits for a person" className="text-warn">
-              <StaffIcon className="size-3.5" />
-            </span>
-          )}
-          {originLabels[item.origin] !== undefined && <span className="truncate">{originLabels[item.origin]}</span>}
-          {item.channel !== 'web' && <span className="truncate">{channelLabel(item.channel)}</span>}
-          <span className="tabular-nums">{item.messageCount} msg</span>
-          <time dateTime={item.updatedAt} title={exactTime(item.updatedAt)} className="ml-auto tabular-nums">
-            {relativeTime(item.updatedAt, now)}
-          </time>
-        </span>
-      </Link>
-      <IconButton
-        label={`Delete “${item.title}”`}
-        className="absolute top-1 right-1 size-7! opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-60"
-        onClick={onDelete}
-      >
-        <TrashIcon className="size-3.5" />
-      </IconButton>
-    </li>
+    <section aria-label={words.pinned} className="mb-2 border-b pb-2">
+      <ul className="space-y-0.5">{items.map(toRow)}</ul>
+    </section>
   );
 }
 
-interface DeleteSessionProps {
-  readonly gateway: GatewayClient;
-  readonly item: SessionListItem;
-  readonly onClose: () => void;
-  readonly onDeleted: () => void;
+function NoSessions({ isSearch, filter }: { readonly isSearch: boolean; readonly filter: AgentFilter }): ReactNode {
+  const words = useWords().chat.list;
+  const none = filter === 'all' ? words.none : words.noneOfAgent;
+  return <p className="px-2 py-6 text-center text-sm text-muted-foreground">{isSearch ? words.noneFound : none}</p>;
 }
 
-function DeleteSession({ gateway, item, onClose, onDeleted }: DeleteSessionProps): ReactNode {
-  const queries = useQueryClient();
-  const removal = useMutation({
-    mutationFn: async () => gateway.deleteSession(item.id),
-    onSuccess: async () => {
-      onDeleted();
-      onClose();
-      await queries.invalidateQueries({ queryKey: ['sessions'] });
-    },
-  });
+function ListFilters({ query, onChange }: { readonly query: ListQuery; readonly onChange: (query: ListQuery) => void }): ReactNode {
+  const words = useWords().chat.list;
   return (
-    <ConfirmDialog
-      title="Delete this conversation?"
-      action={removal.isPending ? 'Deleting…' : 'Delete'}
-      busy={removal.isPending}
-      error={removal.isError ? explain(ConciergeError.from(removal.error)) : null}
-      onConfirm={() => removal.mutate()}
-      onCancel={onClose}
-    >
-      <p>
-        “{item.title === '' ? 'Untitled' : item.title}” and its {item.messageCount} messages are removed for good. What the agent wrote into
-        its memory stays.
-      </p>
-    </ConfirmDialog>
+    <div className="px-3 pb-2">
+      <input
+        type="search"
+        aria-label={words.search}
+        placeholder={words.search}
+        maxLength={limits.sessionsQueryMaxCharacters}
+        className="mb-2 h-8 w-full rounded-lg border border-input bg-background px-2.5 text-[0.8125rem]"
+        value={query.words}
+        onChange={({ target }) => onChange({ ...query, words: target.value })}
+      />
+      <Choice
+        label={words.show}
+        value={query.filter}
+        options={[
+          { value: 'all', label: words.all },
+          { value: 'admin', label: words.admin },
+          { value: 'cs', label: words.customers },
+        ]}
+        onChange={(filter) => onChange({ ...query, filter })}
+      />
+      <label className="mt-1.5 flex items-center gap-1.5 px-1 text-xs text-muted-foreground">
+        <input
+          type="checkbox"
+          className="accent-primary"
+          checked={query.isAutomaticShown}
+          onChange={(event) => onChange({ ...query, isAutomaticShown: event.target.checked })}
+        />
+        {words.automatic}
+      </label>
+    </div>
   );
 }
 
 function ListSkeleton(): ReactNode {
+  const words = useWords().chat.list;
   return (
-    <div role="status" aria-label="Loading conversations" className="space-y-1">
+    <div role="status" aria-label={words.loading} className="space-y-1">
       {['w-4/5', 'w-3/5', 'w-2/3'].map((width) => (
         <div key={width} className="animate-pulse space-y-2 px-2.5 py-2.5">
           <div className={`h-3 rounded bg-muted ${width}`} />
@@ -229,11 +231,13 @@ function ListSkeleton(): ReactNode {
 }
 
 function ListProblem({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }): ReactNode {
+  const explain = useExplain();
+  const words = useWords().chat.list;
   return (
     <div role="alert" className="m-1 rounded-lg bg-danger-soft p-3 text-sm text-danger">
-      <p>{explain(ConciergeError.from(error))}</p>
+      <p>{explain(error)}</p>
       <Button className="mt-2" onClick={onRetry}>
-        Try again
+        {words.retry}
       </Button>
     </div>
   );

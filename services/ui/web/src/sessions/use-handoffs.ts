@@ -1,5 +1,6 @@
 import type { HandoffState } from '@concierge/contract';
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { GatewayClient, WaitingList, Watched } from '../../../src/chat/gateway-client.ts';
 
 const LISTED = 50;
@@ -40,5 +41,18 @@ export function useHandoff(gateway: GatewayClient, sessionId: string | null): Us
     enabled: sessionId !== null,
     staleTime: 0,
     refetchInterval: ({ state }) => chooseInterval(state.data?.value.isPaused === true ? 'handedOver' : 'withAgent', state.data),
+  });
+}
+
+/** Shows in this tab what is asked in another one: the feed tells of each turn of the conversation. */
+export function useOtherTabs(conversation: Conversation, contactId: string | null): void {
+  useQuery({
+    // Below who has the conversation: the same changes touch both.
+    queryKey: ['handoff', contactId, 'turns'],
+    queryFn: async () => {
+      await conversation.catchUp();
+      return contactId;
+    },
+    enabled: contactId !== null,
   });
 }

@@ -4,6 +4,7 @@ import { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { readJson } from '../../../src/json-client.ts';
 import { SignedIn, type Reach } from '../../../src/signed-in.ts';
 import { forgetAll, keep, readKept } from '../parts/browser-storage.ts';
+import { unsentWords } from './unsent-words.ts';
 import { TabMessages } from './tab-messages.ts';
 
 /** Who is signed in as a tenant's owner. `key` undefined: the browser's cookie has it. */
@@ -45,6 +46,11 @@ export class OwnerSession {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   };
+
+  /** The service has refused the key: what was being written is not to be lost with it. */
+  get isRefused(): boolean {
+    return this.#state.status === 'signed-out' && this.#state.notice !== null;
+  }
 
   get isSignedIn(): boolean {
     return this.#state.status === 'signed-in';
@@ -103,6 +109,7 @@ export class OwnerSession {
 
   #change(state: OwnerState): void {
     this.#state = state;
+    if (state.status === 'signed-in') unsentWords.forget();
     for (const listener of this.#listeners) listener();
   }
 }

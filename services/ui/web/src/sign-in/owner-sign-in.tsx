@@ -1,13 +1,16 @@
 import { ConciergeError } from '@concierge/client';
-import { useState, type ReactNode } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
-import { useWords } from '../words/words.tsx';
+import { useState, useSyncExternalStore, type ReactNode } from 'react';
+import { CopyButton } from '../parts/button.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 import { ownerSession } from './owner-session.ts';
+import { unsentWords } from './unsent-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
 
 /** Where an owner signs in with a key. `notice`: why again. */
 export function OwnerSignIn({ notice }: { readonly notice: ConciergeError | null }): ReactNode {
+  const explain = useExplain();
   const words = useWords();
+  const unsent = useSyncExternalStore(unsentWords.subscribe, unsentWords.snapshot);
   const [isForTabOnly, setForTabOnly] = useState(false);
   return (
     <SignInForm
@@ -32,6 +35,17 @@ export function OwnerSignIn({ notice }: { readonly notice: ConciergeError | null
       }
       help={
         <>
+          {unsent.length > 0 && (
+            <section aria-label={words.signIn.unsent} className="mb-4">
+              <p className="font-medium text-foreground">{words.signIn.unsent}</p>
+              {unsent.map((text) => (
+                <div key={text} className="mt-1.5 flex items-start gap-1 rounded-lg bg-muted p-2 text-foreground">
+                  <p className="max-h-40 min-w-0 flex-1 overflow-y-auto whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
+                  <CopyButton text={text} label={words.signIn.copyUnsent} />
+                </div>
+              ))}
+            </section>
+          )}
           <p>{isForTabOnly ? words.signIn.tabOnlyHelp : words.signIn.cookieHelp}</p>
           <p className="mt-2">
             {words.signIn.whereFrom} <code className="font-mono text-xs">npm start</code>,{' '}

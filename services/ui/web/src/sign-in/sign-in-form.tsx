@@ -1,9 +1,7 @@
-import { ConciergeError } from '@concierge/client';
 import { useId, useState, type ReactNode, type SubmitEvent } from 'react';
-import { explain } from '../../../src/chat/chat-failure.ts';
 import { Button } from '../parts/button.tsx';
 import { LogoIcon, SpinnerIcon } from '../parts/icons.tsx';
-import { useWords } from '../words/words.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
 
 export interface SignInFormProps {
   /** Who signs in here. */
@@ -21,6 +19,7 @@ export interface SignInFormProps {
 
 /** A page with one secret to enter: an owner's key or the operators' token. */
 export function SignInForm({ heading, label, placeholder, notice, onSecret, fields, help }: SignInFormProps): ReactNode {
+  const explain = useExplain();
   const words = useWords();
   const id = useId();
   const [secret, setSecret] = useState('');
@@ -34,7 +33,7 @@ export function SignInForm({ heading, label, placeholder, notice, onSecret, fiel
     try {
       await onSecret(secret.trim());
     } catch (error) {
-      setRefusal(explain(ConciergeError.from(error)));
+      setRefusal(explain(error));
     } finally {
       setBusy(false);
     }

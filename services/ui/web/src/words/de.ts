@@ -1,3 +1,4 @@
+import { chatDe, failuresDe } from './de-chat.ts';
 import { ownerDe } from './de-owner.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -39,8 +40,12 @@ export const de: Words = {
     tabOnly: 'Nur in diesem Tab',
     cookieHelp: 'Sie bleiben 12 Stunden angemeldet, in allen Tabs dieses Browsers. Kein Skript der Seite kann den Schlüssel lesen.',
     tabOnlyHelp: 'Der Schlüssel bleibt in diesem Tab und ist weg, wenn Sie ihn schließen.',
+    unsent: 'Was Sie geschrieben haben, wurde nicht gesendet:',
+    copyUnsent: 'Kopieren',
     whereFrom: 'Woher Schlüssel kommen:',
   },
+  chat: chatDe,
+  failures: failuresDe,
   owner: ownerDe,
   trace: traceDe,
   operate: {

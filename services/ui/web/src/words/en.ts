@@ -1,3 +1,4 @@
+import { chatEn, failuresEn } from './en-chat.ts';
 import { ownerEn } from './en-owner.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -39,8 +40,12 @@ export const en = {
     tabOnly: 'Only in this tab',
     cookieHelp: 'You stay signed in for 12 hours, in all tabs of this browser. No script of the page can read the key.',
     tabOnlyHelp: 'The key stays in this tab and is gone when you close it.',
+    unsent: 'What you wrote was not sent:',
+    copyUnsent: 'Copy it',
     whereFrom: 'Where keys come from:',
   },
+  chat: chatEn,
+  failures: failuresEn,
   owner: ownerEn,
   trace: traceEn,
   operate: {

@@ -1,4 +1,5 @@
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { explainFailure } from '../../../src/chat/chat-failure.ts';
 import { Formats } from '../../../src/formats.ts';
 import { keep, readKept } from '../parts/browser-storage.ts';
 import { en, type Words } from './en.ts';
@@ -65,6 +66,12 @@ export function SpeechProvider({ children }: { readonly children: ReactNode }): 
 /** The texts of the page, in the chosen language. */
 export function useWords(): Words {
   return useContext(SpeechContext).words;
+}
+
+/** Says what happened and what to do about it, in the chosen language. */
+export function useExplain(): (error: unknown) => string {
+  const { failures } = useWords();
+  return useCallback((error) => explainFailure(error, failures), [failures]);
 }
 
 /** Numbers, times and money as the chosen language writes them. */

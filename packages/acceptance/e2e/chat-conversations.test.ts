@@ -1,0 +1,263 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ConsolePage } from './console-page.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { expectSoundPage } from './page-checks.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let keys: TenantKeys;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+/** `field`: what the message field is called in the language of the browser. */
+async function visitWith(options: BrowserContextOptions = {}, field = 'Message'): Promise<ConsolePage> {
+  tenants += 1;
+  keys = await system.createTenant(`tenant-${String(tenants)}`);
+  const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '', options);
+  await visit.page.locator('input[type=password]').fill(keys.admin);
+  await visit.page.keyboard.press('Enter');
+  await visit.shows(visit.page.getByLabel(field, { exact: true }));
+  return visit;
+}
+
+const list = ({ page }: ConsolePage): Locator => page.getByRole('navigation', { name: 'Conversations' });
+
+async function ask(visit: ConsolePage, index: number, text: string): Promise<void> {
+  await visit.say(text);
+  await visit.turnReaches(index, 'done');
+}
+
+inBrowser('conversations in the chat', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+  });
+
+  it('are forked: a message is edited, answered again or gone on from in another one, and the first stays', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    await ask(visit, 1, 'second [[say:reply two]]');
+    const original = visit.page.url();
+    await expectSoundPage(visit.page);
+
+    await visit.turn(1).getByRole('button', { name: 'Ask differently' }).click();
+    await visit.page.getByLabel('Edited message').fill('other [[say:reply other]]');
+    await visit.page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await visit.shows(visit.turn(1).getByText('reply other', { exact: true }));
+    await visit.turnReaches(1, 'done');
+    await visit.shows(visit.turn(0).getByText('reply one', { exact: true }));
+    expect(visit.page.url()).not.toBe(original);
+    await expectSoundPage(visit.page);
+
+    // The first is as it was.
+    await visit.page.getByRole('link', { name: 'Open the original' }).click();
+    await visit.shows(visit.turn(1).getByText('reply two', { exact: true }));
+    expect(visit.page.url()).toBe(original);
+
+    await visit.turn(1).getByRole('button', { name: 'Answer again' }).click();
+    await visit.page.getByRole('link', { name: 'Open the original' }).waitFor();
+    await visit.turnReaches(1, 'done');
+    await visit.shows(visit.turn(1).getByText('reply two', { exact: true }));
+    expect(await visit.page.getByRole('article').count()).toBe(2);
+
+    await visit.turn(0).getByRole('button', { name: 'Go on from here' }).click();
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(1));
+    await ask(visit, 1, 'third [[say:reply three]]');
+    await visit.shows(visit.turn(1).getByText('reply three', { exact: true }));
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('begin anew when their first message is edited', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'only [[say:reply only]]');
+    const original = visit.page.url();
+    await visit.turn(0).getByRole('button', { name: 'Ask differently' }).click();
+    await visit.page.getByLabel('Edited message').fill('anew [[say:reply anew]]');
+    await visit.page.keyboard.press('Enter');
+    await visit.shows(visit.turn(0).getByText('reply anew', { exact: true }));
+    await visit.turnReaches(0, 'done');
+    expect(visit.page.url()).not.toBe(original);
+    await eventuallyHolds(async () => expect(await list(visit).getByRole('link').count()).toBe(2));
+  });
+
+  it('are renamed while the agent answers, pinned, and found by words', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'An old matter [[say:Noted]]');
+    await visit.page.getByRole('button', { name: 'New conversation' }).click();
+    const goOn = gate();
+    model.when('A newer matter', [say('begun'), until(goOn.opened), say(' and ended')]);
+    await ask(visit, 0, 'something [[say:ok]]');
+    await visit.say('A newer matter');
+    await visit.shows(visit.turn(1).getByText('begun'));
+    const row = list(visit).getByRole('listitem').filter({ hasText: 'something' });
+    await row.getByRole('button', { name: 'What to do' }).click();
+    await expectSoundPage(visit.page);
+    await visit.page.getByRole('textbox', { name: 'Name' }).fill('Zebra figures');
+    await visit.page.getByRole('checkbox', { name: 'Pin' }).check();
+    await visit.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await visit.shows(visit.page.getByRole('heading', { name: 'Zebra figures' }));
+    goOn.open();
+    await visit.turnReaches(1, 'done');
+    await visit.shows(visit.page.getByRole('region', { name: 'Pinned' }).getByText('Zebra figures'));
+    await visit.shows(visit.page.getByRole('heading', { name: 'Zebra figures' }));
+    await visit.page.reload();
+    await visit.shows(visit.page.getByRole('heading', { name: 'Zebra figures' }));
+    const search = visit.page.getByRole('searchbox', { name: 'Search conversations' });
+    await search.fill('old matter');
+    await eventuallyHolds(async () =>
+      expect(await list(visit).getByRole('link').allInnerTexts()).toEqual([expect.stringContaining('An old matter')]),
+    );
+    await search.fill('zebra');
+    await eventuallyHolds(async () =>
+      expect(await list(visit).getByRole('link').allInnerTexts()).toEqual([expect.stringContaining('Zebra figures')]),
+    );
+    await search.fill('nothing like it');
+    await visit.shows(visit.page.getByText('No conversation has these words'));
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('are saved as Markdown and as JSON', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'Keep this [[say:It is **kept**.]]');
+    await list(visit).getByRole('button', { name: 'What to do' }).click();
+    const saved = async (name: string): Promise<{ file: string; text: string }> => {
+      const [download] = await Promise.all([visit.page.waitForEvent('download'), visit.page.getByRole('button', { name }).click()]);
+      return { file: download.suggestedFilename(), text: await readFile(await download.path(), 'utf8') };
+    };
+    const markdown = await saved('Save as Markdown');
+    expect(markdown.file).toMatch(/^Keep-this.*\.md$/u);
+    expect(markdown.text).toContain('## You\n\nKeep this');
+    expect(markdown.text).toContain('## Agent\n\nIt is **kept**.');
+    const json = await saved('Save as JSON');
+    expect(JSON.parse(json.text)).toMatchObject({ agent: 'admin', messages: [{ role: 'user' }, { role: 'assistant' }] });
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('show in every tab what is asked in one of them', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    const tab = await visit.openTab();
+    const turn = (index: number): Locator => tab.getByRole('article', { name: 'Turn' }).nth(index);
+    await turn(0).getByText('reply one', { exact: true }).waitFor();
+    const goOn = gate();
+    model.when('Seen elsewhere', [say('begun'), until(goOn.opened), say(' and ended')]);
+    await visit.say('Seen elsewhere');
+    await turn(1).getByText('Seen elsewhere').waitFor();
+    await turn(1).getByText('begun').waitFor();
+    await visit.say('And this waits [[say:reply three]]');
+    await turn(2).getByText('Waits its turn').waitFor();
+    await visit.turn(2).getByRole('button', { name: 'Take back' }).click();
+    goOn.open();
+    await turn(1).getByText('begun and ended').waitFor();
+    await turn(2).getByText('Taken back before it was begun.').waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('are read, and not changed, with a key that may only read', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'To be read [[say:reply one]]');
+    await using reader = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
+    await reader.signIn(keys.read);
+    await reader.page.getByRole('link', { name: /^To be read/u }).click();
+    await reader.shows(reader.turn(0).getByText('reply one', { exact: true }));
+    const field = reader.page.getByLabel('Message', { exact: true });
+    await eventuallyHolds(async () => expect(await field.getAttribute('placeholder')).toContain('may only read'));
+    expect(await field.isDisabled()).toBe(true);
+    for (const name of ['Delete', 'Answer again', 'Ask differently', 'Go on from here', 'Take over'])
+      expect(await reader.page.getByRole('button', { name }).count()).toBe(0);
+    await expectSoundPage(reader.page);
+  });
+
+  it('are there in German, whatever the chat says by itself', async () => {
+    await using visit = await visitWith({ locale: 'de-DE' }, 'Nachricht');
+    await visit.page.getByRole('heading', { name: 'Mit Ihrem Agenten sprechen' }).waitFor();
+    const goOn = gate();
+    model.when('Zähle langsam', [say('eins '), until(goOn.opened), say('zwei')]);
+    const write = async (text: string): Promise<void> => {
+      await visit.page.getByLabel('Nachricht', { exact: true }).fill(text);
+      await visit.page.keyboard.press('Enter');
+    };
+    await write('Zähle langsam');
+    await visit.page.getByText('eins').first().waitFor();
+    await write('Warte [[say:fertig]]');
+    await visit.page.getByRole('button', { name: 'Zurücknehmen' }).waitFor();
+    const english = /\b(?:Waits its turn|Take back|Send now|Stop|Conversations|New conversation|Show conversations)\b/u;
+    expect(await visit.page.locator('body').innerText()).not.toMatch(english);
+    await expectSoundPage(visit.page);
+    goOn.open();
+    await visit.page.getByText('fertig').waitFor();
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('show which agents’ are listed in forced colours, too', async () => {
+    await using visit = await visitWith({ forcedColors: 'active' });
+    const outlines = await visit.page
+      .getByRole('group', { name: 'Show conversations of' })
+      .locator('label')
+      .evaluateAll((labels) => labels.map((label) => label.ownerDocument.defaultView?.getComputedStyle(label).outlineStyle));
+    expect(outlines).toEqual(['solid', 'none', 'none']);
+  });
+
+  it('of a thousand messages open with their last sixty turns, the others on demand, and are typed into at once', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'the first [[say:reply first]]');
+    const id = new URL(visit.page.url()).pathname.split('/').at(-1) ?? '';
+    const { sessions } = await system.scope(keys.tenantId);
+    const session = await sessions.load(id);
+    if (session === undefined) throw new Error('no session');
+    const at = new Date().toISOString();
+    const many = Array.from({ length: 500 }, (_, index) => {
+      const turnId = `old-${String(index)}`;
+      const asked = {
+        id: `${turnId}-u`,
+        turnId,
+        at,
+        role: 'user' as const,
+        text: `question ${String(index)}`,
+        sent: `question ${String(index)}`,
+      };
+      return [asked, { id: `${turnId}-a`, turnId, at, role: 'assistant' as const, text: `**answer** ${String(index)}` }];
+    }).flat();
+    await sessions.publish({ ...session, revision: session.revision + 1, messages: many, messageCount: many.length });
+    const started = Date.now();
+    await visit.page.reload();
+    await visit.shows(visit.page.getByText('answer 499'));
+    expect(await visit.page.getByRole('article').count()).toBe(60);
+    expect(Date.now() - started).toBeLessThan(15_000);
+    await visit.page.getByRole('button', { name: 'Show earlier messages' }).click();
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(120));
+    await visit.shows(visit.page.getByText('question 380', { exact: true }));
+    const field = visit.page.getByLabel('Message', { exact: true });
+    const times = await field.evaluate((area: HTMLTextAreaElement) => {
+      area.focus();
+      return Array.from({ length: 30 }, () => {
+        const from = performance.now();
+        area.ownerDocument.execCommand('insertText', false, 'x'); // eslint-disable-line typescript/no-deprecated -- types as a key does
+        return performance.now() - from;
+      });
+    });
+    expect(await field.inputValue()).toBe('x'.repeat(30));
+    // Of some, as the machine may have other things to do.
+    expect(times.toSorted((one, other) => one - other)[7]).toBeLessThan(10);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('need one script at first, of at most 180 kB, and no colours or formulas', async () => {
+    await using visit = await visitWith();
+    const folder = join(import.meta.dirname, '../../../services/ui/dist/web');
+    const [main = ''] = /assets\/[^"]+\.js/u.exec(await readFile(join(folder, 'index.html'), 'utf8')) ?? [];
+    expect((await stat(join(folder, `${main}.gz`))).size).toBeLessThan(180_000);
+    await ask(visit, 0, 'Plain [[say:Plain words for $5]]');
+    const loaded = await visit.page.evaluate<string[]>("performance.getEntriesByType('resource').map(({ name }) => name)");
+    expect(loaded.some((name) => name.includes('/markdown-'))).toBe(true);
+    expect(loaded.filter((name) => name.includes('markdown-extras'))).toEqual([]);
+  });
+});

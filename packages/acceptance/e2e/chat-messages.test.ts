@@ -1,0 +1,235 @@
+import { describe, expect, it } from '@jest/globals';
+import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { ConsolePage } from './console-page.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { expectSoundPage, onPhone } from './page-checks.ts';
+
+let model: ScriptedModel;
+let system: System;
+let browser: Browser;
+let keys: TenantKeys;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function visitWith(options: BrowserContextOptions = {}): Promise<ConsolePage> {
+  tenants += 1;
+  keys = await system.createTenant(`tenant-${String(tenants)}`);
+  const visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '', options);
+  await visit.enter(keys.admin);
+  return visit;
+}
+
+/** The agent is busy until the gate is opened. */
+async function keepBusy(visit: ConsolePage, question: string): Promise<ReturnType<typeof gate<void>>> {
+  const goOn = gate();
+  model.when(question, [say('one two '), until(goOn.opened), say('three')]);
+  await visit.say(question);
+  await visit.turn(0).getByText('one two').waitFor();
+  return goOn;
+}
+
+const field = ({ page }: ConsolePage) => page.getByLabel('Message', { exact: true });
+
+/** What was asked, in order, as the page shows it. */
+async function questions({ page }: ConsolePage): Promise<string[]> {
+  return page.locator('article h2:text-is("You") + ul + div, article h2:text-is("You") + div').allInnerTexts();
+}
+
+inBrowser('messages in the chat', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+  });
+
+  it('that wait are taken back at once, with their words and files, which a reload says', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count slowly');
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say('Not this');
+    await visit.turn(1).getByText('Waits its turn').waitFor();
+    await field(visit).fill('being written');
+    await visit.turn(1).getByRole('button', { name: 'Take back' }).click();
+    // While the first one still runs.
+    await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(1));
+    await eventuallyHolds(async () => expect(await field(visit).inputValue()).toBe('Not this\n\nbeing written'));
+    await visit.shows(visit.page.locator('form').getByText('notes.txt'));
+    await visit.page.reload();
+    await visit.shows(visit.turn(1).getByText('Taken back before it was begun.'));
+    goOn.open();
+    await visit.turnReaches(0, 'done');
+    await eventuallyHolds(async () => {
+      const { index } = await system.scope(keys.tenantId);
+      expect((await index.listTurns({ limit: 5, status: 'cancelled' })).items).toHaveLength(1);
+    });
+    await visit.page.reload();
+    await visit.shows(visit.turn(1).getByText('Taken back before it was begun.'));
+    expect(await visit.turn(1).getByText('tokens').count()).toBe(0);
+    expect(JSON.stringify(model.requests)).not.toContain('from the file');
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('that wait are written anew, and those behind them stay behind them', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count once more');
+    for (const [index, text] of ['second [[say:reply two]]', 'third [[say:reply three]]'].entries()) {
+      await visit.say(text);
+      await visit
+        .turn(index + 1)
+        .getByText('Waits its turn')
+        .waitFor();
+    }
+    await visit.turn(1).getByRole('button', { name: 'Edit' }).click();
+    await visit.page.getByLabel('Edited message').fill('other [[say:reply other]]');
+    await visit.page.getByRole('button', { name: 'Save' }).click();
+    await eventuallyHolds(async () =>
+      expect(await questions(visit)).toEqual(['Count once more', 'other [[say:reply other]]', 'third [[say:reply three]]']),
+    );
+    await visit.turn(2).getByText('Waits its turn').waitFor();
+    goOn.open();
+    await visit.turnReaches(2, 'done');
+    await visit.shows(visit.turn(1).getByText('reply other', { exact: true }));
+    await visit.shows(visit.turn(2).getByText('reply three', { exact: true }));
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('that wait are sent now, before the others, and the running turn ends', async () => {
+    await using visit = await visitWith();
+    await keepBusy(visit, 'Count for ever');
+    for (const [index, text] of ['second [[say:reply two]]', 'third [[say:reply three]]'].entries()) {
+      await visit.say(text);
+      await visit
+        .turn(index + 1)
+        .getByText('Waits its turn')
+        .waitFor();
+    }
+    await visit.turn(2).getByRole('button', { name: 'Send now' }).click();
+    await visit.shows(visit.turn(0).getByText('Stopped.'));
+    await visit.turnReaches(2, 'done');
+    expect(await questions(visit)).toEqual(['Count for ever', 'third [[say:reply three]]', 'second [[say:reply two]]']);
+    await visit.shows(visit.turn(1).getByText('reply three', { exact: true }));
+    await visit.shows(visit.turn(2).getByText('reply two', { exact: true }));
+    expect(await visit.turn(0).getByText('tokens').count()).toBe(0);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('take ten files, and say how many were left out', async () => {
+    await using visit = await visitWith();
+    const files = Array.from({ length: 12 }, (_, index) => ({
+      name: `file-${String(index)}.txt`,
+      mimeType: 'text/plain',
+      buffer: Buffer.from(`file ${String(index)}`),
+    }));
+    await visit.page.locator('input[type=file]').setInputFiles(files);
+    await visit.shows(visit.page.getByText('2 files were left out: at most 10 go with a message.'));
+    expect(await visit.page.getByRole('list', { name: 'Attachments' }).getByRole('listitem').count()).toBe(10);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('are still there to be copied when the key was revoked meanwhile', async () => {
+    await using visit = await visitWith();
+    await visit.say('before [[say:fine]]');
+    await visit.turnReaches(0, 'done');
+    await field(visit).fill('worth keeping');
+    const scope = await system.scope(keys.tenantId);
+    for (const { id } of await scope.keys.list()) await scope.keys.revoke(id);
+    const ask = async (): Promise<number> => (await fetch(`${system.url}/api/whoami`, { headers: { 'x-api-key': keys.admin } })).status;
+    await eventuallyHolds(async () => expect(await ask()).toBe(401));
+    await visit.page.keyboard.press('Enter');
+    await visit.shows(visit.page.getByLabel('API key'));
+    const unsent = visit.page.getByRole('region', { name: 'What you wrote was not sent' });
+    await visit.shows(unsent.getByText('worth keeping', { exact: true }));
+    await expectSoundPage(visit.page);
+    const again = await system.createTenant('tenant-again');
+    await visit.enter(again.admin);
+    await visit.page.getByRole('button', { name: 'Sign out' }).click();
+    await visit.shows(visit.page.getByLabel('API key'));
+    expect(await unsent.count()).toBe(0);
+  });
+
+  it('keep a table’s words whole on a phone, and the title in view beside a long name', async () => {
+    await using visit = await visitWith(onPhone);
+    const scope = await system.scope(keys.tenantId);
+    const name = 'a-very-long-name-of-an-agent-that-has-no-end';
+    await scope.files.writeText(`agents/${name}.md`, '---\ndescription: Has a long name\n---\nBe brief.\n');
+    await visit.page.goto(new URL(`/chat/new/${name}`, visit.page.url()).href);
+    const cells = ['Donaudampfschifffahrt', '1234567890', 'Quartalsergebnis', 'Verantwortlichkeit'];
+    const row = (texts: readonly string[]): string => `| ${texts.join(' | ')} |`;
+    model.when('Show a table', [say([row(cells), row(cells.map(() => '---')), row(cells)].join('\n'))]);
+    await visit.say('Show a table');
+    await visit.turnReaches(0, 'done');
+    await visit.shows(visit.turn(0).locator('td').first());
+    const lines = await visit
+      .turn(0)
+      .locator('td')
+      .evaluateAll((found) =>
+        found.map((cell) => {
+          const range = cell.ownerDocument.createRange();
+          range.selectNodeContents(cell);
+          return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+        }),
+      );
+    expect(lines).toEqual([1, 1, 1, 1]);
+    const heading = visit.page.getByRole('heading', { level: 1 });
+    expect((await heading.boundingBox())?.width).toBeGreaterThan(60);
+    await expectSoundPage(visit.page);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('keep the focus where it belongs around the list on a phone', async () => {
+    await using visit = await visitWith(onPhone);
+    const open = visit.page.getByRole('button', { name: 'Conversations' });
+    await open.click();
+    const drawer = visit.page.getByRole('dialog', { name: 'Sidebar' });
+    await visit.shows(drawer.getByRole('searchbox'));
+    for (let presses = 0; presses < 25; presses += 1) {
+      await visit.page.keyboard.press('Tab');
+      const place = await visit.page.evaluate(
+        "document.activeElement?.closest('dialog') !== null || document.activeElement === document.body",
+      );
+      expect(place).toBe(true);
+    }
+    await visit.page.keyboard.press('Escape');
+    await eventuallyHolds(async () => expect(await open.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true));
+  });
+
+  it('may be anything in Markdown, and are read by everyone', async () => {
+    await using visit = await visitWith();
+    const code = `const answer = "${'x'.repeat(300)}"; // so far`;
+    const text = [
+      '# One',
+      '### Three',
+      '- [x] done',
+      '- [ ] open',
+      '',
+      '```js',
+      code,
+      '```',
+      '',
+      '> said',
+      '',
+      '$$',
+      'x^2 + \\frac{1}{2}',
+      '$$',
+    ];
+    model.when('Show all', [say(text.join('\n'))]);
+    await visit.say('Show all');
+    await visit.turnReaches(0, 'done');
+    // Coloured, and drawn, from a script that is loaded for it, under the page's policy.
+    const keyword = visit
+      .turn(0)
+      .locator('pre span', { hasText: /^const$/u })
+      .last();
+    const readColour = async (piece: Locator): Promise<string | undefined> =>
+      piece.evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).color);
+    await eventuallyHolds(async () => expect(await readColour(keyword)).not.toBe(await readColour(visit.turn(0).locator('blockquote'))));
+    await visit.shows(visit.turn(0).locator('math mfrac'));
+    await expectSoundPage(visit.page);
+    expect(visit.complaints).toEqual([]);
+  });
+});
