@@ -9,6 +9,8 @@ const chaos = (file: string, name: string): Proof => ({ file: `packages/acceptan
 
 const owner = (name: string): Proof => ({ file: 'services/gateway/test/owner.int.test.ts', name });
 
+const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contacts.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -37,6 +39,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   'C/4/46': [
     { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
     { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
+  ],
+  'C/4/47': [
+    contacts('are listed, the last one first, each once, and found by name, id and further ids'),
+    contacts('have their ids, conversations with the reply window, and notes'),
+    contacts('without an id are found by their conversation, and the owner is none'),
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

@@ -83,6 +83,21 @@ export interface SessionsQuery {
   readonly cursor?: string | undefined;
 }
 
+/** Contacts by the last use of their conversations. */
+export interface ContactsQuery {
+  readonly limit: number;
+  /** A part of the sender, in any case; or one of these senders. */
+  readonly words?: SessionsQuery['words'];
+  readonly cursor?: string | undefined;
+}
+
+/** A sender, and what the conversations with it have together. */
+export interface IndexedContact {
+  readonly sender: string;
+  readonly conversations: number;
+  readonly lastSeenAt: string;
+}
+
 export interface TurnsQuery {
   readonly limit: number;
   readonly status?: TurnStatus | undefined;

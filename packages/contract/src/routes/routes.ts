@@ -25,6 +25,7 @@ import {
   verifyWebhook,
 } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
+import { getContact, getSessionContact, listContacts } from './contacts.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import {
   createEventEndpoint,
@@ -135,6 +136,9 @@ export const routes = {
   listSessions,
   getSession,
   deleteSession,
+  listContacts,
+  getContact,
+  getSessionContact,
   listHandoffs,
   getHandoff,
   takeOver,

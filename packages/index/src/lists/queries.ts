@@ -109,7 +109,7 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   };
 }
 
-function toLikePattern(text: string): string {
+export function toLikePattern(text: string): string {
   return `%${text.replaceAll(/[%_\\]/gu, String.raw`\$&`)}%`;
 }
 

@@ -27,6 +27,7 @@ import {
 } from './tenant.ts';
 import { channelHandlers, deliveryHandlers, handoffHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
+import { contactHandlers } from './contacts.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { erasureHandlers, memoryHandlers } from './memory.ts';
@@ -97,6 +98,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...agentHandlers(),
     ...turnHandlers({ turns, replies, feedStreams }),
     ...sessionHandlers(),
+    ...contactHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
