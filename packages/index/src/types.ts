@@ -75,6 +75,8 @@ export interface SessionsQuery {
   readonly words?: { readonly text: string; readonly senders: readonly string[] } | undefined;
   /** Only these; or all but these. */
   readonly ids?: { readonly only: readonly string[] } | { readonly without: readonly string[] } | undefined;
+  /** None of the admin agent's. */
+  readonly withContacts?: boolean | undefined;
   /** Which side has the last word. */
   readonly lastFrom?: readonly LastMessage['from'][] | undefined;
   readonly hasFailed?: boolean | undefined;

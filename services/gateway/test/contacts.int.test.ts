@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ChatReply, ContactDetails, ContactListItem } from '@concierge/contract';
+import { ChatReply, ContactDetails, ContactListItem, SessionListItem } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { toContactFolder, type TenantScope } from '@concierge/tenant';
@@ -95,6 +95,8 @@ describe('contacts', () => {
     const headers = { Accept: 'application/json' };
     const own = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', headers, body: { message: 'mine' } });
     const { contact_id: ownId } = ChatReply.parse(await own.json());
+    await eventually(async () => (await scope.index.listSessions({ limit: 5 })).items.length === 2);
+    expect((await get('/api/sessions?contacts=true', z.array(SessionListItem))).map(({ id }) => id)).toEqual([anonymous]);
     for (const path of [`/api/sessions/${ownId}/contact`, `/api/sessions/${'f'.repeat(32)}/contact`, `/api/contacts/${'f'.repeat(32)}`])
       expect((await gateway.ask(tenant.read, path)).status).toBe(404);
   });

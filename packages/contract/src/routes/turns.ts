@@ -4,7 +4,7 @@ import { errorCodeNames } from '../errors/error-code.ts';
 import { limits } from '../limits.ts';
 import { TurnTrace } from '../turns/trace.ts';
 import { TurnOrigin, TurnStatus, TurnView } from '../turns/turn.ts';
-import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
+import { cursorParameter, flagParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 import { ContactId } from '../turns/chat.ts';
 import { SessionListItem, SessionOrigin, SessionPage, SessionState, SessionView } from '../turns/session.ts';
 import { AgentName } from '../tenants/tenant.ts';
@@ -166,6 +166,7 @@ export const listSessions = defineRoute({
     channel: Channel.optional(),
     sender: z.string().min(1).max(limits.senderMaxCharacters).optional().describe('The exact id of a contact.'),
     state: SessionState.optional(),
+    contacts: flagParameter.describe('Conversations with contacts alone, none of the owner’s own.'),
     q: z
       .string()
       .trim()

@@ -51,6 +51,7 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
 function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   let select = db.selectFrom('sessions').where('account_id', '=', tenantId);
   if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.withContacts === true) select = select.where('agent', '<>', 'admin');
   if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
   if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
   if (query.sender !== undefined) select = select.where('sender', '=', storable(query.sender));

@@ -21,18 +21,20 @@ export function contactHandlers(): Pick<Handlers, 'listContacts' | 'getContact' 
       const sender = await scope.contacts.findSender(params.id);
       const found = sender === undefined ? undefined : await scope.contacts.find(sender);
       if (found === undefined) throw noContact();
-      return { kind: 'answer', status: 200, json: await showContact(scope, params.id, found) };
+      return { kind: 'answer', status: 200, json: await showContact(scope, { id: params.id, ...found }) };
     },
     getSessionContact: async ({ caller: { scope }, params }) => ({
       kind: 'answer',
       status: 200,
-      json: await showContactOf(scope, params.id),
+      json: await showContact(scope, await findSessionContact(scope, params.id)),
     }),
   };
 }
 
+type KnownContact = Omit<ContactView, 'sender'> & { readonly id: string; readonly sender: string | null };
+
 /** @throws AppError not_found */
-async function showContactOf(scope: TenantScope, sessionId: string): Promise<ContactDetails> {
+async function findSessionContact(scope: TenantScope, sessionId: string): Promise<KnownContact> {
   const session = await scope.sessions.load(sessionId);
   if (session === undefined || session.agent === 'admin') throw noContact();
   const { id, sender, agent, channel, title, createdAt, updatedAt } = session;
@@ -40,16 +42,13 @@ async function showContactOf(scope: TenantScope, sessionId: string): Promise<Con
   const known = sender === null ? undefined : await scope.contacts.find(sender);
   const conversations = [{ sessionId: id, agent, channel, title, updatedAt }];
   const alone = { sender, displayName: null, aliases: [], firstSeenAt: createdAt, lastSeenAt: updatedAt, conversations };
-  return showContact(scope, key, known ?? alone);
+  return { id: key, ...(known ?? alone) };
 }
 
-type KnownContact = Omit<ContactView, 'sender'> & { readonly sender: string | null };
-
-async function showContact(scope: TenantScope, id: string, { aliases, conversations, ...contact }: KnownContact): Promise<ContactDetails> {
-  const notes = (await scope.contactNotes.find(id))?.notes ?? [];
+async function showContact(scope: TenantScope, { aliases, conversations, ...contact }: KnownContact): Promise<ContactDetails> {
+  const notes = (await scope.contactNotes.find(contact.id))?.notes ?? [];
   return {
     ...contact,
-    id,
     identities: aliases.map(({ channel, alias }) => ({ channel, id: alias })),
     conversations: await Promise.all(
       conversations.map(async (conversation) => ({ ...conversation, ...(await findReach(scope, conversation, contact.sender)) })),

@@ -17,8 +17,9 @@ export function sessionHandlers(): Pick<Handlers, 'listSessions' | 'getSession' 
     listSessions: async ({ caller: { scope }, query }) => {
       const { items, nextCursor } = await scope.index.listSessions(await toIndexQuery(scope, query));
       if (query.agent !== undefined && items.length === 0) await assertKnown(scope, query.agent);
-      const { cursor: _here, origin, ...asked } = query;
-      const headers = pageLink(routes.listSessions.path, { ...asked, origin: origin?.join(',') }, nextCursor);
+      const { cursor: _here, origin, contacts, ...asked } = query;
+      const again = { ...asked, origin: origin?.join(','), contacts: contacts ? 'true' : undefined };
+      const headers = pageLink(routes.listSessions.path, again, nextCursor);
       return { kind: 'answer', status: 200, json: await showSessions(scope, items), headers };
     },
     getSession: async ({ caller: { scope }, params, query: { limit, before } }) => {
@@ -39,11 +40,11 @@ async function listHandedOver(scope: TenantScope): Promise<string[]> {
   return [...handoffs.map(({ sessionId }) => sessionId), ...broken].slice(0, HANDOFFS_ASKED_MAX);
 }
 
-type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state'> & SessionsQuery;
+type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state' | 'contacts'> & SessionsQuery;
 
-async function toIndexQuery(scope: TenantScope, { q, state, ...query }: Asked): Promise<SessionsQuery> {
+async function toIndexQuery(scope: TenantScope, { q, state, contacts, ...query }: Asked): Promise<SessionsQuery> {
   const words = q === undefined ? undefined : { text: q, senders: await scope.contacts.findSenders(q, NAMES_FOUND_MAX) };
-  return { ...query, words, ...(state !== undefined && toStateQuery(state, await listHandedOver(scope))) };
+  return { ...query, words, withContacts: contacts, ...(state !== undefined && toStateQuery(state, await listHandedOver(scope))) };
 }
 
 function toStateQuery(state: SessionState, ids: readonly string[]): Pick<SessionsQuery, 'ids' | 'lastFrom' | 'hasFailed'> {

@@ -1,3 +1,4 @@
+import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -42,6 +43,7 @@ export const de: Words = {
     whereFrom: 'Woher Schlüssel kommen:',
   },
   owner: ownerDe,
+  inbox: inboxDe,
   trace: traceDe,
   operate: {
     title: 'Betrieb',

@@ -1,3 +1,4 @@
+import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -42,6 +43,7 @@ export const en = {
     whereFrom: 'Where keys come from:',
   },
   owner: ownerEn,
+  inbox: inboxEn,
   trace: traceEn,
   operate: {
     title: 'Operate',
