@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
+import { startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -7,6 +7,7 @@ import { eventuallyHolds } from './eventually-holds.ts';
 import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 let system: System;
+let model: ScriptedModel;
 let browser: Browser;
 let url: string;
 let keys: TenantKeys;
@@ -64,7 +65,7 @@ async function visit(path: string, options: BrowserContextOptions = {}): Promise
 
 inBrowser('the inbox', () => {
   setUpOnce(async (stack) => {
-    ({ system } = await startScriptedSystem(stack, { uis: 1 }));
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
   });
@@ -157,6 +158,52 @@ inBrowser('the inbox', () => {
     await page.getByRole('button', { name: 'Erase the contact' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Erase the contact' }).click();
     await row(page, /^Ann Lee/u).waitFor({ state: 'hidden' });
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('shows who a conversation is with, what staff noted, and who has it', async () => {
+    await begin();
+    const { files } = await system.scope(keys.tenantId);
+    await files.writeText('answers/hours.md', 'We open at nine.');
+    await files.writeText('answers/refund.md', 'Your refund is on its way.');
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await page.getByText('Mine', { exact: true }).click();
+    await visiting.shows(page.getByText('Nothing is assigned to you'));
+    await page.getByText('All', { exact: true }).click();
+    await row(page, /^Ann Lee/u).click();
+    await contact(page).getByLabel('Your name').fill('Zoë');
+    await contact(page).getByRole('button', { name: 'Assign to me' }).click();
+    await visiting.shows(row(page, /^Ann Lee.*Zoë/u));
+    await page.getByText('Mine', { exact: true }).click();
+    await row(page, /^Bob Ray/u).waitFor({ state: 'hidden' });
+
+    // While the agent has it, only notes are written.
+    await page.getByLabel('Note for staff').fill('She is a wholesaler: CANARY');
+    await page.keyboard.press('Enter');
+    await visiting.shows(messages(page).getByText('She is a wholesaler: CANARY'));
+    await visiting.shows(messages(page).getByText('Note of Zoë'));
+    await expectSoundPage(page);
+    await write('ann', 'And tomorrow?');
+    expect(JSON.stringify(model.requests)).toContain('And tomorrow?');
+    expect(JSON.stringify(model.requests)).not.toContain('CANARY');
+
+    await page.getByRole('button', { name: 'Take over' }).click();
+    await answer(page).pressSequentially('/re');
+    await visiting.shows(page.getByRole('option', { name: /refund/u }));
+    expect(await page.getByRole('listbox').getByRole('option').count()).toBe(1);
+    await expectSoundPage(page);
+    await keepPicture(page, 'inbox-answers');
+    await page.keyboard.press('Enter');
+    expect(await answer(page).inputValue()).toBe('Your refund is on its way.');
+    await page.keyboard.press('Enter');
+    await visiting.shows(messages(page).getByText('Your refund is on its way.'));
+    await answer(page).fill('/nothing like it');
+    await visiting.shows(page.getByText('No saved answer fits.'));
+    await page.getByRole('button', { name: 'Delete the note' }).click();
+    await messages(page).getByText('She is a wholesaler: CANARY').waitFor({ state: 'hidden' });
+    await contact(page).getByRole('button', { name: 'Take away' }).click();
+    await visiting.shows(page.getByText('Nothing is assigned to you'));
     expect(visiting.complaints).toEqual([]);
   });
 

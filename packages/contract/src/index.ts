@@ -48,6 +48,7 @@ export {
   ReplyWindowView,
   parseChannelSettings,
 } from './channels/channel-binding.ts';
+export { Assignee, SavedAnswer, SessionStaff, StaffNote, StoredAssignee, StoredStaffNote } from './channels/staff-note.ts';
 export {
   messagingChannels,
   toAppName,

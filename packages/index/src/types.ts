@@ -22,7 +22,7 @@ export type IndexableSession = Pick<
   Partial<Pick<Session, 'sender' | 'messages'>>;
 
 /** A row of the list, as far as the session's own file tells: names of contacts and handoffs are elsewhere. */
-export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state'> {
+export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state' | 'assignee'> {
   /** Its last turn failed. */
   readonly hasFailed: boolean;
 }

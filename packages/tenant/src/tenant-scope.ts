@@ -31,6 +31,7 @@ import { McpServerStore } from './agents/mcp-servers.ts';
 import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
+import { StaffNotes } from './contacts/staff-notes.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { PublicationLog, Publications } from './sessions/publications.ts';
 import { SessionStore, type SessionCache } from './sessions/session-store.ts';
@@ -115,6 +116,8 @@ export class TenantScope {
   /** Of contacts. */
   readonly erasures: Erasures;
   readonly handoffs: Handoffs;
+  /** What staff keeps for itself. */
+  readonly staffNotes: StaffNotes;
   readonly outbox: Outbox;
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
@@ -181,9 +184,10 @@ export class TenantScope {
     this.erasures = new Erasures({ ...place, folder: settingsFolder });
     this.tellSession = telling('session');
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
+    this.staffNotes = new StaffNotes({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
-    const { sessions, index: ownIndex, events } = this;
+    const { sessions, index: ownIndex, events, memory } = this;
     this.contacts = new Contacts({
       ...place,
       folder: join(root, 'contacts'),
@@ -200,7 +204,6 @@ export class TenantScope {
       ensureEndpoint: async (url) => events.endpoints.ensure(url),
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
-    const { memory } = this;
     this.memorySearch = new MemorySearch({
       tenantId,
       root,
@@ -265,6 +268,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
+      await this.staffNotes.forget(id);
       this.tellSession?.(id);
     }
     return removed !== undefined;
@@ -307,6 +311,7 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.erasures.sweep();
     await this.handoffs.sweep();
+    await this.staffNotes.sweep(async (id) => (await this.sessions.load(id)) !== undefined);
     await this.outbox.sweep();
     await this.events.sweep();
     await this.mcp.sweep();

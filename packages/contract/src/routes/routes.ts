@@ -90,6 +90,7 @@ import {
   undrainWorker,
 } from './ops/waiting.ts';
 import type { Route } from './route.ts';
+import { addStaffNote, assignSession, getSessionStaff, listAnswers, removeStaffNote } from './staff.ts';
 import {
   deleteSession,
   getSession,
@@ -144,6 +145,11 @@ export const routes = {
   takeOver,
   giveBack,
   answerAsPerson,
+  getSessionStaff,
+  addStaffNote,
+  removeStaffNote,
+  assignSession,
+  listAnswers,
   listSkills,
   reindexSkills,
   createUploads,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
+import { StaffName } from '../channels/staff-note.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { limits } from '../limits.ts';
 import { TurnTrace } from '../turns/trace.ts';
@@ -166,6 +167,7 @@ export const listSessions = defineRoute({
     channel: Channel.optional(),
     sender: z.string().min(1).max(limits.senderMaxCharacters).optional().describe('The exact id of a contact.'),
     state: SessionState.optional(),
+    assignee: StaffName.optional().describe('Conversations that this staff member looks after.'),
     contacts: flagParameter.describe('Conversations with contacts alone, none of the owner’s own.'),
     q: z
       .string()

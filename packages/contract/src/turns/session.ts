@@ -164,11 +164,20 @@ export const SessionListItem = z
     contactName: z.string().nullable().meta({ description: 'What the channel or the owner’s system calls the contact.' }),
     lastMessage: LastMessage.nullable(),
     state: SessionState,
+    assignee: z.string().nullable().meta({ description: 'The staff member who looks after it; null: nobody in particular.' }),
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
-const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, ...listed } = SessionListItem.shape;
+const {
+  id,
+  sender: _sender,
+  contactName: _name,
+  lastMessage: _last,
+  state: _state,
+  assignee: _assignee,
+  ...listed
+} = SessionListItem.shape;
 
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z

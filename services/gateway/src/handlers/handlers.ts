@@ -43,6 +43,7 @@ import { waitingHandlers } from '../operations/waiting.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
+import { staffHandlers } from './staff.ts';
 import { sessionHandlers } from './sessions.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -99,6 +100,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...turnHandlers({ turns, replies, feedStreams }),
     ...sessionHandlers(),
     ...contactHandlers(),
+    ...staffHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),

@@ -40,11 +40,26 @@ async function listHandedOver(scope: TenantScope): Promise<string[]> {
   return [...handoffs.map(({ sessionId }) => sessionId), ...broken].slice(0, HANDOFFS_ASKED_MAX);
 }
 
-type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state' | 'contacts'> & SessionsQuery;
+type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state' | 'contacts' | 'assignee'> & SessionsQuery;
 
-async function toIndexQuery(scope: TenantScope, { q, state, contacts, ...query }: Asked): Promise<SessionsQuery> {
+async function toIndexQuery(scope: TenantScope, { q, state, contacts, assignee, ...query }: Asked): Promise<SessionsQuery> {
   const words = q === undefined ? undefined : { text: q, senders: await scope.contacts.findSenders(q, NAMES_FOUND_MAX) };
-  return { ...query, words, withContacts: contacts, ...(state !== undefined && toStateQuery(state, await listHandedOver(scope))) };
+  const byState = state === undefined ? {} : toStateQuery(state, await listHandedOver(scope));
+  const ids = assignee === undefined ? byState.ids : keepIds(await listAssignedTo(scope, assignee), byState.ids);
+  return { ...query, words, withContacts: contacts, ...byState, ids };
+}
+
+/** Conversations that a staff member looks after: read only where a filter asks for them. */
+async function listAssignedTo(scope: TenantScope, name: string): Promise<string[]> {
+  const assigned = [...(await scope.staffNotes.listAssigned()).values()];
+  return assigned.flatMap((one) => (one.name === name ? [one.sessionId] : [])).slice(0, HANDOFFS_ASKED_MAX);
+}
+
+/** Those that both let through. */
+function keepIds(ids: readonly string[], others: SessionsQuery['ids']): SessionsQuery['ids'] {
+  if (others === undefined) return { only: ids };
+  const isKept = 'only' in others ? (id: string) => others.only.includes(id) : (id: string) => !others.without.includes(id);
+  return { only: ids.filter(isKept) };
 }
 
 function toStateQuery(state: SessionState, ids: readonly string[]): Pick<SessionsQuery, 'ids' | 'lastFrom' | 'hasFailed'> {
@@ -59,14 +74,16 @@ function toStateQuery(state: SessionState, ids: readonly string[]): Pick<Session
   }
 }
 
-/** With what is not in the index: two small files for each row of the page, at most. */
+/** With what is not in the index: three small files for each row of the page, at most. */
 async function showSessions(scope: TenantScope, items: readonly IndexedSession[]): Promise<SessionListItem[]> {
   const handoffs = await findHandedOver(scope, items);
+  const assigned = (await scope.uses('handoffs')) ? await scope.staffNotes.listAssigned(new Set(items.map(({ id }) => id))) : undefined;
   const names = await scope.contacts.readNames(items.flatMap(({ sender }) => (sender === null ? [] : [sender])));
   return items.map(({ hasFailed, ...item }) => ({
     ...item,
     contactName: item.sender === null ? null : (names.get(item.sender) ?? null),
     state: findState({ hasFailed, ...item }, handoffs),
+    assignee: assigned?.get(item.id)?.name ?? null,
   }));
 }
 

@@ -15,7 +15,7 @@ const deliveries = prefixes(routes.getTurn, routes.getTurnTrace, routes.listSche
 /** What the end of a turn changes, beside the turn itself. */
 const turnEnd = [...sessions, ...prefixes(routes.getUsage, routes.listScheduleRuns)];
 /** One conversation as the inbox shows it. */
-const conversation = prefixes(routes.getSession, routes.getHandoff, routes.getSessionContact);
+const conversation = prefixes(routes.getSession, routes.getHandoff, routes.getSessionContact, routes.getSessionStaff);
 const ofConversation = (id: string, ...listed: readonly Route[]): readonly QueryPrefix[] => listed.map((route) => [route.id, { id }]);
 const everything: readonly QueryPrefix[] = [
   ...new Map(
@@ -48,7 +48,7 @@ export function listTouched(event: FeedEvent): readonly QueryPrefix[] {
         ...prefixes(routes.listTurns, routes.getUsage, routes.listScheduleRuns),
       ];
     case 'handoff':
-      return [...handoffs, ['handoff', event.id], ...ofConversation(event.id, routes.getHandoff), ...sessions];
+      return [...handoffs, ['handoff', event.id], ...ofConversation(event.id, routes.getHandoff, routes.getSessionStaff), ...sessions];
     case 'schedule':
       return schedules;
     case 'delivery':

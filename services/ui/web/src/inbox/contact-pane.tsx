@@ -11,6 +11,7 @@ import { Loaded } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
+import { Assignee } from './assignee.tsx';
 import { useContactName } from './conversation-list.tsx';
 
 export interface ContactPaneProps {
@@ -33,6 +34,9 @@ export function ContactPane({ gateway, sessionId, toHref, onClose }: ContactPane
         {(contact) => (
           <div className="space-y-5 text-sm">
             <Facts contact={contact} sessionId={sessionId} />
+            <Part title={words.assignee}>
+              <Assignee sessionId={sessionId} />
+            </Part>
             <Others contact={contact} sessionId={sessionId} toHref={toHref} />
             <Part title={words.notes}>
               {contact.notes.length === 0 && <p className="text-muted-foreground">{words.noNotes}</p>}

@@ -4,13 +4,15 @@ import { Link } from 'wouter';
 import type { FilterChange } from '../operate/use-filters.ts';
 import { channelLabel, Choice } from '../parts/choice.tsx';
 import { SearchField } from '../parts/fields.tsx';
+import { StaffIcon } from '../parts/icons.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useRead, type LoadedPagesProps } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { useStaffName } from './staff-name.ts';
 
-export type InboxFilter = 'all' | 'waiting' | 'failed';
+export type InboxFilter = 'all' | 'mine' | 'waiting' | 'failed';
 
 export interface ConversationListProps {
   readonly query: LoadedPagesProps<readonly SessionListItem[], SessionListItem>['query'];
@@ -40,6 +42,8 @@ export function useContactName(): (contact: { readonly contactName?: string | nu
 export function ConversationList({ query, filter, asked, currentId, toHref, onChange, onChosen }: ConversationListProps): ReactNode {
   const words = useWords().inbox;
   const waiting = useRead(routes.listHandoffs, { query: { limit: 100 } });
+  // Who has not said a name yet.
+  const isNobody = useStaffName() === '' && filter === 'mine';
   const since = new Map((waiting.data ?? []).map((handoff) => [handoff.sessionId, handoff.since]));
   return (
     <>
@@ -50,6 +54,7 @@ export function ConversationList({ query, filter, asked, currentId, toHref, onCh
           value={filter}
           options={[
             { value: 'all', label: words.filters.all },
+            { value: 'mine', label: words.filters.mine },
             { value: 'waiting', label: words.filters.waiting },
             { value: 'failed', label: words.filters.failed },
           ]}
@@ -57,22 +62,26 @@ export function ConversationList({ query, filter, asked, currentId, toHref, onCh
         />
       </div>
       <nav aria-label={words.list} className="min-h-0 flex-1 space-y-2 overflow-y-auto p-2">
-        <LoadedPages query={query} read={(page) => page} empty={<NoConversation filter={filter} isSearch={asked !== ''} />}>
-          {(items) => (
-            <ul className="space-y-0.5">
-              {items.map((item) => (
-                <Row
-                  key={item.id}
-                  item={item}
-                  since={since.get(item.id)}
-                  href={toHref(item.id)}
-                  isCurrent={item.id === currentId}
-                  onChosen={onChosen}
-                />
-              ))}
-            </ul>
-          )}
-        </LoadedPages>
+        {isNobody ? (
+          <NoConversation filter={filter} isSearch={false} />
+        ) : (
+          <LoadedPages query={query} read={(page) => page} empty={<NoConversation filter={filter} isSearch={asked !== ''} />}>
+            {(items) => (
+              <ul className="space-y-0.5">
+                {items.map((item) => (
+                  <Row
+                    key={item.id}
+                    item={item}
+                    since={since.get(item.id)}
+                    href={toHref(item.id)}
+                    isCurrent={item.id === currentId}
+                    onChosen={onChosen}
+                  />
+                ))}
+              </ul>
+            )}
+          </LoadedPages>
+        )}
       </nav>
     </>
   );
@@ -105,6 +114,7 @@ function Search({ asked, onChange }: { readonly asked: string; readonly onChange
 function NoConversation({ filter, isSearch }: { readonly filter: InboxFilter; readonly isSearch: boolean }): ReactNode {
   const words = useWords().inbox;
   if (isSearch || filter === 'failed') return <Empty title={words.noneFits} />;
+  if (filter === 'mine') return <Empty title={words.noneMine}>{words.noneMineHelp}</Empty>;
   if (filter === 'waiting') return <Empty title={words.noneWaits} />;
   return (
     <Empty title={words.none}>
@@ -127,7 +137,7 @@ interface RowProps {
 function Row({ item, since, href, isCurrent, onChosen }: RowProps): ReactNode {
   const words = useWords().inbox;
   const nameOf = useContactName();
-  const { channel, lastMessage, state, title, updatedAt } = item;
+  const { assignee, channel, lastMessage, state, title, updatedAt } = item;
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     if (isCurrent) link.current?.scrollIntoView({ block: 'nearest' });
@@ -155,6 +165,13 @@ function Row({ item, since, href, isCurrent, onChosen }: RowProps): ReactNode {
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           <Badge tone={tones[state]}>{words.states[state]}</Badge>
           <span className="truncate">{channelLabel(channel)}</span>
+          {assignee !== null && (
+            <span className="ml-auto flex min-w-0 items-center gap-1">
+              <StaffIcon className="size-3.5 shrink-0" />
+              <span className="sr-only">{words.assignee}</span>
+              <span className="truncate">{assignee}</span>
+            </span>
+          )}
         </span>
       </Link>
     </li>

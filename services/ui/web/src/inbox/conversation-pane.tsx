@@ -10,7 +10,7 @@ import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
 import { StaffIcon } from '../parts/icons.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useApi, useRead } from '../parts/use-api.tsx';
+import { useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
 import { MessageList } from './message-list.tsx';
@@ -51,6 +51,9 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
   const query = useMessages(id);
   const contact = useRead(routes.getSessionContact, { params: { id } }).data;
   const state = useRead(routes.getHandoff, { params: { id } }).data ?? withAgent;
+  const staff = useRead(routes.getSessionStaff, { params: { id } }).data;
+  const canChange = useCanChange();
+  const removal = useChange(routes.removeStaffNote, [routes.getSessionStaff]);
   const [sent, setSent] = useState<readonly SentReply[]>([]);
   const first = query.data?.pages[0];
   const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
@@ -82,16 +85,21 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
           <MessageList
             messages={pages.toReversed().flatMap((page) => page.messages)}
             sent={sent}
+            notes={staff?.notes ?? []}
+            onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}
             hasEarlier={query.hasNextPage}
             onEarlier={() => void query.fetchNextPage()}
           />
         )}
       </Loaded>
-      {state.isPaused ? (
-        <ReplyField sessionId={id} gateway={gateway} replies={replies} onSent={(reply) => setSent((before) => [...before, reply])} />
-      ) : (
-        <p className="border-t px-4 py-3 text-center text-sm text-muted-foreground">{words.agentHasIt}</p>
-      )}
+      {!state.isPaused && <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>}
+      <ReplyField
+        sessionId={id}
+        gateway={gateway}
+        canAnswer={state.isPaused}
+        replies={replies}
+        onSent={(reply) => setSent((before) => [...before, reply])}
+      />
     </>
   );
 }

@@ -10,6 +10,7 @@ import { useWords } from '../words/words.tsx';
 import { ContactPane } from './contact-pane.tsx';
 import { ConversationList, type InboxFilter } from './conversation-list.tsx';
 import { ConversationPane } from './conversation-pane.tsx';
+import { useStaffName } from './staff-name.ts';
 
 const PAGE_SIZE = 30;
 
@@ -20,11 +21,15 @@ export interface InboxPageProps {
 }
 
 function useConversations(filter: InboxFilter, q: string) {
-  const state = filter === 'all' ? undefined : filter;
-  return useReadPages(routes.listSessions, { query: { contacts: true, origin: 'user,channel', state, q, limit: PAGE_SIZE } });
+  const own = useStaffName();
+  const state = filter === 'waiting' || filter === 'failed' ? filter : undefined;
+  // Who has not said a name has nothing: no one is called by a space.
+  const assignee = filter === 'mine' ? own : undefined;
+  const query = { contacts: true, origin: 'user,channel', state, assignee, q, limit: PAGE_SIZE };
+  return useReadPages(routes.listSessions, { query }, { isEnabled: assignee !== '' });
 }
 
-const toFilter = (text: string): InboxFilter => (text === 'waiting' || text === 'failed' ? text : 'all');
+const toFilter = (text: string): InboxFilter => (text === 'mine' || text === 'waiting' || text === 'failed' ? text : 'all');
 
 /** The same list beside another conversation. */
 const toHref = (id: string | undefined): string => `/inbox${id === undefined ? '' : `/${id}`}${location.search}`;

@@ -1,7 +1,8 @@
-import type { SessionView } from '@concierge/contract';
+import type { SessionView, StaffNote } from '@concierge/contract';
 import { useEffect, type ReactNode } from 'react';
 import { LazyMarkdown, preloadMarkdown } from '../chat/lazy-markdown.tsx';
-import { Button } from '../parts/button.tsx';
+import { Button, IconButton } from '../parts/button.tsx';
+import { TrashIcon } from '../parts/icons.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { ToolName } from '../parts/tool-name.tsx';
 import { useWords } from '../words/words.tsx';
@@ -13,12 +14,16 @@ export interface MessageListProps {
   readonly messages: readonly Message[];
   /** Answers that were accepted; shown until the conversation has them. */
   readonly sent: readonly SentReply[];
+  /** For staff alone; shown where they were written. */
+  readonly notes: readonly StaffNote[];
+  /** Undefined for a key that only reads. */
+  readonly onRemoveNote: ((id: string) => Promise<unknown>) | undefined;
   readonly hasEarlier: boolean;
   readonly onEarlier: () => void;
 }
 
 /** What was said: the contact on the left, agent and staff on the right. It stays at its end while more comes. */
-export function MessageList({ messages, sent, hasEarlier, onEarlier }: MessageListProps): ReactNode {
+export function MessageList({ messages, sent, notes, onRemoveNote, hasEarlier, onEarlier }: MessageListProps): ReactNode {
   const words = useWords().inbox;
   useEffect(preloadMarkdown, []);
   const stored = new Set(messages.map(({ turnId }) => turnId));
@@ -38,9 +43,9 @@ export function MessageList({ messages, sent, hasEarlier, onEarlier }: MessageLi
             </Button>
           </li>
         )}
-        {messages.map((message) => (
-          <MessageItem key={message.id} message={message} />
-        ))}
+        {mix(messages, hasEarlier ? notes.filter(({ at }) => at >= (messages[0]?.at ?? '')) : notes).map((item) =>
+          'role' in item ? <MessageItem key={item.id} message={item} /> : <NoteItem key={item.id} note={item} onRemove={onRemoveNote} />,
+        )}
         {sent
           .filter(({ turnId }) => !stored.has(turnId))
           .map(({ turnId, text }) => (
@@ -50,6 +55,46 @@ export function MessageList({ messages, sent, hasEarlier, onEarlier }: MessageLi
           ))}
       </ol>
     </div>
+  );
+}
+
+/** In order of time; the order of messages stays. */
+function mix(messages: readonly Message[], notes: readonly StaffNote[]): readonly (Message | StaffNote)[] {
+  const mixed: (Message | StaffNote)[] = [];
+  let next = 0;
+  for (const message of messages) {
+    for (let note = notes[next]; note !== undefined && note.at < message.at; note = notes[next]) {
+      mixed.push(note);
+      next += 1;
+    }
+    mixed.push(message);
+  }
+  return [...mixed, ...notes.slice(next)];
+}
+
+interface NoteItemProps {
+  readonly note: StaffNote;
+  readonly onRemove: MessageListProps['onRemoveNote'];
+}
+
+function NoteItem({ note: { id, text, author, at }, onRemove }: NoteItemProps): ReactNode {
+  const words = useWords().inbox;
+  return (
+    <li className="rounded-xl border-2 border-dashed bg-muted px-3.5 py-2 text-sm">
+      <div className="flex items-center gap-2 text-xs text-muted-foreground">
+        <p className="min-w-0 flex-1 truncate">
+          {words.noteBy(author)} · <RelativeTime at={at} />
+        </p>
+        {onRemove !== undefined && (
+          <IconButton label={words.removeNote} className="size-7!" onClick={() => void onRemove(id).catch(() => undefined)}>
+            <TrashIcon className="size-3.5" />
+          </IconButton>
+        )}
+      </div>
+      <p dir="auto" className="whitespace-pre-wrap wrap-anywhere">
+        {text}
+      </p>
+    </li>
   );
 }
 
