@@ -11,6 +11,10 @@ const owner = (name: string): Proof => ({ file: 'services/gateway/test/owner.int
 
 const sessionEdits = (name: string): Proof => ({ file: 'services/gateway/test/session-edits.int.test.ts', name });
 
+const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contacts.int.test.ts', name });
+
+const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -46,6 +50,18 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     sessionEdits('are shown in lists, in the conversation and by a search, also while a turn runs, and go with the conversation'),
     { file: 'services/worker/src/turn/turn-runner.test.ts', name: 'keeps the message when it is cancelled before it began, and says so' },
     { file: 'packages/acceptance/e2e/chat-messages.test.ts', name: 'that wait are taken back at once' },
+  ],
+  'C/4/48': [
+    contacts('are listed, the last one first, each once, and found by name, id and further ids'),
+    contacts('have their ids, conversations with the reply window, and notes'),
+    contacts('without an id are found by their conversation, and the owner is none'),
+  ],
+  'C/4/49': [
+    staffNotes('are kept with the conversation, for staff alone'),
+    staffNotes('and the assignee go with the conversation, and are not those of a later one of the same contact'),
+    staffNotes('is set, shown in the list, filtered by, and taken away'),
+    staffNotes('are the files in answers/, by name; what is too long for a message is none'),
+    { file: 'packages/acceptance/e2e/inbox-page.test.ts', name: 'shows who a conversation is with, what staff noted, and who has it' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

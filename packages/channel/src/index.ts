@@ -24,7 +24,13 @@ export {
   type WebhookRequest,
 } from './channel-adapter.ts';
 export { channelAdapters, openSender, readBinding, type OpenBinding } from './channel-adapters.ts';
-export { ChannelConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './channel-connections.ts';
+export {
+  ChannelConnections,
+  viewReplyWindow,
+  type BindingStore,
+  type ConnectionsOptions,
+  type ConnectableTenant,
+} from './channel-connections.ts';
 export { mediaAccess, FileUnavailableError, type FetchedFile, type FileFailure, type FileRequest } from './outbound/fetch-file.ts';
 export type {
   ChannelSender,

@@ -45,8 +45,10 @@ export {
   ChannelTest,
   ChannelView,
   ConnectedChannel,
+  ReplyWindowView,
   parseChannelSettings,
 } from './channels/channel-binding.ts';
+export { Assignee, SavedAnswer, SessionStaff, StaffNote, StoredAssignee, StoredStaffNote } from './channels/staff-note.ts';
 export {
   messagingChannels,
   toAppName,
@@ -128,7 +130,7 @@ export {
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
-export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
+export { ContactAlias, ContactDetails, ContactListItem, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,

@@ -179,6 +179,11 @@ export const limits = {
   handoffReasonMaxCharacters: 1000,
   handoffMaxHours: 30 * 24,
   contactNameMaxCharacters: 200,
+  staffNameMaxCharacters: 80,
+  staffNoteMaxCharacters: 4000,
+  staffNotesPerSession: 200,
+  /** Files in `answers/`; a longer one than a message is left out. */
+  savedAnswersMax: 100,
   widgetTitleMaxCharacters: 60,
   widgetGreetingMaxCharacters: 500,
   widgetOriginsMax: 50,

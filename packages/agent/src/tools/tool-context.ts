@@ -15,7 +15,7 @@ export interface TurnSessions {
   readonly list: (query: {
     limit: number;
     agent: string | undefined;
-  }) => Promise<readonly Omit<SessionListItem, 'contactName' | 'state' | 'pinned'>[]>;
+  }) => Promise<readonly Omit<SessionListItem, 'contactName' | 'state' | 'pinned' | 'assignee'>[]>;
   /** The whole conversation; undefined when there is none that this agent may see. */
   readonly history: (sessionId: string) => Promise<SessionView | undefined>;
 }

@@ -25,6 +25,7 @@ import {
   verifyWebhook,
 } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
+import { getContact, getSessionContact, listContacts } from './contacts.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import {
   createEventEndpoint,
@@ -89,6 +90,7 @@ import {
   undrainWorker,
 } from './ops/waiting.ts';
 import type { Route } from './route.ts';
+import { addStaffNote, assignSession, getSessionStaff, listAnswers, removeStaffNote } from './staff.ts';
 import {
   deleteSession,
   forkSession,
@@ -139,11 +141,19 @@ export const routes = {
   deleteSession,
   forkSession,
   labelSession,
+  listContacts,
+  getContact,
+  getSessionContact,
   listHandoffs,
   getHandoff,
   takeOver,
   giveBack,
   answerAsPerson,
+  getSessionStaff,
+  addStaffNote,
+  removeStaffNote,
+  assignSession,
+  listAnswers,
   listSkills,
   reindexSkills,
   createUploads,

@@ -214,11 +214,21 @@ export const SessionListItem = z
     lastMessage: LastMessage.nullable(),
     state: SessionState,
     pinned: z.boolean().meta({ description: 'It stands above the others in the console.' }),
+    assignee: z.string().nullable().meta({ description: 'The staff member who looks after it; null: nobody in particular.' }),
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
-const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, pinned: _pinned, ...listed } = SessionListItem.shape;
+const {
+  id,
+  sender: _sender,
+  contactName: _name,
+  lastMessage: _last,
+  state: _state,
+  pinned: _pinned,
+  assignee: _assignee,
+  ...listed
+} = SessionListItem.shape;
 
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z

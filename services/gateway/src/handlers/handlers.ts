@@ -27,6 +27,7 @@ import {
 } from './tenant.ts';
 import { channelHandlers, deliveryHandlers, handoffHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
+import { contactHandlers } from './contacts.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { erasureHandlers, memoryHandlers } from './memory.ts';
@@ -42,6 +43,7 @@ import { waitingHandlers } from '../operations/waiting.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
+import { staffHandlers } from './staff.ts';
 import { sessionHandlers } from './sessions.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -100,6 +102,8 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...agentHandlers(),
     ...turnHandlers({ turns, replies, feedStreams }),
     ...sessionHandlers(),
+    ...contactHandlers(),
+    ...staffHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),

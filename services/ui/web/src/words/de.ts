@@ -1,4 +1,5 @@
 import { chatDe, failuresDe } from './de-chat.ts';
+import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -47,6 +48,7 @@ export const de: Words = {
   chat: chatDe,
   failures: failuresDe,
   owner: ownerDe,
+  inbox: inboxDe,
   trace: traceDe,
   operate: {
     title: 'Betrieb',

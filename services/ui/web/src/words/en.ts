@@ -1,4 +1,5 @@
 import { chatEn, failuresEn } from './en-chat.ts';
+import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -47,6 +48,7 @@ export const en = {
   chat: chatEn,
   failures: failuresEn,
   owner: ownerEn,
+  inbox: inboxEn,
   trace: traceEn,
   operate: {
     title: 'Operate',
