@@ -38,6 +38,13 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
     { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
   ],
+  'C/4/71': [
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'begins with a first call, streaming and errors' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'says what every property and parameter means' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'has an example for %s that can be sent as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'comes compressed to a client that takes %s, and a small one as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'that is a stream never is' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),
