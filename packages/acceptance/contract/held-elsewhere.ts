@@ -45,6 +45,14 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/gateway/test/docs.int.test.ts', name: 'comes compressed to a client that takes %s, and a small one as it is' },
     { file: 'services/gateway/test/docs.int.test.ts', name: 'that is a stream never is' },
   ],
+  'C/4/72': [
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names each part with its tokens, as the next turn has it' },
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names what has changed since the last turn of a conversation' },
+    {
+      file: 'services/gateway/test/prompt.int.test.ts',
+      name: 'shows nothing of the owner’s notes in the prompt of an agent for strangers',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

@@ -10,7 +10,7 @@ import {
   rotateKey,
   getUsage,
 } from './tenant/tenant.ts';
-import { checkPolicy, exportOwnTenant, whoAmI } from './tenant/owner.ts';
+import { checkPolicy, exportOwnTenant, previewPrompt, whoAmI } from './tenant/owner.ts';
 import {
   deleteChannel,
   getChannel,
@@ -125,6 +125,7 @@ export const routes = {
   getModel,
   listAgents,
   checkPolicy,
+  previewPrompt,
   listTurns,
   getTurn,
   getTurnTrace,

@@ -42,6 +42,7 @@ import { waitingHandlers } from '../operations/waiting.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
+import { promptHandlers } from './prompt.ts';
 import { sessionHandlers } from './sessions.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -102,6 +103,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
     ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
+    ...promptHandlers(),
     ...fileHandlers(models),
     ...keyHandlers(),
     ...modelKeyHandlers({ operations: tenantOperations, ...models }),

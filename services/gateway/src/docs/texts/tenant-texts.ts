@@ -159,6 +159,7 @@ export const tenantTexts = {
   type: 'Its type.',
   types: 'The types of events that it gets; null: all.',
   unit: '`tokens` or `usd`.',
+  unusable: 'What cannot be used, and why.',
   unread: 'How many could not be read in time.',
   until: 'Until when; null: no end of its own.',
   updatedAt: 'When it was last changed.',

@@ -1,4 +1,5 @@
 import { ownerDe } from './de-owner.ts';
+import { toolsDe } from './de-tools.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
 
@@ -42,6 +43,7 @@ export const de: Words = {
     whereFrom: 'Woher Schlüssel kommen:',
   },
   owner: ownerDe,
+  tools: toolsDe,
   trace: traceDe,
   operate: {
     title: 'Betrieb',

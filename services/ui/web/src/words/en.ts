@@ -1,4 +1,5 @@
 import { ownerEn } from './en-owner.ts';
+import { toolsEn } from './en-tools.ts';
 import { traceEn } from './en-trace.ts';
 
 /**
@@ -42,6 +43,7 @@ export const en = {
     whereFrom: 'Where keys come from:',
   },
   owner: ownerEn,
+  tools: toolsEn,
   trace: traceEn,
   operate: {
     title: 'Operate',
