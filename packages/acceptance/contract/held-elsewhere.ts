@@ -53,6 +53,15 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'shows nothing of the owner’s notes in the prompt of an agent for strangers',
     },
   ],
+  'C/4/73': [
+    { file: 'services/gateway/test/simulate.int.test.ts', name: 'comes in on %s by the path of its webhooks, and its turn is marked' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is signed and read as the provider’s own' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is answered without a request to the provider' },
+    {
+      file: 'packages/acceptance/e2e/data-pages.test.ts',
+      name: 'is a message on a channel that no provider brought, and the answer that no provider gets',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

@@ -67,4 +67,21 @@ inBrowser('what an owner sees', () => {
     });
     expect(complaints).toEqual([]);
   });
+
+  it('is a message on a channel that no provider brought, and the answer that no provider gets', async () => {
+    await call('/api/channels/telegram', { method: 'PUT', body: { botToken: '7000000001:token', secretToken: 'secret-token' } });
+    model.when('Do you ship to Norway', [say('We do, within five days.')]);
+    const complaints = await visit('/channels/telegram', async (page) => {
+      await page.getByRole('textbox', { name: 'Message' }).fill('Do you ship to Norway?');
+      await page.getByRole('button', { name: 'Let it come in' }).click();
+      await page.getByText('We do, within five days.').waitFor();
+      await page.getByText('This was not sent: the contact is simulated.').waitFor();
+      await page.getByText('Waits for the first message').waitFor();
+      await keepPicture(page, 'simulate');
+    });
+    expect(complaints).toEqual([]);
+    await eventuallyHolds(async () =>
+      expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
+    );
+  });
 });

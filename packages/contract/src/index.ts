@@ -287,6 +287,7 @@ export {
   TraceFacts,
   TurnView,
 } from './turns/turn.ts';
+export { isSimulated, SimulationBody, SimulationReceipt, toSimulatedAddress } from './channels/simulation.ts';
 export { countPromptCharacters, PROMPT_PARTS_MAX, PromptPreview, toPromptParts, type PartChange } from './turns/prompt.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';

@@ -208,6 +208,9 @@ export const TurnView = z
     input: z.string().optional().meta({
       description: 'The beginning of what it was asked, at most 200 characters; missing where the conversation no longer has it.',
     }),
+    simulated: z.literal(true).optional().meta({
+      description: 'The message was simulated (POST /api/channels/{channel}/simulate): nothing of it is sent to the provider.',
+    }),
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),

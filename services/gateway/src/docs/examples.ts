@@ -29,6 +29,7 @@ export const examples: { readonly [Id in WithJson]: BodyOf<Id> } = {
     secretToken: 'example-secret-0123456789abcdef',
     botUsername: 'linen_and_sons_bot',
   },
+  simulateChannel: { message: 'Is my order on its way?', sender: 'ada', name: 'Ada' },
   createEventEndpoint: { url: 'https://shop.example/hooks/concierge', types: ['turn.completed'], description: 'Order system' },
   updateEventEndpoint: { includeText: true },
   redriveEventEndpoint: { since: '2026-01-01T00:00:00Z' },

@@ -118,7 +118,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain: operating.drain, log }),
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ turns, acceptance, replies, widget }),
-    ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
+    ...webhookHandlers({ tenants, inbound, turns, metrics, publicUrl, now }),
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),

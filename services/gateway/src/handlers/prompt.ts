@@ -45,8 +45,8 @@ async function preview(scope: TenantScope, agent: AgentDefinition, session: Sess
   const memory = agent.access === 'cs' ? 'contact' : 'owner';
   const sender = session === undefined ? null : toNotesOwner({ sender: session.sender, sessionId: session.id });
   const context = await scope.context.load({ agent: agent.name, sender, memory });
-  const last = session?.turns.findLast(({ trace }) => trace?.prompt !== undefined);
-  const known = last?.trace?.prompt;
+  const last = findLastPrompt(session);
+  const known = last?.prompt;
   const listed = listParts(context, { agent, session, tools: toolTokens(agent.access, toolsOfAgent(agent.access, allow).length) });
   const parts = await Promise.all(listed.map(async (part) => compare(part, await findPath(scope, part.name, memory), known)));
   const gone = (known?.parts ?? []).filter(({ name }) => isCompared(name) && !listed.some((part) => part.name === name));
@@ -54,11 +54,19 @@ async function preview(scope: TenantScope, agent: AgentDefinition, session: Sess
     agent: agent.name,
     contact_id: session?.id ?? null,
     model: model ?? null,
-    comparedWith: last === undefined || known === undefined ? null : { turnId: last.id, at: known.at },
+    comparedWith: last === undefined ? null : { turnId: last.turnId, at: last.prompt.at },
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
     parts: [...parts, ...gone.map(({ name, tokens }) => ({ name, tokens: 0, path: null, tokensBefore: tokens, change: 'gone' as const }))],
     unusable: [...context.unusable],
   };
+}
+
+/** The newest prompt of the conversation that is known. */
+function findLastPrompt(session: Session | undefined): { readonly turnId: string; readonly prompt: KnownPrompt } | undefined {
+  const prompts = (session?.turns ?? []).flatMap(({ id: turnId, trace }) =>
+    trace?.prompt === undefined ? [] : [{ turnId, prompt: trace.prompt }],
+  );
+  return prompts.at(-1);
 }
 
 interface Counted {

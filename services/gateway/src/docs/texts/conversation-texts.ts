@@ -1,4 +1,4 @@
-/** What properties of conversations, turns and streams mean, by name; `Owner.name` where it means another thing there. */
+/** What properties of conversations, turns and streams mean, by name; `Owner.name` where one means another thing. */
 export const conversationTexts = {
   acceptedAt: 'When it was accepted: on disk from then on.',
   agent: 'The agent’s name: `admin`, `cs`, or one of agents/<name>.md.',

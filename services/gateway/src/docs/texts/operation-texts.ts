@@ -82,7 +82,7 @@ export const operationTexts = {
   workers: 'Workers by state.',
 } as const;
 
-/** What parameters of paths, queries and headers mean, by name; `operation.name` where one means another thing there. */
+/** What parameters of paths, queries and headers mean, by name; `operation.name` where one means another thing. */
 export const parameterTexts = {
   agent: 'The agent: `admin`, `cs`, or one of agents/<name>.md.',
   busy: 'While the conversation is busy: wait (`queue`), be refused (`reject`), or stop what runs (`interrupt`).',
