@@ -12,6 +12,7 @@ import {
   type TurnView,
   type WaitsFor,
   isSimulated,
+  type SessionMessage,
 } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
@@ -133,8 +134,7 @@ export class Turns extends OrderedAcceptance {
     for (const sessionId of new Set(turns.filter(({ id }) => !inputs.has(id)).map(({ contact_id: id }) => id))) {
       const session = await unlessLater(scope.sessions.load(sessionId));
       if (isSimulated(session?.sender)) simulated.add(sessionId);
-      const asked = (session?.messages ?? []).filter((message) => message.role === 'user');
-      for (const { turnId, text } of asked.flatMap((message) => message.said ?? [message])) inputs.set(turnId, excerpt(text));
+      for (const { turnId, text } of session?.messages.flatMap(listSaid) ?? []) inputs.set(turnId, excerpt(text));
     }
     return turns.map((turn) => {
       const input = inputs.get(turn.id);
@@ -239,6 +239,11 @@ export class Turns extends OrderedAcceptance {
 }
 
 const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs: Date.parse(acceptedAt), id }));
+
+/** What each turn was asked that this message has the words of. */
+function listSaid(message: SessionMessage): readonly { readonly turnId: string; readonly text: string }[] {
+  return message.role === 'user' ? (message.said ?? [message]) : [];
+}
 
 function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';
