@@ -63,6 +63,30 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     staffNotes('are the files in answers/, by name; what is too long for a message is none'),
     { file: 'packages/acceptance/e2e/inbox-page.test.ts', name: 'shows who a conversation is with, what staff noted, and who has it' },
   ],
+  'C/4/50': [
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'begins with a first call, streaming and errors' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'says what every property and parameter means' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'has an example for %s that can be sent as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'comes compressed to a client that takes %s, and a small one as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'that is a stream never is' },
+  ],
+  'C/4/51': [
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names each part with its tokens, as the next turn has it' },
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names what has changed since the last turn of a conversation' },
+    {
+      file: 'services/gateway/test/prompt.int.test.ts',
+      name: 'shows nothing of the owner’s notes in the prompt of an agent for strangers',
+    },
+  ],
+  'C/4/52': [
+    { file: 'services/gateway/test/simulate.int.test.ts', name: 'comes in on %s by the path of its webhooks, and its turn is marked' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is signed and read as the provider’s own' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is answered without a request to the provider' },
+    {
+      file: 'packages/acceptance/e2e/data-pages.test.ts',
+      name: 'is a message on a channel that no provider brought, and the answer that no provider gets',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

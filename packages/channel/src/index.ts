@@ -41,6 +41,7 @@ export type {
   TypingRequest,
   SenderOptions,
 } from './outbound/channel-sender.ts';
+export { simulatedRequests, type SimulatedMessage } from './inbound/simulate.ts';
 export { keepTyping } from './outbound/channel-sender.ts';
 export {
   providerEnvironment,

@@ -10,13 +10,14 @@ import {
   rotateKey,
   getUsage,
 } from './tenant/tenant.ts';
-import { checkPolicy, exportOwnTenant, whoAmI } from './tenant/owner.ts';
+import { checkPolicy, exportOwnTenant, previewPrompt, whoAmI } from './tenant/owner.ts';
 import {
   deleteChannel,
   getChannel,
   getChannelSetup,
   listChannels,
   putChannel,
+  simulateChannel,
   testChannel,
   getDelivery,
   listDeliveries,
@@ -129,6 +130,7 @@ export const routes = {
   getModel,
   listAgents,
   checkPolicy,
+  previewPrompt,
   listTurns,
   getTurn,
   getTurnTrace,
@@ -194,6 +196,7 @@ export const routes = {
   putChannel,
   deleteChannel,
   testChannel,
+  simulateChannel,
   listDeliveries,
   getDelivery,
   redriveDelivery,

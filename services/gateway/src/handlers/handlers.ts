@@ -44,6 +44,7 @@ import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
 import { staffHandlers } from './staff.ts';
+import { promptHandlers } from './prompt.ts';
 import { sessionHandlers } from './sessions.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -109,6 +110,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
     ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
+    ...promptHandlers(),
     ...fileHandlers(models),
     ...keyHandlers(),
     ...modelKeyHandlers({ operations: tenantOperations, ...models }),
@@ -123,7 +125,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain: operating.drain, log }),
     ...widgetSettingsHandlers(),
     ...widgetHandlers({ turns, acceptance, replies, widget }),
-    ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
+    ...webhookHandlers({ tenants, inbound, turns, metrics, publicUrl, now }),
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),

@@ -1,6 +1,7 @@
 import { chatDe, failuresDe } from './de-chat.ts';
 import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
+import { toolsDe } from './de-tools.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
 
@@ -49,6 +50,7 @@ export const de: Words = {
   failures: failuresDe,
   owner: ownerDe,
   inbox: inboxDe,
+  tools: toolsDe,
   trace: traceDe,
   operate: {
     title: 'Betrieb',

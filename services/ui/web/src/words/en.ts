@@ -1,6 +1,7 @@
 import { chatEn, failuresEn } from './en-chat.ts';
 import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
+import { toolsEn } from './en-tools.ts';
 import { traceEn } from './en-trace.ts';
 
 /**
@@ -49,6 +50,7 @@ export const en = {
   failures: failuresEn,
   owner: ownerEn,
   inbox: inboxEn,
+  tools: toolsEn,
   trace: traceEn,
   operate: {
     title: 'Operate',
