@@ -55,8 +55,10 @@ export class ShopTab {
     return this.page.getByRole('button', { name: 'Chat' });
   }
 
+  /** Does nothing where the panel is open, as after a change of page. */
   async open(): Promise<void> {
-    await this.launcher.click();
+    await this.page.locator('concierge-widget').waitFor({ state: 'attached' });
+    if (!(await this.panel.isVisible())) await this.launcher.click();
     await this.panel.waitFor();
   }
 

@@ -45,7 +45,14 @@ async function visit({
 /** Adds a staff message to the conversation. */
 async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: string, text: string): Promise<void> {
   const session = await eventually(async () => await scope.sessions.load(id));
-  const said = { id: 'p1', turnId: 't_p', at: new Date().toISOString(), role: 'assistant', text, by: { kind: 'operator' } } as const;
+  const said = {
+    id: `p${String(session.revision)}`,
+    turnId: 't_p',
+    at: new Date().toISOString(),
+    role: 'assistant',
+    text,
+    by: { kind: 'operator' },
+  } as const;
   await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
 }
 
@@ -242,15 +249,43 @@ inBrowser('the web widget', () => {
     await tab.panel.getByText('Someone of our team answers here.').waitFor();
     await tab.panel.getByRole('button', { name: 'Close' }).click();
     await sayAsStaff(scope, id, 'Jo here.');
-    const counted = tab.page.getByRole('button', { name: 'Chat, 1 new message' });
+    const counted = tab.page.getByRole('button', { name: /^Chat, [12] new messages?$/u });
     await counted.waitFor();
+    const words = tab.page.getByRole('button', { name: 'Team Jo here.' });
+    await words.waitFor();
     await tab.page.reload();
     await counted.waitFor();
-    await counted.click();
+    await words.waitFor();
+    await tab.page.getByRole('button', { name: 'Dismiss' }).click();
+    await words.waitFor({ state: 'detached' });
+    await tab.page.reload();
+    await counted.waitFor();
+    expect(await words.count()).toBe(0);
+    await sayAsStaff(scope, id, '**Still** here.');
+    await tab.page.getByRole('button', { name: 'Team Still here.' }).click();
     await tab.messages('person').getByText('Jo here.').waitFor();
     // Seen, so it counts no more.
     await counted.waitFor({ state: 'detached' });
     await eventuallyHolds(async () => expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1));
+  });
+
+  it('stays open on the next page of the site, with what was written, and takes no focus there', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say('first [[say:an early answer]]');
+    await tab.hears('an early answer');
+    await tab.panel.getByLabel('Message').fill('half a mess');
+    await tab.page.goto(`${shop.origin}/basket`);
+    await tab.panel.waitFor();
+    await tab.hears('an early answer');
+    expect(await tab.panel.getByLabel('Message').inputValue()).toBe('half a mess');
+    expect(await tab.page.evaluate('document.activeElement === document.body')).toBe(true);
+    await tab.panel.getByRole('button', { name: 'Close' }).click();
+    await tab.page.goto(shop.origin);
+    await tab.launcher.waitFor();
+    expect(await tab.panel.isVisible()).toBe(false);
+    expect(shopping.complaints).toEqual([]);
   });
 
   it('is not shown to a visitor without a token where one is asked for', async () => {

@@ -88,12 +88,12 @@ export class Conversation {
   }
 
   /**
-   * Counts the messages from others after this one. A message that the service no longer sends is older than all that
-   * it sends.
+   * The messages from others after this one. A message that the service no longer sends is older than all that it
+   * sends.
    */
-  countAfter(messageId: string): number {
+  messagesAfter(messageId: string): WidgetMessage[] {
     const at = this.#answer.messages.findIndex(({ id }) => id === messageId);
-    return this.#answer.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
+    return this.#answer.messages.slice(at + 1).filter(({ from }) => from !== 'visitor');
   }
 
   get askAgainMs(): number {

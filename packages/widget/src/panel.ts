@@ -1,17 +1,21 @@
-import type { WidgetAppearance } from '@concierge/contract';
+import type { WidgetAppearance, WidgetMessage } from '@concierge/contract';
 import type { Conversation, Entry } from './conversation.ts';
 import { element, icon } from './dom.ts';
 import { renderMarkdown } from './markdown.ts';
+import { cross, Preview } from './preview.ts';
 import { buildStyles } from './styles.ts';
 
 const bubble = 'M21 12a8 8 0 0 1-8 8H4l2-3a8 8 0 1 1 15-5z';
-const cross = 'M6 6l12 12M18 6L6 18';
 
 export interface PanelEvents {
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;
   readonly onRetry: (key: string) => void;
   readonly onOpenChange: (isOpen: boolean) => void;
+  /** What stands in the field now. */
+  readonly onWrite: (text: string) => void;
+  /** The preview of this message was put away. */
+  readonly onDismiss: (messageId: string) => void;
 }
 
 /** A message as it stands in the panel, and what it was made of. */
@@ -36,6 +40,7 @@ export class Panel {
   readonly #send = element('button', { type: 'submit' }, ['Send']);
   readonly #stop = element('button', { type: 'button', class: 'stop' }, ['Stop']);
   readonly #unread = element('span', { class: 'unread', 'aria-hidden': 'true' });
+  readonly #preview = new Preview(speakers, 'Dismiss');
   readonly #title: string;
   readonly #greeting: string;
   readonly #events: PanelEvents;
@@ -58,7 +63,7 @@ export class Panel {
     // Not a style element: a page's content security policy may forbid those.
     sheet.replaceSync(buildStyles(appearance));
     root.adoptedStyleSheets = [sheet];
-    root.append(this.#panel, this.#launcher);
+    root.append(this.#panel, this.#launcher, this.#preview.node);
     this.#listen();
     document.body.append(this.#host);
   }
@@ -67,11 +72,12 @@ export class Panel {
     return !this.#panel.hidden;
   }
 
-  open(): void {
+  open(takesFocus = true): void {
     if (this.isOpen) return;
     this.#setOpen(true);
+    this.#fit();
     this.#scrollDown();
-    this.#input.focus();
+    if (takesFocus) this.#input.focus();
   }
 
   close(): void {
@@ -80,12 +86,23 @@ export class Panel {
     this.#launcher.focus();
   }
 
+  get hasFocus(): boolean {
+    return document.activeElement === this.#host;
+  }
+
   remove(): void {
     this.#host.remove();
   }
 
-  /** How many messages wait behind the button. */
-  showUnread(count: number): void {
+  /** Puts a text that was written earlier into the field. */
+  write(text: string): void {
+    this.#input.value = text;
+    this.#fit();
+  }
+
+  /** How many messages wait behind the button, and the one whose first words stand beside it. */
+  showUnread(count: number, last: WidgetMessage | null): void {
+    this.#preview.show(this.isOpen ? null : last);
     const label = count === 0 ? this.#title : `${this.#title}, ${count === 1 ? '1 new message' : `${String(count)} new messages`}`;
     if (this.#launcher.getAttribute('aria-label') === label) return;
     this.#launcher.setAttribute('aria-label', label);
@@ -125,7 +142,15 @@ export class Panel {
     this.#launcher.addEventListener('click', () => (this.isOpen ? this.close() : this.open()));
     this.#stop.addEventListener('click', () => this.#events.onStop());
     this.#stop.hidden = true;
-    this.#input.addEventListener('input', () => this.#fit());
+    this.#preview.onOpen = () => this.open();
+    this.#preview.onDismiss = (messageId) => {
+      this.#events.onDismiss(messageId);
+      this.#launcher.focus();
+    };
+    this.#input.addEventListener('input', () => {
+      this.#fit();
+      this.#events.onWrite(this.#input.value);
+    });
     this.#input.addEventListener('keydown', (event) => {
       // Enter that ends the composition of a character is not the end of the message.
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -142,14 +167,15 @@ export class Panel {
   #submit(): void {
     const text = this.#input.value.trim();
     if (text === '' || !this.#maySend) return;
-    this.#input.value = '';
-    this.#fit();
+    this.write('');
+    this.#events.onWrite('');
     this.#events.onSend(text);
     this.#scrollDown();
   }
 
   #setOpen(isOpen: boolean): void {
     this.#panel.hidden = !isOpen;
+    if (isOpen) this.#preview.show(null);
     this.#launcher.setAttribute('aria-expanded', String(isOpen));
     this.#events.onOpenChange(isOpen);
   }

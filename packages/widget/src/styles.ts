@@ -15,6 +15,10 @@ button { font: inherit; color: inherit; cursor: pointer; border: 0; background: 
   box-shadow: 0 4px 16px rgb(0 0 0 / 25%); display: grid; place-items: center; }
 .unread { position: absolute; top: -4px; inset-inline-end: -4px; min-width: 22px; height: 22px; padding: 0 6px; border-radius: 11px; background: #b3261e; color: #fff; font-size: 12px; line-height: 22px;
   font-weight: 700; text-align: center; }
+.preview { position: fixed; ${position}: 20px; bottom: 88px; z-index: 2147483000; max-width: min(300px, calc(100vw - 40px)); display: flex; align-items: flex-start; background: var(--paper);
+  border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 6px 24px rgb(0 0 0 / 20%); }
+.words { flex: 1; padding-block: 10px; padding-inline: 14px 0; text-align: start; overflow-wrap: anywhere; }
+.dismiss { width: 36px; height: 36px; display: grid; place-items: center; color: var(--quiet); }
 .panel { position: fixed; ${position}: 20px; bottom: 88px; z-index: 2147483000; width: 380px; height: min(600px, calc(100dvh - 108px)); display: flex; flex-direction: column; overflow: hidden;
   background: var(--paper); border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 12px 40px rgb(0 0 0 / 25%); }
 header { display: flex; align-items: center; gap: 8px; padding: 12px 8px 12px 16px; background: var(--accent); color: var(--on-accent); }

@@ -1,0 +1,51 @@
+import type { WidgetMessage } from '@concierge/contract';
+import { element, icon } from './dom.ts';
+import { renderMarkdown } from './markdown.ts';
+
+export const cross = 'M6 6l12 12M18 6L6 18';
+const LONGEST = 140;
+
+/** The first words of a message that came while the panel was closed: they open it, or are put away. */
+export class Preview {
+  readonly node = element('div', { class: 'preview', role: 'status', hidden: '' });
+  onOpen: () => void = () => undefined;
+  onDismiss: (messageId: string) => void = () => undefined;
+  readonly #speakers: Readonly<Record<WidgetMessage['from'], string>>;
+  readonly #dismissLabel: string;
+  #shown: string | null = null;
+
+  constructor(speakers: Readonly<Record<WidgetMessage['from'], string>>, dismissLabel: string) {
+    this.#speakers = speakers;
+    this.#dismissLabel = dismissLabel;
+  }
+
+  /** Null: nothing. */
+  show(message: WidgetMessage | null): void {
+    if (message?.id === this.#shown) return;
+    this.#shown = message?.id ?? null;
+    this.node.hidden = message === null;
+    this.node.replaceChildren(...(message === null ? [] : this.#parts(message)));
+  }
+
+  #parts({ id, from, text }: WidgetMessage): HTMLElement[] {
+    const words = element('button', { type: 'button', class: 'words', dir: 'auto' }, [
+      element('span', { class: 'who' }, [this.#speakers[from]]),
+      shorten(text),
+    ]);
+    words.addEventListener('click', () => this.onOpen());
+    const dismiss = element('button', { type: 'button', class: 'dismiss', 'aria-label': this.#dismissLabel }, [icon(cross)]);
+    dismiss.addEventListener('click', () => {
+      this.show(null);
+      this.onDismiss(id);
+    });
+    return [words, dismiss];
+  }
+}
+
+function shorten(text: string): string {
+  const plain = renderMarkdown(text)
+    .map((block) => block.textContent)
+    .join(' ');
+  // Half of a pair at the end is no letter.
+  return plain.length <= LONGEST ? plain : `${plain.slice(0, LONGEST).replace(/\p{Cs}$/u, '')}…`;
+}
