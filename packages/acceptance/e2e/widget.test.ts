@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { WidgetBody } from '@concierge/contract';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, gate, say, startScriptedSystem, status, until, type System, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import type { z } from 'zod';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
@@ -29,15 +31,15 @@ function signed(sub: string, seconds: number): string {
 /** A visitor of a shop whose widget has its own tenant. */
 async function visit({
   requireSenderToken = false,
+  settings = {},
   ...options
-}: BrowserContextOptions & { requireSenderToken?: boolean } = {}): Promise<ShopPage> {
+}: BrowserContextOptions & { requireSenderToken?: boolean; settings?: z.input<typeof WidgetBody> } = {}): Promise<ShopPage> {
   tenants += 1;
   ({ tenantId } = await system.createTenant(`shop-${String(tenants)}`));
   const { widget } = await system.scope(tenantId);
   secret = await widget.rotateSecret();
   token = signed('ann', 600);
-  const { appearance } = await widget.view();
-  const view = await widget.put({ enabled: true, origins: [shop.origin], requireSenderToken, appearance });
+  const view = await widget.put(WidgetBody.parse({ enabled: true, origins: [shop.origin], requireSenderToken, ...settings }));
   key = view.key ?? '';
   return await ShopPage.begin(browser, [shop.origin, system.url], options);
 }

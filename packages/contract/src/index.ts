@@ -295,12 +295,15 @@ export {
   WidgetAppearance,
   WidgetBody,
   WidgetConversation,
+  WidgetDisplay,
   WidgetKey,
   WidgetMessage,
   WidgetRecord,
   WidgetReply,
   WidgetView,
   widgetKeyPrefix,
+  widgetLanguages,
+  type WidgetLanguage,
 } from './channels/widget.ts';
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';

@@ -177,7 +177,9 @@ export const limits = {
   contactNameMaxCharacters: 200,
   widgetTitleMaxCharacters: 60,
   widgetGreetingMaxCharacters: 500,
+  widgetPlaceholderMaxCharacters: 100,
   widgetOriginsMax: 50,
+  widgetOffsetMaxPixels: 400,
   /** The id in a sender token: `user:` and it make a sender. */
   widgetSubjectMaxCharacters: 200,
   /** Characters of what a visitor's browser keeps: 128 bits in hex are 32. */

@@ -1,21 +1,23 @@
 import { ConciergeError, randomKey, ReplyText, streamEvents } from '@concierge/client';
 import type { VisitorEvent, WidgetConversation, WidgetMessage } from '@concierge/contract';
 import type { BrowserMemory, KeptMessage } from './browser-memory.ts';
-import { describeFailure, type Gateway, type Who } from './gateway.ts';
+import type { Gateway, Who } from './gateway.ts';
 
 /** One message as it is shown. */
 export interface Entry {
   readonly id: string;
   readonly from: WidgetMessage['from'];
   readonly text: string;
+  /** Null: now, or not known. */
+  readonly atMs: number | null;
   /** `typing`: no text has come yet. `growing`: more comes. */
   readonly state: 'still' | 'typing' | 'growing';
 }
 
-/** What went wrong with a message, and the message that may be tried again. */
+/** The code of what went wrong with a message, and the message that may be tried again. */
 export interface Trouble {
   readonly key: string;
-  readonly words: string;
+  readonly code: string;
 }
 
 export interface ConversationOptions {
@@ -32,8 +34,9 @@ export interface ConversationOptions {
 interface SentMessage extends KeptMessage {
   turnId: string | null;
   readonly reply: ReplyText;
+  readonly atMs: number;
   state: 'open' | 'done' | 'failed';
-  /** Why it has failed, in words for the visitor. */
+  /** The code of why it has failed. */
   trouble: string | null;
 }
 
@@ -65,15 +68,15 @@ export class Conversation {
     const own = new Set(this.#sent.map(({ turnId }) => turnId));
     const stored = this.#answer.messages
       .filter(({ turnId }) => !own.has(turnId))
-      .map(({ id, from, text }): Entry => ({ id, from, text, state: 'still' }));
+      .map(({ id, from, text, at }): Entry => ({ id, from, text, atMs: Date.parse(at) || null, state: 'still' }));
     return [...stored, ...this.#sent.flatMap(listEntries)];
   }
 
   get troubles(): Trouble[] {
-    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
+    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, code: trouble }]));
   }
 
-  /** Why the messages so far could not be loaded; null when they could. */
+  /** The code of why the messages so far could not be loaded; null when they could. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -166,7 +169,7 @@ export class Conversation {
       if (answer !== null) ({ tag: this.#tag, conversation: this.#answer } = answer);
       this.#problem = null;
     } catch (error) {
-      this.#problem = describeFailure(ConciergeError.from(error).code);
+      this.#problem = ConciergeError.from(error).code;
     }
     const stored = new Set(this.#answer.messages.map(({ turnId }) => turnId));
     this.#sent = this.#sent.filter(({ state, turnId }) => state !== 'done' || turnId === null || !stored.has(turnId));
@@ -174,7 +177,7 @@ export class Conversation {
   }
 
   #run(message: KeptMessage): void {
-    const sent: SentMessage = { ...message, reply: new ReplyText(), state: 'open', trouble: null };
+    const sent: SentMessage = { ...message, reply: new ReplyText(), atMs: Date.now(), state: 'open', trouble: null };
     this.#sent.push(sent);
     this.#known.add(message.key);
     this.#changed();
@@ -206,7 +209,7 @@ export class Conversation {
 
   #fail(sent: SentMessage, code: string): void {
     sent.state = 'failed';
-    sent.trouble = describeFailure(code);
+    sent.trouble = code;
     this.#changed();
   }
 
@@ -219,10 +222,10 @@ export class Conversation {
   }
 }
 
-function listEntries({ key, text, reply, state }: SentMessage): Entry[] {
-  const question: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
+function listEntries({ key, text, reply, state, atMs }: SentMessage): Entry[] {
+  const question: Entry = { id: `${key}.said`, from: 'visitor', text, atMs, state: 'still' };
   const isOpen = state === 'open';
   if (reply.text === '' && !isOpen) return [question];
   const shown = !isOpen ? 'still' : reply.text === '' ? 'typing' : 'growing';
-  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, state: shown }];
+  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, atMs: null, state: shown }];
 }

@@ -1,11 +1,12 @@
 import { ConciergeError, readVisitorEvent, type StreamPosition, type TurnSource } from '@concierge/client';
-import type { VisitorEvent, WidgetAppearance, WidgetConversation, WidgetMessage } from '@concierge/contract';
+import type { VisitorEvent, WidgetAppearance, WidgetConversation, WidgetDisplay, WidgetLanguage, WidgetMessage } from '@concierge/contract';
 
 /** The visitor: one of the two. */
 export type Who = { readonly kind: 'visitor'; readonly secret: string } | { readonly kind: 'token'; readonly token: string };
 
 export interface Look {
   readonly appearance: WidgetAppearance;
+  readonly display: WidgetDisplay;
   readonly requireSenderToken: boolean;
 }
 
@@ -71,7 +72,7 @@ function identify(who: Who): Record<string, string> {
 }
 
 export function readLook(value: unknown): Look {
-  const { appearance, requireSenderToken } = readFields(value);
+  const { appearance, display, requireSenderToken } = readFields(value);
   const { title, greeting, colour, position } = readFields(appearance);
   return {
     appearance: {
@@ -80,8 +81,38 @@ export function readLook(value: unknown): Look {
       colour: /^#[0-9a-f]{6}$/u.test(readText(colour)) ? readText(colour) : '#2457d6',
       position: position === 'left' ? 'left' : 'right',
     },
+    display: readDisplay(display),
     requireSenderToken: requireSenderToken === true,
   };
+}
+
+/** A gateway of an earlier version names none. */
+function readDisplay(value: unknown): WidgetDisplay {
+  const { theme, offsetSide, offsetBottom, zIndex, launcher, texts } = readFields(value);
+  const own = readFields(texts);
+  return {
+    theme: theme === 'light' || theme === 'dark' ? theme : 'auto',
+    offsetSide: readCount(offsetSide, 20),
+    offsetBottom: readCount(offsetBottom, 20),
+    zIndex: readCount(zIndex, 2_147_483_000),
+    launcher: launcher === 'hidden' ? 'hidden' : 'shown',
+    texts: Object.fromEntries(languages.map((language) => [language, readTexts(own[language])])),
+  };
+}
+
+const languages: readonly WidgetLanguage[] = ['en', 'de', 'es', 'fr', 'pt', 'ar'];
+
+function readTexts(value: unknown): WidgetDisplay['texts'][WidgetLanguage] {
+  const { title, greeting, placeholder } = readFields(value);
+  return {
+    ...(typeof title === 'string' && { title }),
+    ...(typeof greeting === 'string' && { greeting }),
+    ...(typeof placeholder === 'string' && { placeholder }),
+  };
+}
+
+function readCount(value: unknown, otherwise: number): number {
+  return Number.isInteger(value) && Number(value) >= 0 ? Number(value) : otherwise;
 }
 
 export function readConversation(value: unknown): WidgetConversation {
@@ -110,20 +141,4 @@ export function readFields(value: unknown): Fields {
 
 export function readText(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-const words: Readonly<Record<string, string>> = {
-  rate_limited: 'Too many messages in a short time. Please wait a moment.',
-  too_many_waiting: 'Several of your messages are still waiting for an answer.',
-  invalid_signature: 'Please sign in again to go on.',
-  tenant_suspended: 'The chat is closed at the moment.',
-  invalid_request: 'This message cannot be sent. It may be too long.',
-  not_found: 'This answer is not there any more.',
-  cancelled: 'Stopped.',
-  unreachable: 'No connection. Please try again.',
-};
-
-/** An error's code in words for the visitor. */
-export function describeFailure(code: string): string {
-  return words[code] ?? 'Something went wrong. Please try again.';
 }

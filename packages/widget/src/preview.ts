@@ -1,6 +1,7 @@
 import type { WidgetMessage } from '@concierge/contract';
 import { element, icon } from './dom.ts';
 import { renderMarkdown } from './markdown.ts';
+import type { Words } from './words.ts';
 
 export const cross = 'M6 6l12 12M18 6L6 18';
 const LONGEST = 140;
@@ -10,13 +11,11 @@ export class Preview {
   readonly node = element('div', { class: 'preview', role: 'status', hidden: '' });
   onOpen: () => void = () => undefined;
   onDismiss: (messageId: string) => void = () => undefined;
-  readonly #speakers: Readonly<Record<WidgetMessage['from'], string>>;
-  readonly #dismissLabel: string;
+  readonly #words: Words;
   #shown: string | null = null;
 
-  constructor(speakers: Readonly<Record<WidgetMessage['from'], string>>, dismissLabel: string) {
-    this.#speakers = speakers;
-    this.#dismissLabel = dismissLabel;
+  constructor(words: Words) {
+    this.#words = words;
   }
 
   /** Null: nothing. */
@@ -28,12 +27,12 @@ export class Preview {
   }
 
   #parts({ id, from, text }: WidgetMessage): HTMLElement[] {
-    const words = element('button', { type: 'button', class: 'words', dir: 'auto' }, [
-      element('span', { class: 'who' }, [this.#speakers[from]]),
-      shorten(text),
+    const words = element('button', { type: 'button', class: 'words' }, [
+      element('span', { class: 'who' }, [this.#words[from]]),
+      element('span', { dir: 'auto' }, [shorten(text)]),
     ]);
     words.addEventListener('click', () => this.onOpen());
-    const dismiss = element('button', { type: 'button', class: 'dismiss', 'aria-label': this.#dismissLabel }, [icon(cross)]);
+    const dismiss = element('button', { type: 'button', class: 'dismiss', 'aria-label': this.#words.dismiss }, [icon(cross)]);
     dismiss.addEventListener('click', () => {
       this.show(null);
       this.onDismiss(id);

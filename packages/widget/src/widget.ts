@@ -2,6 +2,7 @@ import { BrowserMemory, readSubject, type TextStorage } from './browser-memory.t
 import { Conversation } from './conversation.ts';
 import { Gateway, type Look, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
+import { chooseLanguage } from './words.ts';
 
 /**
  * The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and
@@ -44,6 +45,12 @@ export class Widget {
     this.#look = await this.#gateway.look();
     addEventListener('storage', ({ key }) => {
       if (this.#memory.isKeptName(key, this.#who())) this.#conversation?.takeUpKept();
+    });
+    document.addEventListener('click', (event) => {
+      if (!(event.target instanceof Element) || event.target.closest('[data-concierge-open]') === null) return;
+      // A link that is a button here leads nowhere.
+      event.preventDefault();
+      this.open();
     });
     document.addEventListener('visibilitychange', () => this.#watch(true));
     this.#show();
@@ -111,7 +118,7 @@ export class Widget {
       },
     });
     this.#conversation = conversation;
-    this.#panel = new Panel(this.#look.appearance, {
+    this.#panel = new Panel(this.#look, chooseLanguage([document.documentElement.lang, ...navigator.languages]), {
       onSend: (text) => conversation.send(text),
       onStop: () => conversation.stop(),
       onRetry: (key) => conversation.retry(key),

@@ -49,10 +49,22 @@ describe('the settings of the widget', () => {
     ['null', { origins: ['null'] }],
     ['a colour that is none', { appearance: { colour: 'red;}*{display:none' } }],
     ['a title with a line break', { appearance: { title: 'a\nb' } }],
+    ['a theme that is none', { display: { theme: 'red' } }],
+    ['an offset out of the window', { display: { offsetBottom: 401 } }],
+    ['texts in a language that the script does not speak', { display: { texts: { it: { title: 'Ciao' } } } }],
     ['what is unknown', { enabled: true, html: '<b>' }],
     ['sender tokens without a secret', { requireSenderToken: true }],
   ])('refuse %s', async (_what, body) => {
     expect(await readCode(await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body }))).toEqual([400, 'invalid_request']);
+  });
+
+  it('have a display beside the appearance, which a page reads with the defaults of what is left out', async () => {
+    const display = { theme: 'dark', texts: { de: { greeting: 'Moin' } } };
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop], display } });
+    expect(await (await visitor.ask('/widget/settings')).json()).toMatchObject({
+      appearance: { title: 'Chat' },
+      display: { ...display, offsetSide: 20, offsetBottom: 20, launcher: 'shown' },
+    });
   });
 
   it('stop the old key when it is replaced', async () => {

@@ -4,6 +4,7 @@ import {
   WidgetAppearance,
   WidgetBody,
   WidgetConversation,
+  WidgetDisplay,
   WidgetKey,
   WidgetMessageBody,
   WidgetReply,
@@ -99,7 +100,7 @@ export const widgetSettings = defineRoute({
   answers: {
     200: {
       description: 'What its owner has set.',
-      json: z.object({ appearance: WidgetAppearance, requireSenderToken: z.boolean() }).meta({ id: 'WidgetLook' }),
+      json: z.object({ appearance: WidgetAppearance, display: WidgetDisplay, requireSenderToken: z.boolean() }).meta({ id: 'WidgetLook' }),
     },
   },
   errors: [],

@@ -30,8 +30,8 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       return streamed;
     },
     widgetSettings: ({ caller }) => {
-      const { appearance, requireSenderToken } = caller.widget;
-      return { kind: 'answer', status: 200, json: { appearance, requireSenderToken } };
+      const { appearance, display, requireSenderToken } = caller.widget;
+      return { kind: 'answer', status: 200, json: { appearance, display, requireSenderToken } };
     },
     sendWidgetMessage: async (call) => {
       await widget.limits.takeMessage(call.caller);

@@ -48,6 +48,7 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
     origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
     appearance,
     requireSenderToken: widget.requireSenderToken,
+    display: widget.display,
   };
   const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
