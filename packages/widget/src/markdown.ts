@@ -77,23 +77,22 @@ function readFence(lines: readonly string[], at: number): readonly [Block, numbe
 }
 
 function readList(lines: readonly string[], at: number, depth = 0): readonly [List, number] {
-  const first = readMark(lines[at]);
+  const first = readMark(lines[at]) ?? noMark;
   const items: { readonly line: readonly Inline[]; readonly lists: List[] }[] = [];
   let used = 0;
-  for (let mark = first; mark !== null; mark = readMark(lines[at + used])) {
-    const deeper = mark.indent - (first?.indent ?? 0);
+  for (let mark: Mark | null = first; mark !== null; mark = readMark(lines[at + used])) {
     const last = items.at(-1);
-    if (deeper >= 2 && last !== undefined && depth < DEPTH) {
+    if (last !== undefined && depth < DEPTH && mark.indent >= first.indent + 2) {
       const [list, inside] = readList(lines, at + used, depth + 1);
       last.lists.push(list);
       used += inside;
       continue;
     }
-    if (mark.isNumbered !== first?.isNumbered || (deeper < 0 && depth > 0)) break;
+    if (mark.isNumbered !== first.isNumbered || (depth > 0 && mark.indent < first.indent)) break;
     items.push({ line: parseInline(mark.text), lists: [] });
     used += 1;
   }
-  return [{ kind: 'list', start: first?.start ?? null, items }, used];
+  return [{ kind: 'list', start: first.start, items }, used];
 }
 
 /** How a line of a list begins. */
@@ -103,6 +102,8 @@ interface Mark {
   readonly start: number | null;
   readonly text: string;
 }
+
+const noMark: Mark = { indent: 0, isNumbered: false, start: null, text: '' };
 
 /** Null for a line of no list. */
 function readMark(line = ''): Mark | null {
