@@ -38,6 +38,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/worker/test/operators.int.test.ts', name: 'ends what it runs, takes nothing new, and takes turns again' },
     { file: 'services/worker/test/operators.int.test.ts', name: 'shows over time what ended and failed, what providers did' },
   ],
+  'C/4/47': [
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'goes with a message, and its name is shown again: nothing else of it' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is one of so many in an hour' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is refused where the owner allows none' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

@@ -298,6 +298,7 @@ export {
   WidgetDisplay,
   WidgetKey,
   WidgetMessage,
+  type WidgetMessageBody,
   WidgetRecord,
   WidgetReply,
   WidgetView,

@@ -197,6 +197,10 @@ export const limits = {
   /** Every other request of a visitor: reloads, resumptions, looks for a staff member's answer. */
   widgetReadsPerVisitorMinute: 120,
   widgetStreamsPerVisitor: 20,
+  /** Files, of 10 MiB at most each. */
+  widgetFilesPerVisitorHour: 30,
+  /** Files of all visitors of a tenant together: they take room that is the owner's. */
+  widgetFilesPerHour: 200,
   /** The newest ones that a visitor is shown again. */
   widgetMessagesShown: 100,
   /** How often an open panel asks for a staff member's messages. */

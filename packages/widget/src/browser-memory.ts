@@ -1,10 +1,11 @@
 import { randomKey } from '@concierge/client';
-import { readFields, readText, type Who } from './gateway.ts';
+import { readFields, readFile, readText, type KeptFile, type Who } from './gateway.ts';
 
 /** A message whose answer is not complete yet: enough to show it and to go on after a reload, or in another tab. */
 export interface KeptMessage {
   readonly key: string;
   readonly text: string;
+  readonly files: readonly KeptFile[];
   readonly turnId: string | null;
 }
 
@@ -131,7 +132,8 @@ export class BrowserMemory {
   }
 
   keep(who: Who, messages: readonly KeptMessage[]): void {
-    const text = messages.length === 0 ? null : JSON.stringify(messages.map(({ key, text, turnId }) => ({ key, text, turnId })));
+    const text =
+      messages.length === 0 ? null : JSON.stringify(messages.map(({ key, text, files, turnId }) => ({ key, text, files, turnId })));
     // Asked with every piece of an answer, and rarely another one.
     if (text === this.#lasting.get(storageName(who))) return;
     if (text === null) this.#lasting.remove(storageName(who));
@@ -174,9 +176,10 @@ export function readSeen(value: unknown): Seen | null {
 
 /** A message on its way, as it was kept for after a reload. Null for anything else. */
 export function readKept(value: unknown): KeptMessage | null {
-  const { key, text, turnId } = readFields(value);
+  const { key, text, files, turnId } = readFields(value);
   if (typeof key !== 'string' || typeof text !== 'string') return null;
-  return { key, text, turnId: typeof turnId === 'string' ? turnId : null };
+  const kept = Array.isArray(files) ? files.map((file) => readFile(file)).filter((file) => file !== null) : [];
+  return { key, text, files: kept, turnId: typeof turnId === 'string' ? turnId : null };
 }
 
 /** Reads the subject of a token: only to keep visitors apart in this browser, the service checks the signature. */

@@ -1,13 +1,17 @@
+import { Attachments } from './attachments.ts';
 import { element } from './dom.ts';
+import type { KeptFile } from './gateway.ts';
 import type { Words } from './words.ts';
 
 const TALLEST_PIXELS = 140;
 
 export interface ComposerEvents {
-  readonly onSend: (text: string) => void;
+  readonly onSend: (text: string, files: readonly KeptFile[]) => void;
   readonly onStop: () => void;
   /** What stands in the field now. */
   readonly onWrite: (text: string) => void;
+  /** Keeps a file for the next message; undefined where none may be sent. */
+  readonly upload?: ((file: File, signal: AbortSignal) => Promise<KeptFile>) | undefined;
 }
 
 /** Where the visitor writes. */
@@ -17,6 +21,8 @@ export class Composer {
   readonly #input: HTMLTextAreaElement;
   readonly #send: HTMLButtonElement;
   readonly #stop: HTMLButtonElement;
+  /** Null where no files may be sent. */
+  readonly #attachments: Attachments | null;
   #maySend = true;
 
   constructor(words: Words, events: ComposerEvents) {
@@ -30,7 +36,10 @@ export class Composer {
     });
     this.#send = element('button', { type: 'submit' }, [words.send]);
     this.#stop = element('button', { type: 'button', class: 'stop', hidden: '' }, [words.stop]);
-    this.node = element('form', {}, [this.#input, this.#stop, this.#send]);
+    const { upload } = events;
+    this.#attachments = upload === undefined ? null : new Attachments({ words, upload, onChange: () => this.#allow() });
+    const attach = this.#attachments === null ? [] : [this.#attachments.node, this.#attachments.button];
+    this.node = element('form', {}, [...attach, this.#input, this.#stop, this.#send]);
     this.#listen();
   }
 
@@ -53,10 +62,25 @@ export class Composer {
   draw({ isAnswering, maySend }: { readonly isAnswering: boolean; readonly maySend: boolean }): void {
     this.#stop.hidden = !isAnswering;
     this.#maySend = maySend;
-    this.#send.disabled = !maySend;
+    this.#allow();
+  }
+
+  /** Files that were dropped or pasted. True where they are taken. */
+  takeFiles(data: DataTransfer | null): boolean {
+    const files = [...(data?.files ?? [])];
+    if (this.#attachments === null || files.length === 0) return false;
+    this.#attachments.add(files);
+    return true;
+  }
+
+  #allow(): void {
+    this.#send.disabled = !this.#maySend || this.#attachments?.isWaiting === true;
   }
 
   #listen(): void {
+    this.#input.addEventListener('paste', (event) => {
+      if (this.takeFiles(event.clipboardData)) event.preventDefault();
+    });
     this.node.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
@@ -75,10 +99,12 @@ export class Composer {
   }
 
   #submit(): void {
-    const text = this.#input.value.trim();
-    if (text === '' || !this.#maySend) return;
+    const written = this.#input.value.trim();
+    if (this.#send.disabled || (written === '' && this.#attachments?.isEmpty !== false)) return;
+    const files = this.#attachments?.take() ?? [];
     this.write('');
     this.#events.onWrite('');
-    this.#events.onSend(text);
+    // A message has words: those of files alone are their names.
+    this.#events.onSend(written === '' ? files.map(({ name }) => name).join(', ') : written, files);
   }
 }

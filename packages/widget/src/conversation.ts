@@ -1,13 +1,15 @@
 import { ConciergeError, randomKey, ReplyText, streamEvents } from '@concierge/client';
 import type { VisitorEvent, WidgetConversation, WidgetMessage } from '@concierge/contract';
 import type { BrowserMemory, KeptMessage } from './browser-memory.ts';
-import type { Gateway, Who } from './gateway.ts';
+import type { Gateway, KeptFile, Who } from './gateway.ts';
 
 /** One message as it is shown. */
 export interface Entry {
   readonly id: string;
   readonly from: WidgetMessage['from'];
   readonly text: string;
+  /** The names of what was sent with it. */
+  readonly files: readonly string[];
   /** Null: now, or not known. */
   readonly atMs: number | null;
   /** `typing`: no text has come yet. `growing`: more comes. */
@@ -68,7 +70,7 @@ export class Conversation {
     const own = new Set(this.#sent.map(({ turnId }) => turnId));
     const stored = this.#answer.messages
       .filter(({ turnId }) => !own.has(turnId))
-      .map(({ id, from, text, at }): Entry => ({ id, from, text, atMs: Date.parse(at) || null, state: 'still' }));
+      .map(({ id, from, text, files, at }): Entry => ({ id, from, text, files, atMs: Date.parse(at) || null, state: 'still' }));
     return [...stored, ...this.#sent.flatMap(listEntries)];
   }
 
@@ -126,8 +128,8 @@ export class Conversation {
     for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
   }
 
-  send(text: string): void {
-    this.#run({ key: randomKey(), text, turnId: null });
+  send(text: string, files: readonly KeptFile[]): void {
+    this.#run({ key: randomKey(), text, files, turnId: null });
   }
 
   /**
@@ -138,7 +140,7 @@ export class Conversation {
     const failed = this.#sent.find((message) => message.key === key);
     if (failed?.state !== 'failed') return;
     this.#sent = this.#sent.filter((message) => message !== failed);
-    this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, turnId: null });
+    this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, files: failed.files, turnId: null });
   }
 
   /** Asks the service to stop answering. */
@@ -222,10 +224,10 @@ export class Conversation {
   }
 }
 
-function listEntries({ key, text, reply, state, atMs }: SentMessage): Entry[] {
-  const question: Entry = { id: `${key}.said`, from: 'visitor', text, atMs, state: 'still' };
+function listEntries({ key, text, files, reply, state, atMs }: SentMessage): Entry[] {
+  const question: Entry = { id: `${key}.said`, from: 'visitor', text, files: files.map(({ name }) => name), atMs, state: 'still' };
   const isOpen = state === 'open';
   if (reply.text === '' && !isOpen) return [question];
   const shown = !isOpen ? 'still' : reply.text === '' ? 'typing' : 'growing';
-  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, atMs: null, state: shown }];
+  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, files: [], atMs: null, state: shown }];
 }

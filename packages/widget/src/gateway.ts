@@ -10,6 +10,19 @@ export interface Look {
   readonly requireSenderToken: boolean;
 }
 
+/** A file at the service, which a message may name. */
+export interface KeptFile {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A message as it is sent. */
+interface Written {
+  readonly key: string;
+  readonly text: string;
+  readonly files: readonly KeptFile[];
+}
+
 /** The service, as far as visitors may use it. It does not store the visitor: each call names them. */
 export class Gateway {
   readonly #base: string;
@@ -37,7 +50,7 @@ export class Gateway {
   }
 
   /** A message and the answer to it. The same `key` again is the same message, never a second one. */
-  turn(who: () => Who, message: { readonly key: string; readonly text: string }): TurnSource<VisitorEvent> {
+  turn(who: () => Who, message: Written): TurnSource<VisitorEvent> {
     return {
       open: async ({ turnId, after }: StreamPosition, signal) => {
         if (turnId === null) return this.#send(who(), message, signal);
@@ -48,13 +61,26 @@ export class Gateway {
     };
   }
 
+  /** Keeps a file for a message. */
+  async upload(who: Who, file: File, signal: AbortSignal): Promise<KeptFile> {
+    const body = new FormData();
+    body.set('file', file);
+    const response = await this.#ask('widget/uploads', { method: 'POST', headers: identify(who), body, signal });
+    const kept = readFile(await response.json());
+    if (kept === null) throw new ConciergeError('this is no answer to a file', { status: 502, code: 'internal_error' });
+    return kept;
+  }
+
   async cancel(who: Who, turnId: string): Promise<void> {
     await this.#ask(`widget/turns/${turnId}/cancel`, { method: 'POST', headers: identify(who) });
   }
 
-  async #send(who: Who, { key, text }: { readonly key: string; readonly text: string }, signal: AbortSignal): Promise<Response> {
+  async #send(who: Who, { key, text, files }: Written, signal: AbortSignal): Promise<Response> {
     const headers = { ...identify(who), 'Content-Type': 'application/json', 'Idempotency-Key': key };
-    return this.#ask('widget/messages', { method: 'POST', headers, body: JSON.stringify({ message: text }), signal });
+    // A gateway of an earlier version knows no attachments.
+    const attachments = files.length === 0 ? {} : { attachments: files.map(({ id }) => id) };
+    const body = JSON.stringify({ message: text, ...attachments });
+    return this.#ask('widget/messages', { method: 'POST', headers, body, signal });
   }
 
   /** The key stands in the address, for a browser's preflight request carries nothing else. */
@@ -88,7 +114,7 @@ export function readLook(value: unknown): Look {
 
 /** A gateway of an earlier version names none. */
 function readDisplay(value: unknown): WidgetDisplay {
-  const { theme, offsetSide, offsetBottom, zIndex, launcher, texts } = readFields(value);
+  const { theme, offsetSide, offsetBottom, zIndex, launcher, files, texts } = readFields(value);
   const own = readFields(texts);
   return {
     theme: theme === 'light' || theme === 'dark' ? theme : 'auto',
@@ -96,6 +122,7 @@ function readDisplay(value: unknown): WidgetDisplay {
     offsetBottom: readCount(offsetBottom, 20),
     zIndex: readCount(zIndex, 2_147_483_000),
     launcher: launcher === 'hidden' ? 'hidden' : 'shown',
+    files: files === 'allowed' ? 'allowed' : 'refused',
     texts: Object.fromEntries(languages.map((language) => [language, readTexts(own[language])])),
   };
 }
@@ -125,9 +152,16 @@ export function readConversation(value: unknown): WidgetConversation {
 }
 
 function readMessage(value: unknown): WidgetMessage {
-  const { id, turnId, from, text, at } = readFields(value);
+  const { id, turnId, from, text, at, files } = readFields(value);
   const speaker = from === 'visitor' || from === 'person' ? from : 'agent';
-  return { id: readText(id), turnId: readText(turnId), from: speaker, text: readText(text), at: readText(at) };
+  const names = Array.isArray(files) ? files.map((name) => readText(name)) : [];
+  return { id: readText(id), turnId: readText(turnId), from: speaker, text: readText(text), at: readText(at), files: names };
+}
+
+/** Null for anything else. */
+export function readFile(value: unknown): KeptFile | null {
+  const { id, name } = readFields(value);
+  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null;
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { WidgetLanguage, WidgetMessage } from '@concierge/contract';
 import { Composer, type ComposerEvents } from './composer.ts';
 import type { Conversation } from './conversation.ts';
-import { element, icon } from './dom.ts';
+import { cross, element, icon } from './dom.ts';
 import type { Look } from './gateway.ts';
-import { cross, Preview } from './preview.ts';
+import { Preview } from './preview.ts';
 import { buildStyles } from './styles.ts';
 import { Transcript } from './transcript.ts';
 import { chooseWords, describeFailure, type Words } from './words.ts';
@@ -41,8 +41,9 @@ export class Panel {
     this.#transcript = new Transcript(this.#words, language);
     this.#composer = new Composer(this.#words, {
       ...events,
-      onSend: (text) => {
-        events.onSend(text);
+      upload: look.display.files === 'allowed' ? events.upload : undefined,
+      onSend: (text, files) => {
+        events.onSend(text, files);
         this.#transcript.scrollDown();
       },
     });
@@ -130,6 +131,12 @@ export class Panel {
       this.#events.onDismiss(messageId);
       this.#launcher.focus();
     };
+    this.#panel.addEventListener('dragover', (event) => event.preventDefault());
+    this.#panel.addEventListener('drop', (event) => {
+      // Else the browser would leave the page for the file.
+      event.preventDefault();
+      this.#composer.takeFiles(event.dataTransfer);
+    });
     this.#panel.addEventListener('keydown', (event) => {
       // What is typed here is not a shortcut of the page.
       event.stopPropagation();

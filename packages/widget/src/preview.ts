@@ -1,9 +1,8 @@
 import type { WidgetMessage } from '@concierge/contract';
-import { element, icon } from './dom.ts';
+import { cross, element, icon } from './dom.ts';
 import { renderMarkdown } from './markdown.ts';
 import type { Words } from './words.ts';
 
-export const cross = 'M6 6l12 12M18 6L6 18';
 const LONGEST = 140;
 
 /** The first words of a message that came while the panel was closed: they open it, or are put away. */

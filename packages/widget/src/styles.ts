@@ -1,5 +1,58 @@
 import type { Look } from './gateway.ts';
 
+/** What is the same in every widget. */
+const rules = `.head { display: flex; align-items: center; gap: 8px; padding-block: 12px; padding-inline: 16px 8px; background: var(--accent); color: var(--on-accent); }
+h2 { flex: 1; margin: 0; font-size: 16px; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.head button { width: 36px; height: 36px; border-radius: 8px; display: grid; place-items: center; }
+.head :focus-visible { outline-color: var(--on-accent); }
+.log { flex: 1; overflow-y: auto; overscroll-behavior: contain; padding: 16px; display: flex; flex-direction: column; gap: 10px; }
+.message { max-width: 85%; padding: 8px 12px; border-radius: 12px; background: var(--soft); align-self: flex-start; overflow-wrap: anywhere; }
+.message[data-from=visitor] { align-self: flex-end; background: var(--accent); color: var(--on-accent); }
+.said { white-space: pre-wrap; }
+time { display: block; font-size: 11px; text-align: end; }
+.who time { display: inline; margin-inline-start: 6px; }
+.message[data-from=person] { border-inline-start: 3px solid var(--accent); }
+.who { display: block; font-size: 12px; color: var(--quiet); margin-bottom: 2px; }
+.message p, .message ul, .message ol, .message pre, .message blockquote, .scroll { margin: 0 0 8px; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 14px; }
+th, td { border: 1px solid var(--line); padding: 4px 8px; text-align: start; vertical-align: top; overflow-wrap: normal; }
+.message > :last-child { margin-bottom: 0; }
+.message ul, .message ol { padding-inline-start: 22px; }
+.message li > ul, .message li > ol { margin: 0; }
+.message blockquote { border-inline-start: 3px solid var(--line); padding-inline-start: 10px; color: var(--quiet); }
+code, pre { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, monospace; }
+pre { overflow-x: auto; padding: 8px; border-radius: 8px; background: var(--paper); }
+a { color: inherit; text-decoration: underline; }
+.leads { color: var(--quiet); font-size: 12px; }
+.dots { display: inline-flex; gap: 4px; padding: 5px 0; }
+.dots i { width: 7px; height: 7px; border-radius: 50%; background: var(--quiet); animation: beat 1.2s infinite; }
+.dots i:nth-child(2) { animation-delay: .2s; }
+.dots i:nth-child(3) { animation-delay: .4s; }
+@keyframes beat { 0%, 60%, 100% { opacity: .3; } 30% { opacity: 1; } }
+.note { padding: 6px 16px; font-size: 13px; color: var(--quiet); }
+.trouble { margin: 0 16px 8px; padding: 8px 12px; border-radius: 8px; border: 1px solid var(--alarm); color: var(--alarm); font-size: 14px; display: flex; gap: 8px; align-items: center; }
+.trouble span { flex: 1; }
+.trouble button { text-decoration: underline; }
+.files { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 6px; }
+.files:not(:has(.chip, .refusal:not(:empty))) { display: none; }
+.refusal { flex-basis: 100%; color: var(--alarm); font-size: 13px; overflow-wrap: anywhere; }
+.chip { display: inline-flex; align-items: center; max-width: 100%; background: var(--soft); border-radius: 8px; padding-inline-start: 8px; font-size: 13px; }
+.chip bdi { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.chip[aria-busy] { opacity: .7; }
+.file { display: flex; gap: 4px; align-items: center; font-size: 13px; }
+.file svg, .chip svg { width: 16px; height: 16px; flex: none; }
+form { display: flex; flex-wrap: wrap; gap: 8px; align-items: flex-end; padding: 12px; border-top: 1px solid var(--line); }
+textarea { flex: 1; min-width: 0; resize: none; height: 40px; max-height: 140px; padding: 8px 10px; font: inherit; font-size: 16px; color: inherit; background: var(--paper); border: 1px solid var(--line);
+  border-radius: 10px; }
+form button { height: 40px; padding: 0 14px; border-radius: 10px; background: var(--accent); color: var(--on-accent); font-weight: 600; }
+form .attach, form .chip button { width: 36px; padding: 0; background: none; color: var(--quiet); display: grid; place-items: center; }
+form .chip button { width: 28px; height: 28px; }
+form button.stop { background: var(--soft); color: var(--ink); }
+form button:disabled { opacity: .5; cursor: default; }
+@media (max-width: 480px) { .panel { inset: 0; width: auto; max-width: none; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
+`;
+
 /**
  * The look of the widget, in a shadow root: nothing of the page reaches it, and it reaches nothing of the page. The
  * host itself is the page's to style, but for what is important here: such rules of a shadow root win over those of the
@@ -35,47 +88,7 @@ button { font: inherit; color: inherit; cursor: pointer; border: 0; background: 
 .panel { position: fixed; ${side}; bottom: ${String(above)}px; z-index: ${String(zIndex)}; width: 380px; max-width: calc(100vw - ${String(offsetSide)}px);
   height: min(600px, calc(100dvh - ${String(above + 20)}px)); display: flex; flex-direction: column; overflow: hidden;
   background: var(--paper); border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 12px 40px rgb(0 0 0 / 25%); }
-.head { display: flex; align-items: center; gap: 8px; padding-block: 12px; padding-inline: 16px 8px; background: var(--accent); color: var(--on-accent); }
-h2 { flex: 1; margin: 0; font-size: 16px; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.head button { width: 36px; height: 36px; border-radius: 8px; display: grid; place-items: center; }
-.head :focus-visible { outline-color: var(--on-accent); }
-.log { flex: 1; overflow-y: auto; overscroll-behavior: contain; padding: 16px; display: flex; flex-direction: column; gap: 10px; }
-.message { max-width: 85%; padding: 8px 12px; border-radius: 12px; background: var(--soft); align-self: flex-start; overflow-wrap: anywhere; }
-.message[data-from=visitor] { align-self: flex-end; background: var(--accent); color: var(--on-accent); }
-.said { white-space: pre-wrap; }
-time { display: block; font-size: 11px; text-align: end; }
-.who time { display: inline; margin-inline-start: 6px; }
-.message[data-from=person] { border-inline-start: 3px solid var(--accent); }
-.who { display: block; font-size: 12px; color: var(--quiet); margin-bottom: 2px; }
-.message p, .message ul, .message ol, .message pre, .scroll { overflow-x: auto; }
-.message li > ul, .message li > ol { margin: 0; }
-table { border-collapse: collapse; font-size: 14px; }
-th, td { border: 1px solid var(--line); padding: 4px 8px; text-align: start; vertical-align: top; overflow-wrap: normal; }
-.message blockquote { margin: 0 0 8px; }
-.message > :last-child { margin-bottom: 0; }
-.message ul, .message ol { padding-inline-start: 22px; }
-.message blockquote { border-inline-start: 3px solid var(--line); padding-inline-start: 10px; color: var(--quiet); }
-code, pre { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, monospace; }
-pre { overflow-x: auto; padding: 8px; border-radius: 8px; background: var(--paper); }
-a { color: inherit; text-decoration: underline; }
-.leads { color: var(--quiet); font-size: 12px; }
-.dots { display: inline-flex; gap: 4px; padding: 5px 0; }
-.dots i { width: 7px; height: 7px; border-radius: 50%; background: var(--quiet); animation: beat 1.2s infinite; }
-.dots i:nth-child(2) { animation-delay: .2s; }
-.dots i:nth-child(3) { animation-delay: .4s; }
-@keyframes beat { 0%, 60%, 100% { opacity: .3; } 30% { opacity: 1; } }
-.note { padding: 6px 16px; font-size: 13px; color: var(--quiet); }
-.trouble { margin: 0 16px 8px; padding: 8px 12px; border-radius: 8px; border: 1px solid var(--alarm); color: var(--alarm); font-size: 14px; display: flex; gap: 8px; align-items: center; }
-.trouble span { flex: 1; }
-.trouble button { text-decoration: underline; }
-form { display: flex; gap: 8px; align-items: flex-end; padding: 12px; border-top: 1px solid var(--line); }
-textarea { flex: 1; min-width: 0; resize: none; height: 40px; max-height: 140px; padding: 8px 10px; font: inherit; font-size: 16px; color: inherit; background: var(--paper); border: 1px solid var(--line);
-  border-radius: 10px; }
-form button { height: 40px; padding: 0 14px; border-radius: 10px; background: var(--accent); color: var(--on-accent); font-weight: 600; }
-form button.stop { background: var(--soft); color: var(--ink); }
-form button:disabled { opacity: .5; cursor: default; }
-@media (max-width: 480px) { .panel { inset: 0; width: auto; max-width: none; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
-${themes[theme]}
+${rules}${themes[theme]}
 @media (prefers-reduced-motion: reduce) { .dots i { animation: none; opacity: .7; } }
 `;
 }

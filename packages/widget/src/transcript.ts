@@ -1,6 +1,6 @@
 import type { WidgetLanguage } from '@concierge/contract';
 import type { Entry } from './conversation.ts';
-import { element } from './dom.ts';
+import { clip, element, icon } from './dom.ts';
 import { renderMarkdown } from './markdown.ts';
 import type { Words } from './words.ts';
 
@@ -32,7 +32,9 @@ export class Transcript {
     // While it grows, a screen reader would read every piece of it.
     this.node.setAttribute('aria-busy', String(entries.some(({ state }) => state !== 'still')));
     const { greeting } = this.#words;
-    this.#drawAll(greeting === '' ? entries : [{ id: 'greeting', from: 'agent', text: greeting, atMs: null, state: 'still' }, ...entries]);
+    this.#drawAll(
+      greeting === '' ? entries : [{ id: 'greeting', from: 'agent', text: greeting, files: [], atMs: null, state: 'still' }, ...entries],
+    );
     if (atEnd) this.scrollDown();
   }
 
@@ -56,7 +58,7 @@ export class Transcript {
     }
   }
 
-  #drawOne({ id, from, text, atMs, state }: Entry): HTMLElement {
+  #drawOne({ id, from, text, files, atMs, state }: Entry): HTMLElement {
     const drawn = this.#drawn.get(id);
     if (drawn?.text === text && drawn.state === state) return drawn.node;
     const node = drawn?.node ?? element('div', { class: 'message', 'data-from': from });
@@ -64,7 +66,7 @@ export class Transcript {
     const time = atMs === null ? [] : [this.#buildTime(atMs)];
     const who = element('span', { class: 'who' }, [this.#words[from], ...time]);
     if (state === 'typing') node.replaceChildren(who, this.#buildDots());
-    else if (from === 'visitor') node.replaceChildren(element('div', { class: 'said', dir: 'auto' }, [text]), ...time);
+    else if (from === 'visitor') node.replaceChildren(element('div', { class: 'said', dir: 'auto' }, [text]), ...listFiles(files), ...time);
     else node.replaceChildren(who, ...renderMarkdown(text));
     this.#drawn.set(id, { node, text, state });
     return node;
@@ -81,4 +83,8 @@ export class Transcript {
   #buildDots(): HTMLElement {
     return element('span', { class: 'dots', role: 'img', 'aria-label': this.#words.writing }, [element('i'), element('i'), element('i')]);
   }
+}
+
+function listFiles(names: readonly string[]): HTMLElement[] {
+  return names.map((name) => element('div', { class: 'file', dir: 'auto' }, [icon(clip), name]));
 }

@@ -119,7 +119,8 @@ export class Widget {
     });
     this.#conversation = conversation;
     this.#panel = new Panel(this.#look, chooseLanguage([document.documentElement.lang, ...navigator.languages]), {
-      onSend: (text) => conversation.send(text),
+      onSend: (text, files) => conversation.send(text, files),
+      upload: async (file, signal) => await this.#gateway.upload(this.#who(), file, signal),
       onStop: () => conversation.stop(),
       onRetry: (key) => conversation.retry(key),
       onOpenChange: (isOpen) => {

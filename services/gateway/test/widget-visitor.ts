@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Problem, WidgetBody, WidgetConversation, WidgetReply } from '@concierge/contract';
+import type { FilePart } from './ask.ts';
 import type { TestGateway, TestTenant } from './test-gateway.ts';
 
 export const shop = 'https://shop.example';
@@ -7,6 +8,8 @@ export const shop = 'https://shop.example';
 interface VisitorRequest {
   readonly method?: string;
   readonly body?: string;
+  /** Instead of a body. */
+  readonly files?: readonly FilePart[];
   readonly own?: Readonly<Record<string, string | undefined>> | undefined;
 }
 

@@ -316,7 +316,7 @@ describe('/widget.js', () => {
     expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(response.headers.get('cache-control')).toContain('max-age');
-    expect(Number(response.headers.get('content-length'))).toBeLessThan(30_000);
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(20_000);
     const script = await response.text();
     expect(script).not.toMatch(/\beval\b|new Function|innerHTML|insertAdjacentHTML|document\.write|sourceMappingURL/u);
     const etag = response.headers.get('etag') ?? '';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MessageText } from '../turns/chat.ts';
+import { MessageText, UploadId } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
 import { FinishReason } from '../turns/turn-event.ts';
 
@@ -83,6 +83,7 @@ export const WidgetDisplay = z
       .enum(['shown', 'hidden'])
       .default('shown')
       .meta({ description: '`hidden`: elements of the page with `data-concierge-open` open the panel.' }),
+    files: z.enum(['allowed', 'refused']).default('allowed').meta({ description: 'Whether visitors may send files.' }),
     texts: z
       .strictObject({ en: WidgetTexts, de: WidgetTexts, es: WidgetTexts, fr: WidgetTexts, pt: WidgetTexts, ar: WidgetTexts })
       .prefault({})
@@ -147,7 +148,17 @@ export const SenderClaims = z.strictObject({
 });
 export type SenderClaims = z.infer<typeof SenderClaims>;
 
-export const WidgetMessageBody = z.strictObject({ message: MessageText }).meta({ id: 'WidgetMessageBody' });
+export const WidgetMessageBody = z
+  .strictObject({
+    message: MessageText,
+    attachments: z
+      .array(UploadId)
+      .max(limits.attachmentsMax)
+      .default([])
+      .meta({ description: 'The ids of files that POST /widget/uploads has answered.' }),
+  })
+  .meta({ id: 'WidgetMessageBody' });
+export type WidgetMessageBody = z.infer<typeof WidgetMessageBody>;
 
 /** What a visitor may know of a reply. */
 export const WidgetReply = z.object({ turnId: z.string(), reply: z.string(), finishReason: FinishReason }).meta({ id: 'WidgetReply' });
@@ -160,6 +171,8 @@ export const WidgetMessage = z.object({
   from: z.enum(['visitor', 'agent', 'person']),
   text: z.string(),
   at: z.iso.datetime(),
+  /** The names of the files that a visitor has sent with it. */
+  files: z.array(z.string()),
 });
 export type WidgetMessage = z.infer<typeof WidgetMessage>;
 

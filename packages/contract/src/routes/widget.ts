@@ -11,6 +11,7 @@ import {
   WidgetSecret,
   WidgetView,
 } from '../channels/widget.ts';
+import { UploadRef } from '../turns/chat.ts';
 import { chatErrors, chatHeaders } from './chat.ts';
 import { defineRoute } from './route.ts';
 import { lastEventHeaders } from './turns.ts';
@@ -125,6 +126,19 @@ export const sendWidgetMessage = defineRoute({
     },
   },
   errors: chatErrors,
+});
+
+export const sendWidgetFile = defineRoute({
+  ...visitors,
+  id: 'sendWidgetFile',
+  method: 'post',
+  path: '/widget/uploads',
+  summary: 'Upload a file to attach to a message, as a visitor',
+  description: 'One file a request; types and sizes as of POST /api/uploads. Refused where the owner allows visitors no files.',
+  query: withKey,
+  body: { kind: 'files', schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).length(1) }) },
+  answers: { 201: { description: 'What a message names it by.', json: UploadRef } },
+  errors: [],
 });
 
 export const followWidgetTurn = defineRoute({

@@ -39,11 +39,12 @@ function toWidgetMessages(messages: readonly SessionMessage[]): WidgetMessage[] 
   for (const message of messages) {
     if (message.role === 'tool' || message.text === '') continue;
     const { id, turnId, text, at } = message;
+    const files = message.role === 'user' ? (message.attachments ?? []).map(({ name }) => name) : [];
     const from = message.role === 'user' ? 'visitor' : message.by === undefined ? 'agent' : 'person';
     const last = shown.at(-1);
     if (from === 'agent' && last?.from === 'agent' && last.turnId === turnId)
       shown[shown.length - 1] = { ...last, text: `${last.text}\n\n${text}` };
-    else shown.push({ id, turnId, from, text, at });
+    else shown.push({ id, turnId, from, text, at, files });
   }
   return shown;
 }
