@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { WidgetBody } from '@concierge/contract';
+import { WidgetBody, weekdays } from '@concierge/contract';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, gate, say, startScriptedSystem, status, until, type System, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -235,6 +235,21 @@ inBrowser('the web widget', () => {
     await sayAsStaff(scope, id, 'Jo here.');
     await tab.messages('person').getByText('Jo here.').waitFor();
     await eventuallyHolds(async () => expect(await tab.messages('person').innerText()).toContain('Team'));
+  });
+
+  it('says when somebody answers again, outside of the office hours', async () => {
+    // Two days ahead in the zone of the tenant, whatever the time is.
+    const day = weekdays[(new Date().getUTCDay() + 1) % 7] ?? 'mon';
+    const settings = { team: { hours: [{ day, from: '09:00', until: '17:00' }] } };
+    await using shopping = await visit({ requireSenderToken: true, settings, locale: 'en-GB', timezoneId: 'UTC' });
+    const tab = await shopping.tab(`${shop.origin}/signed`);
+    const scope = await system.scope(tenantId);
+    await tab.open();
+    await tab.say('help [[say:One moment.]]');
+    await tab.hears('One moment.');
+    await scope.handoffs.request(deriveSessionId('cs', 'web', 'user:ann'), { reason: 'asked', by: { kind: 'operator' } });
+    await tab.page.reload();
+    await tab.panel.getByText(/^Our team answers again from \w+day.{0,5} 0?9:00( AM)?\.$/u).waitFor();
   });
 
   it('counts staff messages on the button of a closed panel, also after a change of page', async () => {

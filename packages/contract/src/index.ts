@@ -178,6 +178,7 @@ export {
   HandoffBody,
   HandoffCall,
   StoredHandoffCall,
+  HandoffAlert,
   HandoffEnd,
   HandoffReason,
   HandoffState,
@@ -306,6 +307,7 @@ export {
   widgetLanguages,
   type WidgetLanguage,
 } from './channels/widget.ts';
+export { weekdays, WidgetOpening, WidgetTeam, type TeamHours } from './channels/widget-team.ts';
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';

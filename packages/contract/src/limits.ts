@@ -180,6 +180,12 @@ export const limits = {
   widgetPlaceholderMaxCharacters: 100,
   widgetOriginsMax: 50,
   widgetOffsetMaxPixels: 400,
+  /** Four times on each day of a week. */
+  widgetHoursMax: 28,
+  widgetAlertMaxMinutes: 7 * 24 * 60,
+  /** Days of office hours that a page is sent as moments. */
+  widgetOpeningsDays: 8,
+  emailMaxCharacters: 254,
   /** The id in a sender token: `user:` and it make a sender. */
   widgetSubjectMaxCharacters: 200,
   /** Characters of what a visitor's browser keeps: 128 bits in hex are 32. */

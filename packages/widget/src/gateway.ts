@@ -8,6 +8,8 @@ export interface Look {
   readonly appearance: WidgetAppearance;
   readonly display: WidgetDisplay;
   readonly requireSenderToken: boolean;
+  /** When staff answers, in ms since 1970; null: at all times. */
+  readonly openings: readonly { readonly fromMs: number; readonly untilMs: number }[] | null;
 }
 
 /** A file at the service, which a message may name. */
@@ -98,7 +100,7 @@ function identify(who: Who): Record<string, string> {
 }
 
 export function readLook(value: unknown): Look {
-  const { appearance, display, requireSenderToken } = readFields(value);
+  const { appearance, display, requireSenderToken, openings } = readFields(value);
   const { title, greeting, colour, position } = readFields(appearance);
   return {
     appearance: {
@@ -109,7 +111,13 @@ export function readLook(value: unknown): Look {
     },
     display: readDisplay(display),
     requireSenderToken: requireSenderToken === true,
+    openings: Array.isArray(openings) ? openings.map((one) => readOpening(one)) : null,
   };
+}
+
+function readOpening(value: unknown): { fromMs: number; untilMs: number } {
+  const { from, until } = readFields(value);
+  return { fromMs: Date.parse(readText(from)), untilMs: Date.parse(readText(until)) };
 }
 
 /** A gateway of an earlier version names none. */

@@ -30,12 +30,14 @@ export class Panel {
   readonly #unread = element('span', { class: 'unread', 'aria-hidden': 'true', hidden: '' });
   readonly #preview: Preview;
   readonly #words: Words;
+  readonly #openings: Look['openings'];
   readonly #events: PanelEvents;
   /** What had the focus when it was opened: it gets it back. */
   #opener: HTMLElement | null = null;
 
   constructor(look: Look, language: WidgetLanguage, events: PanelEvents) {
     this.#events = events;
+    this.#openings = look.openings;
     this.#words = chooseWords(language, look);
     this.#preview = new Preview(this.#words);
     this.#transcript = new Transcript(this.#words, language);
@@ -111,10 +113,19 @@ export class Panel {
 
   draw(conversation: Conversation): void {
     this.#transcript.draw(conversation.entries);
-    this.#note.textContent = conversation.withPerson ? this.#words.withPerson : '';
+    this.#note.textContent = conversation.withPerson ? this.#describeTeam() : '';
     this.#note.hidden = !conversation.withPerson;
     this.#drawTroubles(conversation);
     this.#composer.draw(conversation);
+  }
+
+  /** That somebody answers here, or from when on. */
+  #describeTeam(): string {
+    const nowMs = Date.now();
+    const next = this.#openings?.find(({ untilMs }) => untilMs > nowMs);
+    if (next === undefined || next.fromMs <= nowMs) return this.#words.withPerson;
+    const format = new Intl.DateTimeFormat(this.#host.lang, { weekday: 'long', hour: 'numeric', minute: '2-digit' });
+    return this.#words.away.replace('{time}', format.format(next.fromMs));
   }
 
   #parts(title: string): HTMLElement[] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { limits, WidgetView } from '@concierge/contract';
+import { limits, WidgetOpening, WidgetView } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { deriveSessionId } from '@concierge/tenant';
 import { gate, untilAborted } from '@concierge/testing';
@@ -52,6 +52,8 @@ describe('the settings of the widget', () => {
     ['a theme that is none', { display: { theme: 'red' } }],
     ['an offset out of the window', { display: { offsetBottom: 401 } }],
     ['texts in a language that the script does not speak', { display: { texts: { it: { title: 'Ciao' } } } }],
+    ['hours that end before they begin', { team: { hours: [{ day: 'mon', from: '17:00', until: '09:00' }] } }],
+    ['an address that is none', { team: { alert: { afterMinutes: 5, email: 'owner' } } }],
     ['what is unknown', { enabled: true, html: '<b>' }],
     ['sender tokens without a secret', { requireSenderToken: true }],
   ])('refuse %s', async (_what, body) => {
@@ -65,6 +67,22 @@ describe('the settings of the widget', () => {
       appearance: { title: 'Chat' },
       display: { ...display, offsetSide: 20, offsetBottom: 20, launcher: 'shown' },
     });
+  });
+
+  it('have office hours, which reach a page as moments, and nothing else of them does', async () => {
+    await tenant.scope.updateSettings({ timezone: 'Asia/Tokyo' });
+    const team = { hours: [{ day: 'wed', from: '09:00', until: '17:30' }], alert: { afterMinutes: 5, email: 'owner@shop.example' } };
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop], team } });
+    const shown = await (await visitor.ask('/widget/settings')).text();
+    const { openings } = z.object({ openings: z.array(WidgetOpening) }).parse(JSON.parse(shown));
+    expect(openings.length).toBeGreaterThanOrEqual(1);
+    for (const { from, until } of openings) {
+      expect([from, until].map((at) => at.slice(11))).toEqual(['00:00:00.000Z', '08:30:00.000Z']);
+      expect(new Date(from).getUTCDay()).toBe(3);
+    }
+    expect(shown).not.toMatch(/owner@|Tokyo|afterMinutes|"wed"/u);
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop] } });
+    expect(await (await visitor.ask('/widget/settings')).json()).toMatchObject({ openings: null });
   });
 
   it('stop the old key when it is replaced', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MessageText, UploadId } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
+import { WidgetTeam } from './widget-team.ts';
 import { FinishReason } from '../turns/turn-event.ts';
 
 export const widgetKeyPrefix = 'ck_pub_';
@@ -99,6 +100,7 @@ const settings = {
   /** Only visitors with a token that the tenant's server has signed. */
   requireSenderToken: z.boolean().default(false),
   appearance: WidgetAppearance.prefault({}),
+  team: WidgetTeam.prefault({}).meta({ description: 'When staff answers, and what happens when it does not.' }),
   display: WidgetDisplay.prefault({}).meta({ description: 'Theme, place, button and texts by language.' }),
 };
 

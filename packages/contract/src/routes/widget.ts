@@ -12,6 +12,7 @@ import {
   WidgetView,
 } from '../channels/widget.ts';
 import { UploadRef } from '../turns/chat.ts';
+import { WidgetOpening } from '../channels/widget-team.ts';
 import { chatErrors, chatHeaders } from './chat.ts';
 import { defineRoute } from './route.ts';
 import { lastEventHeaders } from './turns.ts';
@@ -101,7 +102,17 @@ export const widgetSettings = defineRoute({
   answers: {
     200: {
       description: 'What its owner has set.',
-      json: z.object({ appearance: WidgetAppearance, display: WidgetDisplay, requireSenderToken: z.boolean() }).meta({ id: 'WidgetLook' }),
+      json: z
+        .object({
+          appearance: WidgetAppearance,
+          display: WidgetDisplay,
+          requireSenderToken: z.boolean(),
+          openings: z
+            .array(WidgetOpening)
+            .nullable()
+            .meta({ description: 'When staff answers in the next eight days; null: at all times, as far as is known.' }),
+        })
+        .meta({ id: 'WidgetLook' }),
     },
   },
   errors: [],

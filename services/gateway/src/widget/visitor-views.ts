@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import {
+  DAY_MS,
   limits,
   type SessionMessage,
   type WidgetConversation,
   type WidgetMessage,
+  type WidgetOpening,
+  type WidgetTeam,
   encodeServerSentEvent,
   type TurnEvent,
   type VisitorEvent,
 } from '@concierge/contract';
+import { listOpenings } from '@concierge/tenant';
 import { readRendered } from '@concierge/turn';
 import type { VisitorCaller } from './widget-caller.ts';
 import type { StreamEncoding } from '../sse/event-stream.ts';
@@ -47,6 +51,15 @@ function toWidgetMessages(messages: readonly SessionMessage[]): WidgetMessage[] 
     else shown.push({ id, turnId, from, text, at, files });
   }
   return shown;
+}
+
+/** Moments, not hours: a page needs no zone, and learns no more than when to come back. */
+export async function viewOpenings(scope: VisitorCaller['scope'], { hours }: WidgetTeam): Promise<WidgetOpening[] | null> {
+  if (hours.length === 0) return null;
+  const { timezone = 'UTC' } = await scope.settings();
+  const fromMs = Date.now();
+  const openings = listOpenings(hours, { zone: timezone, fromMs, toMs: fromMs + limits.widgetOpeningsDays * DAY_MS });
+  return openings.map((one) => ({ from: new Date(one.fromMs).toISOString(), until: new Date(one.untilMs).toISOString() }));
 }
 
 function buildTag(parts: readonly string[]): string {

@@ -6,7 +6,7 @@ import { goneSignal, readRequestContext } from '../http/request-context.ts';
 import { takeRequest } from '../http/rate-window.ts';
 import { storeOne, type UploadOptions } from '../upload/uploads.ts';
 import { replyFormat, type Replies } from '../sse/replies.ts';
-import { viewConversation, visitorEncoding } from './visitor-views.ts';
+import { viewConversation, viewOpenings, visitorEncoding } from './visitor-views.ts';
 import type { VisitorCaller } from './widget-caller.ts';
 import type { WidgetScript } from './widget-script.ts';
 
@@ -37,9 +37,10 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       await widget.script.send(request, response);
       return streamed;
     },
-    widgetSettings: ({ caller }) => {
-      const { appearance, display, requireSenderToken } = caller.widget;
-      return { kind: 'answer', status: 200, json: { appearance, display, requireSenderToken } };
+    widgetSettings: async ({ caller: { widget: settings, scope } }) => {
+      const { appearance, display, requireSenderToken, team } = settings;
+      const openings = await viewOpenings(scope, team);
+      return { kind: 'answer', status: 200, json: { appearance, display, requireSenderToken, openings } };
     },
     sendWidgetMessage: async (call) => {
       await widget.limits.takeMessage(call.caller);

@@ -49,6 +49,7 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
     appearance,
     requireSenderToken: widget.requireSenderToken,
     display: widget.display,
+    team: widget.team,
   };
   const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
