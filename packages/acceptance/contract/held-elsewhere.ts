@@ -51,7 +51,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       file: 'services/gateway/test/widget.int.test.ts',
       name: 'have office hours, which reach a page as moments, and nothing else of them does',
     },
-    { file: 'packages/acceptance/e2e/widget.test.ts', name: 'says when somebody answers again, outside of the office hours' },
+    { file: 'packages/acceptance/e2e/widget.test.ts', name: 'says when staff answers again, outside of the office hours' },
     {
       file: 'services/cron/test/unanswered-handoffs.int.test.ts',
       name: 'is reported to the owner once, by an e-mail and an event, after the minutes that they set',

@@ -237,7 +237,7 @@ inBrowser('the web widget', () => {
     await eventuallyHolds(async () => expect(await tab.messages('person').innerText()).toContain('Team'));
   });
 
-  it('says when somebody answers again, outside of the office hours', async () => {
+  it('says when staff answers again, outside of the office hours', async () => {
     // Two days ahead in the zone of the tenant, whatever the time is.
     const day = weekdays[(new Date().getUTCDay() + 1) % 7] ?? 'mon';
     const settings = { team: { hours: [{ day, from: '09:00', until: '17:00' }] } };

@@ -119,7 +119,7 @@ export class Panel {
     this.#composer.draw(conversation);
   }
 
-  /** That somebody answers here, or from when on. */
+  /** That staff answers here, or from when on. */
   #describeTeam(): string {
     const nowMs = Date.now();
     const next = this.#openings?.find(({ untilMs }) => untilMs > nowMs);

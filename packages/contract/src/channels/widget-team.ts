@@ -9,7 +9,7 @@ const ClockTime = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/u, 'mu
 const TeamHours = z
   .strictObject({
     day: z.enum(weekdays).meta({ description: 'The day of the week, in the time zone of the tenant.' }),
-    from: ClockTime.meta({ description: 'When somebody answers from, as `09:00`.' }),
+    from: ClockTime.meta({ description: 'When staff answers from, as `09:00`.' }),
     until: ClockTime.meta({ description: 'When nobody answers any more, on the same day; `24:00` is its end.' }),
   })
   .refine(({ from, until }) => from < until, { error: 'must be later than from', path: ['until'] });
@@ -22,7 +22,7 @@ export const WidgetTeam = z
       .array(TeamHours)
       .max(limits.widgetHoursMax)
       .default([])
-      .meta({ description: 'When somebody answers; empty: at all times. Visitors are told the moments outside of them.' }),
+      .meta({ description: 'When staff answers; empty: at all times. Visitors are told the moments outside of them.' }),
     alert: z
       .strictObject({
         afterMinutes: z
