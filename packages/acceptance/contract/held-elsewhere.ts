@@ -87,6 +87,26 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'is a message on a channel that no provider brought, and the answer that no provider gets',
     },
   ],
+  'C/4/53': [
+    {
+      file: 'services/gateway/test/widget-files.int.test.ts',
+      name: 'goes with a message, and its name is shown again: nothing else of it',
+    },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is one of so many in an hour' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is refused where the owner allows none' },
+  ],
+  'C/4/54': [
+    {
+      file: 'services/gateway/test/widget.int.test.ts',
+      name: 'have office hours, which reach a page as moments, and nothing else of them does',
+    },
+    { file: 'packages/acceptance/e2e/widget.test.ts', name: 'says when staff answers again, outside of the office hours' },
+    {
+      file: 'services/cron/test/unanswered-handoffs.int.test.ts',
+      name: 'is reported to the owner once, by an e-mail and an event, after the minutes that they set',
+    },
+    { file: 'services/cron/test/unanswered-handoffs.int.test.ts', name: 'waits for the office hours, whose first minutes count' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

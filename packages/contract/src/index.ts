@@ -182,6 +182,7 @@ export {
   HandoffBody,
   HandoffCall,
   StoredHandoffCall,
+  HandoffAlert,
   HandoffEnd,
   HandoffReason,
   HandoffState,
@@ -306,13 +307,18 @@ export {
   WidgetAppearance,
   WidgetBody,
   WidgetConversation,
+  WidgetDisplay,
   WidgetKey,
   WidgetMessage,
+  type WidgetMessageBody,
   WidgetRecord,
   WidgetReply,
   WidgetView,
   widgetKeyPrefix,
+  widgetLanguages,
+  type WidgetLanguage,
 } from './channels/widget.ts';
+export { weekdays, WidgetOpening, WidgetTeam, type TeamHours } from './channels/widget-team.ts';
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';

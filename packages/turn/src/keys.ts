@@ -81,6 +81,7 @@ export const keyOf = {
   drained: (workerId: string): string => `${queuePrefix}:drained:${workerId}`,
   keptLog: `${queuePrefix}:kept-log`,
   retentionScanLock: `${queuePrefix}:retention-scan-lock`,
+  unansweredScanLock: `${queuePrefix}:unanswered-scan-lock`,
   /** Set while a process is at the erasure of a contact. */
   erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,

@@ -124,7 +124,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain: operating.drain, log }),
     ...widgetSettingsHandlers(),
-    ...widgetHandlers({ turns, acceptance, replies, widget }),
+    ...widgetHandlers({ turns, acceptance, replies, storing, widget }),
     ...webhookHandlers({ tenants, inbound, turns, metrics, publicUrl, now }),
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
