@@ -104,19 +104,26 @@ async function preparePath(route: Route): Promise<Record<string, string>> {
   if (route.path.startsWith('/api/cron/')) return { id: await created('/api/cron', examples.createSchedule) };
   if (route.path.startsWith('/api/event-endpoints/')) return { id: await created('/api/event-endpoints', examples.createEventEndpoint) };
   if (!route.path.startsWith('/api/sessions/')) return names;
-  const reply = await gateway.ask(tenant.admin, '/api/cs', { method: 'POST', body: examples.chatWithCs, headers: json });
-  const { contact_id: id } = z.object({ contact_id: z.string() }).parse(await reply.json());
+  const isOwners = route.id === 'forkSession' || route.id === 'labelSession';
+  const [asked, body] = isOwners ? (['/api/admin', examples.chatWithAdmin] as const) : (['/api/cs', examples.chatWithCs] as const);
+  const reply = await gateway.ask(tenant.admin, asked, { method: 'POST', body, headers: json });
+  const { contact_id: id, turnId } = z.object({ contact_id: z.string(), turnId: z.string() }).parse(await reply.json());
   if (route.id === 'answerAsPerson')
     await gateway.ask(tenant.admin, `/api/sessions/${id}/handoff`, { method: 'POST', body: examples.takeOver });
-  return { id };
+  return { id, turnId };
 }
 
 const json = { Accept: 'application/json' };
 
+/** As it stands there, but for the id of a turn that there is. */
+function buildBody({ id }: Route, { turnId }: Record<string, string>): unknown {
+  return id === 'forkSession' ? { ...examples.forkSession, turnId } : exampleOf.get(id);
+}
+
 async function sendExample(route: Route): Promise<Response> {
   const named = await preparePath(route);
   const path = route.path.replaceAll(/\{(?<name>\w+)\}/gu, (_all, name: string) => named[name] ?? '');
-  const init = { method: route.method.toUpperCase(), body: exampleOf.get(route.id), headers: json };
+  const init = { method: route.method.toUpperCase(), body: buildBody(route, named), headers: json };
   if (route.auth === 'visitor') {
     const visitor = newVisitor(gateway, await enableWidget(tenant));
     return visitor.ask(path, { ...init, body: JSON.stringify(init.body), own: { ...json, 'Content-Type': 'application/json' } });

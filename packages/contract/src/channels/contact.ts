@@ -105,8 +105,8 @@ export const ContactDetails = z
     identities: z
       .array(z.object({ channel: MessagingChannel, id: z.string() }))
       .meta({ description: 'Further ids of the same contact on a channel.' }),
-    firstSeenAt: z.iso.datetime().nullable(),
-    lastSeenAt: z.iso.datetime().nullable(),
+    firstSeenAt: z.iso.datetime().nullable().meta({ description: 'When the contact wrote first; null where that is not known.' }),
+    lastSeenAt: z.iso.datetime().nullable().meta({ description: 'When the contact wrote last; null where that is not known.' }),
     conversations: z.array(ContactConversation).meta({ description: 'With any agent on any channel, the last one first.' }),
     notes: z
       .array(z.object({ ref: z.string(), size: z.int().nonnegative(), updatedAt: z.iso.datetime() }))

@@ -41,7 +41,7 @@ export const removeStaffNote = defineRoute({
   summary: 'Delete a note of staff',
   auth: 'key',
   scopes: ['admin'],
-  params: z.object({ id: ContactId, note: StaffNoteId }),
+  params: z.object({ id: ContactId, note: StaffNoteId.describe('Of the note.') }),
   answers: { 204: { description: 'It is gone.' } },
   errors: ['not_found'],
 });

@@ -105,7 +105,7 @@ export const widgetSettings = defineRoute({
       json: z
         .object({
           appearance: WidgetAppearance,
-          display: WidgetDisplay,
+          display: WidgetDisplay.meta({ description: 'Theme, place, button and texts by language.' }),
           requireSenderToken: z.boolean(),
           openings: z
             .array(WidgetOpening)

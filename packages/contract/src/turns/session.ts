@@ -185,7 +185,7 @@ export const SessionLabelView = z
   .object({
     id: z.string(),
     title: z.string(),
-    pinned: z.boolean(),
+    pinned: z.boolean().meta({ description: 'It stands above the others in the console.' }),
   })
   .meta({ id: 'SessionLabel', description: 'The name of a conversation as lists show it, and whether it is pinned.' });
 
@@ -236,7 +236,7 @@ export const SessionView = z
     id,
     createdAt: z.iso.datetime(),
     ...listed,
-    forkedFrom: SessionFork.optional(),
+    forkedFrom: SessionFork.optional().meta({ description: 'The conversation that it goes on with; missing where it began by itself.' }),
     messages: z.array(
       z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
     ),
