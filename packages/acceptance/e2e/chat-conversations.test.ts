@@ -236,7 +236,7 @@ inBrowser('conversations in the chat', () => {
     await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(120));
     await visit.shows(visit.page.getByText('question 380', { exact: true }));
     const field = visit.page.getByLabel('Message', { exact: true });
-    const times = await field.evaluate((area: HTMLTextAreaElement) => {
+    const times = await field.evaluate((area) => {
       area.focus();
       return Array.from({ length: 30 }, () => {
         const from = performance.now();
