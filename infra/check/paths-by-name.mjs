@@ -8,7 +8,6 @@ import { pathToFileURL } from 'node:url';
 const folders = ['packages/files/src', 'packages/tenant/src', 'packages/cli/src'];
 /** With `recursive` in their options; and what is recursive by itself. */
 const walks =
-  // bounded-expression: it reads the repository's own sources, of at most some hundred lines
   /\b(?:(?:rm|rmSync|rmdir|rmdirSync|readdir|readdirSync|opendir|opendirSync)\([^;]*?\brecursive: true|(?:cp|cpSync|glob|globSync)\()/gu;
 
 /** One line for each place, as `file:line: …`. */

@@ -7,7 +7,6 @@ const read = (path) => readFileSync(join(root, path), 'utf8');
 
 /** Rows of a page's tables that begin with a link: title, path from the root, and what the other cells say. */
 function readRows(page, text = read(page)) {
-  // bounded-expression: a page of this repository
   return [...text.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) \| (.+) \|$/gmu)].map(([, title, target, rest]) => ({
     title,
     path: normalize(join(page, '..', target)),

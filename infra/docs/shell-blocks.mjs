@@ -23,14 +23,12 @@ export const allPages = [...userPages, 'AGENTS.md', 'CONTRIBUTING.md', 'infra/RE
 
 export const readPage = (page) => readFileSync(join(root, page), 'utf8');
 
-// bounded-expression: a page of this repository
 const fence = /^(?<indent> *)```(?<info>[^\n`]*)\n(?<body>.*?)^ *```$/gmsu;
 
 /** Fenced blocks: language, why it is not run (`sh not-run: git`), and the text without the block's indentation. */
 export function readBlocks(text) {
   return [...text.matchAll(fence)].map(({ groups: { indent, info, body } }) => {
     const [, language, reason] = /^(\S*)(?: not-run: (\S+))?$/u.exec(info.trim()) ?? [undefined, info, 'unreadable'];
-    // bounded-expression: spaces alone
     return { language, reason, body: body.replaceAll(new RegExp(`^${indent}`, 'gmu'), '') };
   });
 }
@@ -62,7 +60,6 @@ function splitWords(command) {
 export function readConciergeCommands(text) {
   const spans = readSpans(text).filter((span) => /^(?:npx )?concierge /u.test(span));
   return [...spans, ...readShellLines(text)].flatMap((line) => {
-    // bounded-expression: a line of this repository's pages
     const [, command] = /(?:^(?:[A-Z_]+=\S+ )*(?:npx )?concierge|\brun --rm (?:-T )?cli) (.+)$/u.exec(line) ?? [];
     return command === undefined ? [] : [splitWords(command)];
   });

@@ -1,7 +1,7 @@
 // Checks first, then each kind of tests in a Jest of its own: what one kind leaves running cannot disturb the next.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../bootstrap.mjs';
 import { runChecks } from '../check/run-checks.mjs';
@@ -11,15 +11,15 @@ import { closingLine, noReport, readOutcome, sumOutcomes } from './outcome.mjs';
 import { findKind, watchAndRun } from './watch.mjs';
 
 /**
- * `serial`: its tests kill processes and watch clocks, and need the machine for themselves. `named`: runs only when it
- * is named.
+ * `serial`: its tests kill processes and watch clocks, and need the machine for themselves. `filesMore`: files at once
+ * beyond one for each processor, where tests wait more than they compute. `named`: runs only when it is named.
  */
 const kinds = {
   unit: {},
-  integration: {},
+  integration: { filesMore: 1 },
   // Every case of the contract against both indexes, side by side.
   contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
-  e2e: { serial: true },
+  e2e: {},
   chaos: { serial: true },
   // The images and docker-compose.yml in a real engine.
   stack: { serial: true },
@@ -33,7 +33,8 @@ const title = (text) => print(`\n== ${text} ==`);
 /** How many files at once; a number on the command line takes precedence. */
 function workersFor(kind, jestArgs) {
   if (jestArgs.some((arg) => /^(?:-i|--runInBand|-w|--maxWorkers)/u.test(arg))) return [];
-  return kinds[kind].serial ? ['--runInBand'] : ['--maxWorkers', '100%'];
+  const { serial = false, filesMore = 0 } = kinds[kind];
+  return serial ? ['--runInBand'] : ['--maxWorkers', String(availableParallelism() + filesMore)];
 }
 
 /** Runs one kind; resolves with its outcome. */

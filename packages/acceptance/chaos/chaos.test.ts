@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { listFindings } from './audit/auditor.ts';
+import { runBackupKills } from './backup-kills.ts';
 import { holds } from './holds.ts';
 import { runChaos, runFailPoints, runNaive, runRollingRestart } from './scenarios.ts';
 
@@ -50,6 +51,25 @@ describe('under chaos', () => {
       await runRollingRestart({ seed }, verdict);
     },
     25 * minutes,
+  );
+});
+
+describe('a backup that is taken while services are killed', () => {
+  it(
+    'has all that was acknowledged before it began, and nothing twice, once it is restored',
+    async () => {
+      const load = { turns: 160, conversations: 24, tenants: 3, overMs: 16_000, burst: 3 };
+      const faults = { kills: 6, stops: 0, stopMs: 0, redisKills: 0, flushes: 0, overMs: 16_000 };
+      const turns: number[] = [];
+      const verdict = holds((report) => {
+        turns.push(report.turns);
+      });
+      await runBackupKills({ seed, load, faults, deadlineMs: 5 * minutes }, verdict);
+      const [asked = 0, copied = 0] = turns;
+      expect(asked).toBe(160);
+      expect(copied).toBeGreaterThan(40);
+    },
+    15 * minutes,
   );
 });
 

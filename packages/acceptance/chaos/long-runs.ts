@@ -1,5 +1,6 @@
 import { renderReport } from './audit/auditor.ts';
 import type { Finding } from './audit/finding.ts';
+import { runBackupKills } from './backup-kills.ts';
 import { allClockSteps } from './clocks/stepped-clocks.ts';
 import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
@@ -96,6 +97,13 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
     const faults = { kills, stops, stopMs: STOP_MS, redisKills, flushes, overMs };
     const size = { gateways, workers, deadlineMs: overMs * 2 + 120_000 };
     return await audited(async (verdict) => runChaos({ seed, tree, load, faults, ...size }, verdict), options);
+  },
+  backup: async (options) => {
+    const { seed, tree, turns = 1500, sessions, tenants, kills = 30, seconds = CRON_SECONDS } = options;
+    const overMs = seconds * 1000;
+    const load = { turns, conversations: sessions, tenants, overMs, burst: 3 };
+    const faults = { kills, stops: 0, stopMs: STOP_MS, redisKills: 0, flushes: 0, overMs };
+    return await audited(async (verdict) => runBackupKills({ seed, tree, load, faults, deadlineMs: overMs * 3 }, verdict), options);
   },
   failpoints: async (options) => await audited(async (verdict) => runFailPoints(options, verdict), options),
   rolling: async (options) => await audited(async (verdict) => runRollingRestart(options, verdict), options),

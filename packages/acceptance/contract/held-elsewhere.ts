@@ -11,6 +11,10 @@ const owner = (name: string): Proof => ({ file: 'services/gateway/test/owner.int
 
 const sessionEdits = (name: string): Proof => ({ file: 'services/gateway/test/session-edits.int.test.ts', name });
 
+const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contacts.int.test.ts', name });
+
+const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -46,6 +50,62 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     sessionEdits('are shown in lists, in the conversation and by a search, also while a turn runs, and go with the conversation'),
     { file: 'services/worker/src/turn/turn-runner.test.ts', name: 'keeps the message when it is cancelled before it began, and says so' },
     { file: 'packages/acceptance/e2e/chat-messages.test.ts', name: 'that wait are taken back at once' },
+  ],
+  'C/4/48': [
+    contacts('are listed, the last one first, each once, and found by name, id and further ids'),
+    contacts('have their ids, conversations with the reply window, and notes'),
+    contacts('without an id are found by their conversation, and the owner is none'),
+  ],
+  'C/4/49': [
+    staffNotes('are kept with the conversation, for staff alone'),
+    staffNotes('and the assignee go with the conversation, and are not those of a later one of the same contact'),
+    staffNotes('is set, shown in the list, filtered by, and taken away'),
+    staffNotes('are the files in answers/, by name; what is too long for a message is none'),
+    { file: 'packages/acceptance/e2e/inbox-page.test.ts', name: 'shows who a conversation is with, what staff noted, and who has it' },
+  ],
+  'C/4/50': [
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'begins with a first call, streaming and errors' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'says what every property and parameter means' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'has an example for %s that can be sent as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'comes compressed to a client that takes %s, and a small one as it is' },
+    { file: 'services/gateway/test/docs.int.test.ts', name: 'that is a stream never is' },
+  ],
+  'C/4/51': [
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names each part with its tokens, as the next turn has it' },
+    { file: 'services/gateway/test/prompt.int.test.ts', name: 'names what has changed since the last turn of a conversation' },
+    {
+      file: 'services/gateway/test/prompt.int.test.ts',
+      name: 'shows nothing of the owner’s notes in the prompt of an agent for strangers',
+    },
+  ],
+  'C/4/52': [
+    { file: 'services/gateway/test/simulate.int.test.ts', name: 'comes in on %s by the path of its webhooks, and its turn is marked' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is signed and read as the provider’s own' },
+    { file: 'packages/channel/src/simulated.test.ts', name: 'is answered without a request to the provider' },
+    {
+      file: 'packages/acceptance/e2e/data-pages.test.ts',
+      name: 'is a message on a channel that no provider brought, and the answer that no provider gets',
+    },
+  ],
+  'C/4/53': [
+    {
+      file: 'services/gateway/test/widget-files.int.test.ts',
+      name: 'goes with a message, and its name is shown again: nothing else of it',
+    },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is one of so many in an hour' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is refused where the owner allows none' },
+  ],
+  'C/4/54': [
+    {
+      file: 'services/gateway/test/widget.int.test.ts',
+      name: 'have office hours, which reach a page as moments, and nothing else of them does',
+    },
+    { file: 'packages/acceptance/e2e/widget.test.ts', name: 'says when staff answers again, outside of the office hours' },
+    {
+      file: 'services/cron/test/unanswered-handoffs.int.test.ts',
+      name: 'is reported to the owner once, by an e-mail and an event, after the minutes that they set',
+    },
+    { file: 'services/cron/test/unanswered-handoffs.int.test.ts', name: 'waits for the office hours, whose first minutes count' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

@@ -55,8 +55,10 @@ export class ShopTab {
     return this.page.getByRole('button', { name: 'Chat' });
   }
 
+  /** Does nothing where the panel is open, as after a change of page. */
   async open(): Promise<void> {
-    await this.launcher.click();
+    await this.page.locator('concierge-widget').waitFor({ state: 'attached' });
+    if (!(await this.panel.isVisible())) await this.launcher.click();
     await this.panel.waitFor();
   }
 
@@ -79,7 +81,7 @@ export class ShopTab {
 
 /** Rules that would hide, and paint, whatever is not defended against them. */
 const ownStyles =
-  '* { color: red !important; font-size: 30px !important } body > :not(h1) { display: none !important; opacity: 0 !important }';
+  '* { color: red !important; font-size: 30px !important } body > :not(main) { display: none !important; opacity: 0 !important }';
 
 /** A customer's site on a separate origin, as strict as a site with the widget can be. */
 export class Shop implements AsyncDisposable {
@@ -91,7 +93,7 @@ export class Shop implements AsyncDisposable {
     this.origin = origin;
   }
 
-  /** `snippet` goes into its one page, which a script of `gateway` alone may run in. */
+  /** `snippet` goes into its pages, which a script of `gateway` alone may run in; `?lang=` is their language. */
   static async open(gateway: string, snippet: (path: string) => string): Promise<Shop> {
     const policy = [
       "default-src 'none'",
@@ -102,7 +104,7 @@ export class Shop implements AsyncDisposable {
       "require-trusted-types-for 'script'",
     ].join('; ');
     const server = createServer((request, response) => {
-      const path = request.url ?? '/';
+      const [path = '/', language = 'en'] = (request.url ?? '/').split('?lang=');
       if (path === '/shop.css') {
         response.writeHead(200, { 'Content-Type': 'text/css' }).end(ownStyles);
         return;
@@ -110,7 +112,9 @@ export class Shop implements AsyncDisposable {
       response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': policy });
       const head =
         '<title>Shop</title><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/shop.css"><link rel="icon" href="data:,">';
-      response.end(`<!doctype html><html lang="en"><head>${head}</head><body><h1>Shop</h1>${snippet(path)}</body></html>`);
+      response.end(
+        `<!doctype html><html lang="${language}" dir="${language === 'ar' ? 'rtl' : 'ltr'}"><head>${head}</head><body><main><h1>Shop</h1></main>${snippet(path)}</body></html>`,
+      );
     });
     await new Promise<void>((resolve) => {
       server.listen(0, 'localhost', resolve);

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { WidgetBody, weekdays } from '@concierge/contract';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, gate, say, startScriptedSystem, status, until, type System, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import type { z } from 'zod';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
@@ -29,15 +31,15 @@ function signed(sub: string, seconds: number): string {
 /** A visitor of a shop whose widget has its own tenant. */
 async function visit({
   requireSenderToken = false,
+  settings = {},
   ...options
-}: BrowserContextOptions & { requireSenderToken?: boolean } = {}): Promise<ShopPage> {
+}: BrowserContextOptions & { requireSenderToken?: boolean; settings?: z.input<typeof WidgetBody> } = {}): Promise<ShopPage> {
   tenants += 1;
   ({ tenantId } = await system.createTenant(`shop-${String(tenants)}`));
   const { widget } = await system.scope(tenantId);
   secret = await widget.rotateSecret();
   token = signed('ann', 600);
-  const { appearance } = await widget.view();
-  const view = await widget.put({ enabled: true, origins: [shop.origin], requireSenderToken, appearance });
+  const view = await widget.put(WidgetBody.parse({ enabled: true, origins: [shop.origin], requireSenderToken, ...settings }));
   key = view.key ?? '';
   return await ShopPage.begin(browser, [shop.origin, system.url], options);
 }
@@ -45,7 +47,14 @@ async function visit({
 /** Adds a staff message to the conversation. */
 async function sayAsStaff(scope: Awaited<ReturnType<System['scope']>>, id: string, text: string): Promise<void> {
   const session = await eventually(async () => await scope.sessions.load(id));
-  const said = { id: 'p1', turnId: 't_p', at: new Date().toISOString(), role: 'assistant', text, by: { kind: 'operator' } } as const;
+  const said = {
+    id: `p${String(session.revision)}`,
+    turnId: 't_p',
+    at: new Date().toISOString(),
+    role: 'assistant',
+    text,
+    by: { kind: 'operator' },
+  } as const;
   await scope.sessions.publish({ ...session, revision: session.revision + 1, messages: [...session.messages, said] });
 }
 
@@ -228,6 +237,21 @@ inBrowser('the web widget', () => {
     await eventuallyHolds(async () => expect(await tab.messages('person').innerText()).toContain('Team'));
   });
 
+  it('says when staff answers again, outside of the office hours', async () => {
+    // Two days ahead in the zone of the tenant, whatever the time is.
+    const day = weekdays[(new Date().getUTCDay() + 1) % 7] ?? 'mon';
+    const settings = { team: { hours: [{ day, from: '09:00', until: '17:00' }] } };
+    await using shopping = await visit({ requireSenderToken: true, settings, locale: 'en-GB', timezoneId: 'UTC' });
+    const tab = await shopping.tab(`${shop.origin}/signed`);
+    const scope = await system.scope(tenantId);
+    await tab.open();
+    await tab.say('help [[say:One moment.]]');
+    await tab.hears('One moment.');
+    await scope.handoffs.request(deriveSessionId('cs', 'web', 'user:ann'), { reason: 'asked', by: { kind: 'operator' } });
+    await tab.page.reload();
+    await tab.panel.getByText(/^Our team answers again from \w+day.{0,5} 0?9:00( AM)?\.$/u).waitFor();
+  });
+
   it('counts staff messages on the button of a closed panel, also after a change of page', async () => {
     await using shopping = await visit({ requireSenderToken: true });
     const tab = await shopping.tab(`${shop.origin}/signed`);
@@ -242,15 +266,43 @@ inBrowser('the web widget', () => {
     await tab.panel.getByText('Someone of our team answers here.').waitFor();
     await tab.panel.getByRole('button', { name: 'Close' }).click();
     await sayAsStaff(scope, id, 'Jo here.');
-    const counted = tab.page.getByRole('button', { name: 'Chat, 1 new message' });
+    const counted = tab.page.getByRole('button', { name: /^Chat, [12] new messages?$/u });
     await counted.waitFor();
+    const words = tab.page.getByRole('button', { name: 'Team Jo here.' });
+    await words.waitFor();
     await tab.page.reload();
     await counted.waitFor();
-    await counted.click();
+    await words.waitFor();
+    await tab.page.getByRole('button', { name: 'Dismiss' }).click();
+    await words.waitFor({ state: 'detached' });
+    await tab.page.reload();
+    await counted.waitFor();
+    expect(await words.count()).toBe(0);
+    await sayAsStaff(scope, id, '**Still** here.');
+    await tab.page.getByRole('button', { name: 'Team Still here.' }).click();
     await tab.messages('person').getByText('Jo here.').waitFor();
     // Seen, so it counts no more.
     await counted.waitFor({ state: 'detached' });
     await eventuallyHolds(async () => expect(await tab.page.getByRole('button', { name: 'Chat', exact: true }).count()).toBe(1));
+  });
+
+  it('stays open on the next page of the site, with what was written, and takes no focus there', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.open();
+    await tab.say('first [[say:an early answer]]');
+    await tab.hears('an early answer');
+    await tab.panel.getByLabel('Message').fill('half a mess');
+    await tab.page.goto(`${shop.origin}/basket`);
+    await tab.panel.waitFor();
+    await tab.hears('an early answer');
+    expect(await tab.panel.getByLabel('Message').inputValue()).toBe('half a mess');
+    expect(await tab.page.evaluate('document.activeElement === document.body')).toBe(true);
+    await tab.panel.getByRole('button', { name: 'Close' }).click();
+    await tab.page.goto(shop.origin);
+    await tab.launcher.waitFor();
+    expect(await tab.panel.isVisible()).toBe(false);
+    expect(shopping.complaints).toEqual([]);
   });
 
   it('is not shown to a visitor without a token where one is asked for', async () => {

@@ -1,4 +1,4 @@
-import { parseChannelSettings, type MessagingChannel, type ChannelSettings } from '@concierge/contract';
+import { isSimulated, parseChannelSettings, type MessagingChannel, type ChannelSettings } from '@concierge/contract';
 import type { ChannelAdapter, ChannelWebhooks, WebhooksOptions } from './channel-adapter.ts';
 import { messenger } from './messenger/index.ts';
 import { slack } from './slack/index.ts';
@@ -31,7 +31,27 @@ export function openSender<Channel extends MessagingChannel>(
   { channel, settings }: OpenBinding<Channel>,
   options: SenderOptions,
 ): ChannelSender {
-  return channelAdapters[channel].openSender(settings, options);
+  return withSimulated(channelAdapters[channel].openSender(settings, options));
+}
+
+/**
+ * Takes what goes to a simulated contact as sent, and sends nothing. Around every sender, so that no path leads past
+ * it: replies, messages of tools and schedules, words of staff, notices.
+ */
+function withSimulated(sender: ChannelSender): ChannelSender {
+  const { sendTemplate, acknowledge } = sender;
+  const taken = { kind: 'sent', providerMessageId: undefined } as const;
+  return {
+    send: async (message, signal) => (isSimulated(message.to) ? taken : sender.send(message, signal)),
+    showTyping: async (request, signal) => !isSimulated(request.to) && (await sender.showTyping(request, signal)),
+    typingRepeatMs: sender.typingRepeatMs,
+    checkCredentials: async (signal) => sender.checkCredentials(signal),
+    fetchFile: async (file, signal) => sender.fetchFile(file, signal),
+    ...(sendTemplate !== undefined && {
+      sendTemplate: async (template, signal) => (isSimulated(template.to) ? taken : sendTemplate.call(sender, template, signal)),
+    }),
+    ...(acknowledge !== undefined && { acknowledge: async (callbackId, signal) => acknowledge.call(sender, callbackId, signal) }),
+  };
 }
 
 export function openWebhooks<Channel extends MessagingChannel>(

@@ -12,8 +12,9 @@ import {
   type ChannelTest,
   type ChannelView,
   type ConnectedChannel,
+  type ReplyWindowView,
 } from '@concierge/contract';
-import type { ChannelWebhooks, WebhookAddresses } from './channel-adapter.ts';
+import type { ChannelWebhooks, ConversationHint, WebhookAddresses } from './channel-adapter.ts';
 import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
 import type { ProviderUrls } from './outbound/provider-environment.ts';
@@ -208,11 +209,14 @@ function credentialsChecked(check: CredentialCheck): ChannelCheck {
   return { name: 'credentials', ok: false, message: `${notAsked}${check.message}` };
 }
 
-function viewWindow({ channel, identifiers, lastInboundAt }: ChannelView): ConnectedChannel['window'] {
-  const window = replyWindow(channelAdapters[channel].rulesFor({ identifiers }), {
-    lastInboundMs: lastInboundAt === null ? undefined : Date.parse(lastInboundAt),
-    nowMs: Date.now(),
-  });
+function viewWindow({ channel, identifiers, lastInboundAt }: ChannelView): ReplyWindowView {
+  const lastInboundMs = lastInboundAt === null ? undefined : Date.parse(lastInboundAt);
+  return viewReplyWindow(channel, { identifiers }, lastInboundMs);
+}
+
+/** Whether free text may be sent in a conversation, as the channel's rule for replies has it. */
+export function viewReplyWindow(channel: MessagingChannel, hint: ConversationHint, lastInboundMs: number | undefined): ReplyWindowView {
+  const window = replyWindow(channelAdapters[channel].rulesFor(hint), { lastInboundMs, nowMs: Date.now() });
   const untilMs = window.state === 'open' ? window.untilMs : window.state === 'closed' ? window.sinceMs : undefined;
   return { state: window.state, until: untilMs === undefined ? null : new Date(untilMs).toISOString() };
 }

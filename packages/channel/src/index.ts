@@ -24,7 +24,13 @@ export {
   type WebhookRequest,
 } from './channel-adapter.ts';
 export { channelAdapters, openSender, readBinding, type OpenBinding } from './channel-adapters.ts';
-export { ChannelConnections, type BindingStore, type ConnectionsOptions, type ConnectableTenant } from './channel-connections.ts';
+export {
+  ChannelConnections,
+  viewReplyWindow,
+  type BindingStore,
+  type ConnectionsOptions,
+  type ConnectableTenant,
+} from './channel-connections.ts';
 export { mediaAccess, FileUnavailableError, type FetchedFile, type FileFailure, type FileRequest } from './outbound/fetch-file.ts';
 export type {
   ChannelSender,
@@ -35,6 +41,7 @@ export type {
   TypingRequest,
   SenderOptions,
 } from './outbound/channel-sender.ts';
+export { simulatedRequests, type SimulatedMessage } from './inbound/simulate.ts';
 export { keepTyping } from './outbound/channel-sender.ts';
 export {
   providerEnvironment,

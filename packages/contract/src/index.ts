@@ -45,8 +45,10 @@ export {
   ChannelTest,
   ChannelView,
   ConnectedChannel,
+  ReplyWindowView,
   parseChannelSettings,
 } from './channels/channel-binding.ts';
+export { Assignee, SavedAnswer, SessionStaff, StaffNote, StoredAssignee, StoredStaffNote } from './channels/staff-note.ts';
 export {
   messagingChannels,
   toAppName,
@@ -115,9 +117,11 @@ export {
 } from './turns/failure.ts';
 export {
   waitReasons,
+  ProviderHealth,
+  WaitReason,
+  type Finding,
   type Health,
   type Overview,
-  type WaitReason,
   type WaitingEntry,
   type WaitingPage,
   type WaitsFor,
@@ -126,7 +130,7 @@ export {
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
-export { ContactAlias, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
+export { ContactAlias, ContactDetails, ContactListItem, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,
@@ -148,7 +152,7 @@ export {
   ErasureTraces,
   StoredErasureReport,
 } from './channels/erasure.ts';
-export { LogLine, logLevels, ProviderHealth, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
+export { LogLine, logLevels, Series, SeriesPoint, SeriesRange, seriesRanges } from './turns/series.ts';
 export { RetentionReport, RetentionRule } from './tenants/retention.ts';
 export { errorCodeNames, errorCodes, findErrorFacts, type ErrorCode, Problem } from './errors/error-code.ts';
 export {
@@ -178,6 +182,7 @@ export {
   HandoffBody,
   HandoffCall,
   StoredHandoffCall,
+  HandoffAlert,
   HandoffEnd,
   HandoffReason,
   HandoffState,
@@ -208,7 +213,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { ModelFacts, ProvidersFile, type Embedder } from './tenants/provider.ts';
+export { ModelFacts, ProvidersFile, type Embedder, type HowToEmbed } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,
@@ -292,6 +297,8 @@ export {
   TraceFacts,
   TurnView,
 } from './turns/turn.ts';
+export { isSimulated, SimulationBody, SimulationReceipt, toSimulatedAddress } from './channels/simulation.ts';
+export { countPromptCharacters, PROMPT_PARTS_MAX, PromptPreview, toPromptParts, type PartChange } from './turns/prompt.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';
@@ -300,13 +307,18 @@ export {
   WidgetAppearance,
   WidgetBody,
   WidgetConversation,
+  WidgetDisplay,
   WidgetKey,
   WidgetMessage,
+  type WidgetMessageBody,
   WidgetRecord,
   WidgetReply,
   WidgetView,
   widgetKeyPrefix,
+  widgetLanguages,
+  type WidgetLanguage,
 } from './channels/widget.ts';
+export { weekdays, WidgetOpening, WidgetTeam, type TeamHours } from './channels/widget-team.ts';
 export { FileItem } from './routes/tenant/files.ts';
 export { MemoryHit, MemoryNote, NotedContact } from './routes/tenant/memory.ts';
 export { Liveness, Readiness } from './routes/operations.ts';

@@ -179,9 +179,22 @@ export const limits = {
   handoffReasonMaxCharacters: 1000,
   handoffMaxHours: 30 * 24,
   contactNameMaxCharacters: 200,
+  staffNameMaxCharacters: 80,
+  staffNoteMaxCharacters: 4000,
+  staffNotesPerSession: 200,
+  /** Files in `answers/`; a longer one than a message is left out. */
+  savedAnswersMax: 100,
   widgetTitleMaxCharacters: 60,
   widgetGreetingMaxCharacters: 500,
+  widgetPlaceholderMaxCharacters: 100,
   widgetOriginsMax: 50,
+  widgetOffsetMaxPixels: 400,
+  /** Four times on each day of a week. */
+  widgetHoursMax: 28,
+  widgetAlertMaxMinutes: 7 * 24 * 60,
+  /** Days of office hours that a page is sent as moments. */
+  widgetOpeningsDays: 8,
+  emailMaxCharacters: 254,
   /** The id in a sender token: `user:` and it make a sender. */
   widgetSubjectMaxCharacters: 200,
   /** Characters of what a visitor's browser keeps: 128 bits in hex are 32. */
@@ -199,6 +212,10 @@ export const limits = {
   /** Every other request of a visitor: reloads, resumptions, looks for a staff member's answer. */
   widgetReadsPerVisitorMinute: 120,
   widgetStreamsPerVisitor: 20,
+  /** Files, of 10 MiB at most each. */
+  widgetFilesPerVisitorHour: 30,
+  /** Files of all visitors of a tenant together: they take room that is the owner's. */
+  widgetFilesPerHour: 200,
   /** The newest ones that a visitor is shown again. */
   widgetMessagesShown: 100,
   /** How often an open panel asks for a staff member's messages. */

@@ -7,7 +7,7 @@ export interface Position {
   readonly id: string;
 }
 
-const parts = z.tuple([z.enum(['sessions', 'turns', 'deliveries']), z.int(), z.string().regex(/^[\x21-\x7e]{1,255}$/u)]);
+const parts = z.tuple([z.enum(['sessions', 'turns', 'deliveries', 'contacts']), z.int(), z.string().regex(/^[\x21-\x7e]{1,255}$/u)]);
 type List = z.infer<typeof parts>[0];
 
 /** A page, and where the next one begins; null when nothing follows. */

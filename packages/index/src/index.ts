@@ -12,6 +12,7 @@ export type { PassageChanges } from './passages/upsert-passages.ts';
 export { TenantIndex } from './tenant-index.ts';
 export type {
   DriftReport,
+  IndexedContact,
   IndexedSession,
   IndexedTurn,
   IndexSource,

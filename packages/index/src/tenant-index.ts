@@ -5,10 +5,21 @@ import { PassageIndex } from './passages/passage-index.ts';
 import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
 import { selectSpent, type Spent, type SpentQuery } from './lists/spent.ts';
 import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sessions.ts';
+import { selectContacts } from './lists/contacts.ts';
 import { selectSessions, selectSkills, selectFailedTurns, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
 import type { Page } from './cursor.ts';
-import type { FailedTurnsQuery, IndexedSession, IndexedTurn, SessionPut, SessionsQuery, TurnsQuery, UsageQuery } from './types.ts';
+import type {
+  ContactsQuery,
+  FailedTurnsQuery,
+  IndexedContact,
+  IndexedSession,
+  IndexedTurn,
+  SessionPut,
+  SessionsQuery,
+  TurnsQuery,
+  UsageQuery,
+} from './types.ts';
 
 export interface TenantIndexOptions {
   readonly tenantId: string;
@@ -82,6 +93,14 @@ export class TenantIndex {
    */
   async listSessions(query: SessionsQuery): Promise<Page<IndexedSession>> {
     return this.#read(async (db) => selectSessions(db, this.tenantId, query));
+  }
+
+  /**
+   * Those who have written under an id of their own, the last one first.
+   * @throws AppError invalid_request for a cursor that is none of this list
+   */
+  async listContacts(query: ContactsQuery): Promise<Page<IndexedContact>> {
+    return this.#read(async (db) => selectContacts(db, this.tenantId, query));
   }
 
   /**

@@ -22,7 +22,7 @@ export type IndexableSession = Pick<
   Partial<Pick<Session, 'sender' | 'messages'>>;
 
 /** A row of the list, as far as the session's own file tells: names of contacts and handoffs are elsewhere. */
-export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state' | 'pinned'> {
+export interface IndexedSession extends Omit<SessionListItem, 'contactName' | 'state' | 'pinned' | 'assignee'> {
   /** Its last turn failed. */
   readonly hasFailed: boolean;
 }
@@ -77,12 +77,29 @@ export interface SessionsQuery {
   readonly words?: { readonly text: string; readonly senders: readonly string[]; readonly ids?: readonly string[] } | undefined;
   /** Each: only these; or all but these. */
   readonly ids?: readonly SomeIds[] | undefined;
+  /** None of the admin agent's. */
+  readonly withContacts?: boolean | undefined;
   /** Which side has the last word. */
   readonly lastFrom?: readonly LastMessage['from'][] | undefined;
   readonly hasFailed?: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly updatedBeforeMs?: number | undefined;
   readonly cursor?: string | undefined;
+}
+
+/** Contacts by the last use of their conversations. */
+export interface ContactsQuery {
+  readonly limit: number;
+  /** A part of the sender, in any case; or one of these senders. */
+  readonly words?: SessionsQuery['words'];
+  readonly cursor?: string | undefined;
+}
+
+/** A sender, and what the conversations with it have together. */
+export interface IndexedContact {
+  readonly sender: string;
+  readonly conversations: number;
+  readonly lastSeenAt: string;
 }
 
 export interface TurnsQuery {

@@ -5,7 +5,7 @@ import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
 import type { Page } from '../src/cursor.ts';
-import type { IndexedSession, SessionsQuery, TurnsQuery } from '../src/types.ts';
+import type { IndexedContact, IndexedSession, SessionsQuery, TurnsQuery } from '../src/types.ts';
 import { at, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
@@ -75,6 +75,20 @@ for (const backend of indexBackends) {
       const [second] = (await index.listSessions({ limit: 1, sender: 'ann' })).items;
       expect(second?.lastMessage).toMatchObject({ from: 'agent', at: at(2) });
       expect(second?.lastMessage?.text).toHaveLength(200);
+    });
+
+    it('lists contacts by the last use of their conversations, each once, page by page', async () => {
+      await index.putSessions(
+        ['Ann', '4915', null, '4915', 'bob', 'Ann'].map((sender, number) => ({
+          session: session(number, { sender, updatedAt: at(number) }),
+        })),
+      );
+      const listed = await allPages<IndexedContact>(async (cursor) => index.listContacts({ limit: 1, cursor }));
+      expect(listed).toEqual([
+        { sender: 'Ann', conversations: 2, lastSeenAt: at(5) },
+        { sender: 'bob', conversations: 1, lastSeenAt: at(4) },
+        { sender: '4915', conversations: 2, lastSeenAt: at(3) },
+      ]);
     });
 
     it('finds turns by agent, channel, origin and error', async () => {

@@ -31,6 +31,8 @@ export interface EmbeddingsModel {
   readonly name: string;
   readonly baseUrl: string;
   readonly apiKey: string | null;
+  /** US dollars per million tokens. */
+  readonly price?: { readonly input: number } | undefined;
 }
 
 export interface Providers {
@@ -162,7 +164,7 @@ function resolveEmbeddings({ embeddings, providers }: ProvidersFile, lookup: Env
   const provider = providers[providerName];
   const apiKey = provider === undefined ? undefined : (own ?? resolveKey(provider, lookup));
   if (provider === undefined || apiKey === undefined) return null;
-  return { ref: embeddings.model, name: modelName, baseUrl: provider.baseUrl, apiKey };
+  return { ref: embeddings.model, name: modelName, baseUrl: provider.baseUrl, apiKey, price: embeddings.price };
 }
 
 function parseProviders(path: string, text: string): ProvidersFile {

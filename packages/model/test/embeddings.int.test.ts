@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { cut, hang, raw, startScriptedModel, status, type Script, type ScriptedModel } from '@concierge/testing';
-import { ProvidersFile } from '@concierge/contract';
+import { ProvidersFile, type ModelUsage } from '@concierge/contract';
 import { resolveProviders } from '../src/index.ts';
-import { Embeddings, type EmbeddingsOptions, type EmbeddingsUsage, type FailedAttempt } from '../src/openai/index.ts';
+import { Embeddings, type EmbeddingsOptions, type FailedAttempt } from '../src/openai/index.ts';
 import { API_KEY, neverAborted } from './provider-fixture.ts';
 
 /** An answer that is no stream of a conversation. */
@@ -12,7 +12,7 @@ const vectors = (...embeddings: number[][]): Script => answer({ data: embeddings
 describe('embeddings', () => {
   let server: ScriptedModel;
   let failures: FailedAttempt[];
-  let usage: EmbeddingsUsage[];
+  let usage: ModelUsage[];
   const opened: Embeddings[] = [];
 
   beforeEach(async () => {
@@ -29,7 +29,7 @@ describe('embeddings', () => {
     const file = ProvidersFile.parse({
       default: 'p/m',
       providers: { p: { baseUrl: server.url, apiKeyEnv: 'NOT_SET' } },
-      embeddings: { model: 'p/org/small', apiKey: API_KEY },
+      embeddings: { model: 'p/org/small', apiKey: API_KEY, price: { input: 0.5 } },
     });
     const { embeddings } = resolveProviders(file, () => undefined);
     if (embeddings === null) throw new Error('no embeddings');
@@ -37,7 +37,6 @@ describe('embeddings', () => {
       embeddings,
       limits: { backoffMs: 5, attemptMs: 60_000 },
       onFailedAttempt: (failure) => failures.push(failure),
-      onUsage: (used) => usage.push(used),
       ...options,
     });
     opened.push(made);
@@ -46,13 +45,13 @@ describe('embeddings', () => {
 
   it('are asked of the provider of their model with their own key, in order, and counted', async () => {
     const embeddings = open();
-    const [one, two] = await embeddings.embed(['blue lamp', 'green chair'], neverAborted);
+    const [one, two] = await embeddings.embed(['blue lamp', 'green chair'], neverAborted, { onUsage: (used) => usage.push(used) });
     expect(one?.length).toBe(two?.length);
     expect(one).not.toEqual(two);
     expect(server.embeddings.requests).toMatchObject([
       { model: 'org/small', inputs: ['blue lamp', 'green chair'], headers: { authorization: `Bearer ${API_KEY}` } },
     ]);
-    expect(usage).toEqual([{ model: 'p/org/small', texts: 2, inputTokens: 6, ownKey: false }]);
+    expect(usage).toEqual([{ model: 'p/org/small', calls: 1, inputTokens: 6, outputTokens: 0, cachedInputTokens: 0, costUsd: 0.000003 }]);
     expect(embeddings.model).toBe('p/org/small');
   });
 

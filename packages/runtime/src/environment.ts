@@ -26,6 +26,7 @@ const secretNames: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATABASE_PASSWORD',
   'WEB_SEARCH_KEY',
+  'SMTP_URL',
   'OTEL_EXPORTER_OTLP_HEADERS',
 ]);
 

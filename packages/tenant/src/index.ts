@@ -58,4 +58,5 @@ export { TenantScope, type TellChange, type TenantDriftReport } from './tenant-s
 export { RevisionConflict, type Publications } from './sessions/publications.ts';
 export { Tenants, toLogsFolder, type Authenticated, type ForgetTenant, type TenantsOptions } from './tenants.ts';
 export type { NewUpload, Uploads } from './uploads/uploads.ts';
-export type { OpenWidget, WidgetStore } from './widget/widget-store.ts';
+export { countOpenMs, listOpenings } from './widget/opening-times.ts';
+export { toWidgetBody, type OpenWidget, type WidgetStore } from './widget/widget-store.ts';

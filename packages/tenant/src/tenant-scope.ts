@@ -31,6 +31,7 @@ import { McpServerStore } from './agents/mcp-servers.ts';
 import { MemoryFiles, MemoryQuota } from './memory-search/memory-files.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { MemorySearch } from './memory-search/memory-search.ts';
+import { StaffNotes } from './contacts/staff-notes.ts';
 import { Schedules } from './schedules/schedules.ts';
 import type { PublicationLog, Publications } from './sessions/publications.ts';
 import { SessionLabels } from './sessions/session-labels.ts';
@@ -118,6 +119,8 @@ export class TenantScope {
   /** Of contacts. */
   readonly erasures: Erasures;
   readonly handoffs: Handoffs;
+  /** What staff keeps for itself. */
+  readonly staffNotes: StaffNotes;
   readonly outbox: Outbox;
   readonly events: TenantEvents;
   readonly mcp: McpServerStore;
@@ -185,6 +188,7 @@ export class TenantScope {
     this.tellSession = telling('session');
     this.labels = new SessionLabels({ ...place, folder: join(root, 'sessions'), onChanged: this.tellSession });
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
+    this.staffNotes = new StaffNotes({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
     const { sessions, index: ownIndex, events, memory } = this;
@@ -268,6 +272,7 @@ export class TenantScope {
     if (removed !== undefined) {
       await this.index.removeSession(removed);
       await this.handoffs.forget(id);
+      await this.staffNotes.forget(id);
       this.tellSession?.(id);
     }
     return removed !== undefined;
@@ -311,6 +316,7 @@ export class TenantScope {
     await this.schedules.sweep();
     await this.erasures.sweep();
     await this.handoffs.sweep();
+    await this.staffNotes.sweep(async (id) => (await this.sessions.load(id)) !== undefined);
     await this.outbox.sweep();
     await this.events.sweep();
     await this.mcp.sweep();
@@ -325,10 +331,10 @@ export class TenantScope {
     const [provider = ''] = embedder.model.split('/', 1);
     return {
       model: embedder.model,
-      embed: async (texts, signal) => {
+      embed: async (texts, signal, how) => {
         const key = (await this.openModelKeys()).get(provider);
         if (key === null) throw new AppError('internal_error', `The own key for ${provider} cannot be read; enter it again.`);
-        return embedder.embed(texts, signal, key);
+        return embedder.embed(texts, signal, { ...how, ownKey: key });
       },
     };
   }

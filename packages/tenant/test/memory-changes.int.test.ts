@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
+import { watch } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SqliteBackend, storeOver, type IndexStore } from '@concierge/index';
-import { silentLog } from '@concierge/testing';
+import { eventually, silentLog } from '@concierge/testing';
 import { MemorySearch, type MemoryAnswer, type Searcher } from '../src/memory-search/memory-search.ts';
 import { NoteWatch } from '../src/memory-search/note-watch.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
@@ -20,6 +21,16 @@ let folder: Folder;
 let index: IndexStore;
 let scope: TenantScope;
 
+/**
+ * A process has one instance of inotify, from its first watch to its end; a user's processes have 128 together by
+ * default. Where all are taken each search looks at every note, which is right and slow: not what is tested here.
+ */
+beforeAll(async () => {
+  await eventually(async () => {
+    watch(import.meta.dirname).close();
+    return true;
+  });
+});
 beforeEach(async () => {
   folder = await temporaryFolder();
   index = storeOver(new SqliteBackend({ folder: join(folder.path, 'index'), bootId: 'b', log: silentLog }));

@@ -1,7 +1,8 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { WidgetBody, WidgetKey } from '@concierge/contract';
+import { WidgetBody, WidgetKey, WidgetRecord } from '@concierge/contract';
+import { parseStored } from '@concierge/files';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { temporaryDirectory } from '@concierge/testing';
@@ -80,6 +81,16 @@ describe('the settings of a web widget', () => {
     const after = await scope.widget.rotateKey();
     await expect(other.openWidget(key ?? '')).rejects.toMatchObject({ code: 'invalid_key' });
     expect((await other.openWidget(after.key ?? '')).scope.tenantId).toBe(scope.tenantId);
+  });
+
+  it('of this version are whole for an earlier one, which keeps their display; those of an earlier one have the defaults', async () => {
+    const { key } = await scope.widget.put(WidgetBody.parse({ ...enabled, display: { theme: 'dark' } }));
+    const earlier = parseStored(WidgetRecord.omit({ display: true }), await readFile(file, 'utf8'));
+    expect(earlier).toMatchObject({ status: 'ok', value: { enabled: true, display: { theme: 'dark' } } });
+    const { display, ...rest } = WidgetRecord.parse(JSON.parse(await readFile(file, 'utf8')));
+    expect(display.theme).toBe('dark');
+    await writeFile(file, JSON.stringify(rest));
+    expect((await tenants.openWidget(key ?? '')).widget.display).toMatchObject({ theme: 'auto', launcher: 'shown', texts: {} });
   });
 
   it('that are damaged answer no visitor, report it, and are made anew', async () => {

@@ -77,10 +77,11 @@ export const keyOf = {
   seriesLock: `${queuePrefix}:series-lock`,
   /** What each worker had done when the last sample was taken. */
   countedWorkers: `${queuePrefix}:counted-workers`,
-  /** Workers that operators have take no turns. */
-  drainedWorkers: `${queuePrefix}:drained-workers`,
+  /** Set while operators have the worker take no turns. */
+  drained: (workerId: string): string => `${queuePrefix}:drained:${workerId}`,
   keptLog: `${queuePrefix}:kept-log`,
   retentionScanLock: `${queuePrefix}:retention-scan-lock`,
+  unansweredScanLock: `${queuePrefix}:unanswered-scan-lock`,
   /** Set while a process is at the erasure of a contact. */
   erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,

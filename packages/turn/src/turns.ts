@@ -11,6 +11,8 @@ import {
   type TurnTrace,
   type TurnView,
   type WaitsFor,
+  isSimulated,
+  type SessionMessage,
 } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
@@ -117,25 +119,27 @@ export class Turns extends OrderedAcceptance {
   }
 
   /**
-   * Adds to turns how their messages begin: for the tenant's own eyes. Reads the inbox file of a live turn, and the
-   * session of ended ones, once for all of its turns here: only for what is shown, a page at most.
+   * Adds to turns how their messages begin, and whether they were simulated: for the tenant's own eyes. Reads the inbox
+   * file of a live turn, and the session of ended ones, once for all of its turns here: only for what is shown, a page
+   * at most.
    */
   async withInputs(scope: TenantScope, turns: readonly TurnView[]): Promise<TurnView[]> {
     const inputs = new Map<string, string>();
+    const simulated = new Set<string>();
     for (const { id } of turns.filter(({ endedAt }) => endedAt === null)) {
       const live = await unlessLater(scope.inbox.read(id));
-      if (live !== undefined) inputs.set(id, excerpt(live.text));
+      if (live === undefined) continue;
+      inputs.set(id, excerpt(live.text));
+      if (isSimulated(live.sender)) simulated.add(live.sessionId);
     }
     for (const sessionId of new Set(turns.filter(({ id }) => !inputs.has(id)).map(({ contact_id: id }) => id))) {
       const session = await unlessLater(scope.sessions.load(sessionId));
-      for (const message of session?.messages ?? []) {
-        if (message.role !== 'user') continue;
-        for (const { turnId, text } of message.said ?? [message]) inputs.set(turnId, excerpt(text));
-      }
+      if (isSimulated(session?.sender)) simulated.add(sessionId);
+      for (const { turnId, text } of session?.messages.flatMap(listSaid) ?? []) inputs.set(turnId, excerpt(text));
     }
     return turns.map((turn) => {
       const input = inputs.get(turn.id);
-      return { ...turn, ...(input !== undefined && { input }) };
+      return { ...turn, ...(input !== undefined && { input }), ...(simulated.has(turn.contact_id) && { simulated: true as const }) };
     });
   }
 
@@ -237,6 +241,11 @@ export class Turns extends OrderedAcceptance {
 }
 
 const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs: Date.parse(acceptedAt), id }));
+
+/** What each turn was asked that this message has the words of. */
+function listSaid(message: SessionMessage): readonly { readonly turnId: string; readonly text: string }[] {
+  return message.role === 'user' ? (message.said ?? [message]) : [];
+}
 
 function isLive(status: TurnStatus): boolean {
   return status === 'waiting' || status === 'running';

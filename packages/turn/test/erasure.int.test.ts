@@ -196,6 +196,26 @@ describe('an erasure', () => {
     expect(await find(['zqruns', 'zqwaits', 'zqstreamed', 'zqcut', ann])).toEqual([]);
   });
 
+  it('ends what waits of a contact of a suspended tenant, unanswered, and nothing else of that tenant', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { fixture, options, finish, find } = await start(stack, 'SQLite');
+    const scope = await fixture.scope();
+    const answered: string[] = [];
+    fixture.play = async ({ turn, signal }) => {
+      if (!signal.aborted) answered.push(turn.turnId);
+      return await Promise.resolve('yes');
+    };
+    await fixture.tenants.setSuspended(scope.tenantId, true);
+    const other = await fixture.turns.accept(scope, input('zqother', { sender: 'bob@example.com' }));
+    const { sessionId } = await fixture.turns.accept(scope, input('zqwaits', { sender: ann }));
+    expect(await eraseContact({ ...options, stopTimeoutMs: 0 }, scope, { contact_id: sessionId })).toMatchObject({ waitsFor: 'turns' });
+    await fixture.worker();
+    await finish();
+    expect(await find(['zqwaits', ann])).toEqual([]);
+    expect(answered).toEqual([]);
+    expect(await scope.inbox.turnIds()).toEqual([other.turnId]);
+  });
+
   it('waits for turns that do not end, and says so', async () => {
     await using stack = new AsyncDisposableStack();
     const { fixture, options, finish } = await start(stack, 'SQLite');

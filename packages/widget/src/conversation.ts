@@ -1,21 +1,25 @@
 import { ConciergeError, randomKey, ReplyText, streamEvents } from '@concierge/client';
 import type { VisitorEvent, WidgetConversation, WidgetMessage } from '@concierge/contract';
 import type { BrowserMemory, KeptMessage } from './browser-memory.ts';
-import { describeFailure, type Gateway, type Who } from './gateway.ts';
+import type { Gateway, KeptFile, Who } from './gateway.ts';
 
 /** One message as it is shown. */
 export interface Entry {
   readonly id: string;
   readonly from: WidgetMessage['from'];
   readonly text: string;
+  /** The names of what was sent with it. */
+  readonly files: readonly string[];
+  /** Null: now, or not known. */
+  readonly atMs: number | null;
   /** `typing`: no text has come yet. `growing`: more comes. */
   readonly state: 'still' | 'typing' | 'growing';
 }
 
-/** What went wrong with a message, and the message that may be tried again. */
+/** The code of what went wrong with a message, and the message that may be tried again. */
 export interface Trouble {
   readonly key: string;
-  readonly words: string;
+  readonly code: string;
 }
 
 export interface ConversationOptions {
@@ -32,8 +36,9 @@ export interface ConversationOptions {
 interface SentMessage extends KeptMessage {
   turnId: string | null;
   readonly reply: ReplyText;
+  readonly atMs: number;
   state: 'open' | 'done' | 'failed';
-  /** Why it has failed, in words for the visitor. */
+  /** The code of why it has failed. */
   trouble: string | null;
 }
 
@@ -65,15 +70,15 @@ export class Conversation {
     const own = new Set(this.#sent.map(({ turnId }) => turnId));
     const stored = this.#answer.messages
       .filter(({ turnId }) => !own.has(turnId))
-      .map(({ id, from, text }): Entry => ({ id, from, text, state: 'still' }));
+      .map(({ id, from, text, files, at }): Entry => ({ id, from, text, files, atMs: Date.parse(at) || null, state: 'still' }));
     return [...stored, ...this.#sent.flatMap(listEntries)];
   }
 
   get troubles(): Trouble[] {
-    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, words: trouble }]));
+    return this.#sent.flatMap(({ key, trouble }) => (trouble === null ? [] : [{ key, code: trouble }]));
   }
 
-  /** Why the messages so far could not be loaded; null when they could. */
+  /** The code of why the messages so far could not be loaded; null when they could. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -88,12 +93,12 @@ export class Conversation {
   }
 
   /**
-   * Counts the messages from others after this one. A message that the service no longer sends is older than all that
-   * it sends.
+   * The messages from others after this one. A message that the service no longer sends is older than all that it
+   * sends.
    */
-  countAfter(messageId: string): number {
+  messagesAfter(messageId: string): WidgetMessage[] {
     const at = this.#answer.messages.findIndex(({ id }) => id === messageId);
-    return this.#answer.messages.slice(at + 1).filter(({ from }) => from !== 'visitor').length;
+    return this.#answer.messages.slice(at + 1).filter(({ from }) => from !== 'visitor');
   }
 
   get askAgainMs(): number {
@@ -123,8 +128,8 @@ export class Conversation {
     for (const message of kept) if (!this.#known.has(message.key)) this.#run(message);
   }
 
-  send(text: string): void {
-    this.#run({ key: randomKey(), text, turnId: null });
+  send(text: string, files: readonly KeptFile[]): void {
+    this.#run({ key: randomKey(), text, files, turnId: null });
   }
 
   /**
@@ -135,7 +140,7 @@ export class Conversation {
     const failed = this.#sent.find((message) => message.key === key);
     if (failed?.state !== 'failed') return;
     this.#sent = this.#sent.filter((message) => message !== failed);
-    this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, turnId: null });
+    this.#run({ key: failed.turnId === null ? key : randomKey(), text: failed.text, files: failed.files, turnId: null });
   }
 
   /** Asks the service to stop answering. */
@@ -166,7 +171,7 @@ export class Conversation {
       if (answer !== null) ({ tag: this.#tag, conversation: this.#answer } = answer);
       this.#problem = null;
     } catch (error) {
-      this.#problem = describeFailure(ConciergeError.from(error).code);
+      this.#problem = ConciergeError.from(error).code;
     }
     const stored = new Set(this.#answer.messages.map(({ turnId }) => turnId));
     this.#sent = this.#sent.filter(({ state, turnId }) => state !== 'done' || turnId === null || !stored.has(turnId));
@@ -174,7 +179,7 @@ export class Conversation {
   }
 
   #run(message: KeptMessage): void {
-    const sent: SentMessage = { ...message, reply: new ReplyText(), state: 'open', trouble: null };
+    const sent: SentMessage = { ...message, reply: new ReplyText(), atMs: Date.now(), state: 'open', trouble: null };
     this.#sent.push(sent);
     this.#known.add(message.key);
     this.#changed();
@@ -206,7 +211,7 @@ export class Conversation {
 
   #fail(sent: SentMessage, code: string): void {
     sent.state = 'failed';
-    sent.trouble = describeFailure(code);
+    sent.trouble = code;
     this.#changed();
   }
 
@@ -219,10 +224,10 @@ export class Conversation {
   }
 }
 
-function listEntries({ key, text, reply, state }: SentMessage): Entry[] {
-  const question: Entry = { id: `${key}.said`, from: 'visitor', text, state: 'still' };
+function listEntries({ key, text, files, reply, state, atMs }: SentMessage): Entry[] {
+  const question: Entry = { id: `${key}.said`, from: 'visitor', text, files: files.map(({ name }) => name), atMs, state: 'still' };
   const isOpen = state === 'open';
   if (reply.text === '' && !isOpen) return [question];
   const shown = !isOpen ? 'still' : reply.text === '' ? 'typing' : 'growing';
-  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, state: shown }];
+  return [question, { id: `${key}.reply`, from: 'agent', text: reply.text, files: [], atMs: null, state: shown }];
 }

@@ -12,6 +12,9 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+export const cross = 'M6 6l12 12M18 6L6 18';
+export const clip = 'M20 11l-8 8a5 5 0 0 1-7-7l8-8a3 3 0 0 1 5 5l-8 8a1 1 0 0 1-2-2l7-7';
+
 /** A picture of one line. */
 export function icon(path: string): SVGSVGElement {
   const space = 'http://www.w3.org/2000/svg';

@@ -1,6 +1,6 @@
 import { ConciergeError } from '@concierge/client';
-import { describeFailure } from './gateway.ts';
 import { Widget } from './widget.ts';
+import { describeFailure } from './words.ts';
 
 declare global {
   interface Window {

@@ -3,6 +3,8 @@ import { hostBeside, parseInline, parseMarkdown } from './markdown.ts';
 
 const text = (words: string): object => ({ kind: 'text', text: words });
 
+const item = (words: string, lists: readonly object[] = []): object => ({ line: [text(words)], lists });
+
 describe('a line', () => {
   it.each([
     ['a **b** c', [text('a '), { kind: 'strong', children: [text('b')] }, text(' c')]],
@@ -46,11 +48,43 @@ describe('a text', () => {
       { kind: 'heading', lines: [[text('One')]] },
       { kind: 'paragraph', lines: [[text('a')], [text('b')]] },
       { kind: 'quote', lines: [[text('c')]] },
-      { kind: 'list', start: null, items: [[text('d')], [text('e')]] },
-      { kind: 'list', start: 3, items: [[text('f')]] },
+      { kind: 'list', start: null, items: [item('d'), item('e')] },
+      { kind: 'list', start: 3, items: [item('f')] },
       { kind: 'code', text: '<g>' },
       { kind: 'paragraph', lines: [[text('h')]] },
     ]);
+  });
+
+  it('has tables, whose cells have their forms, as many in each row as in the head', () => {
+    const parsed = parseMarkdown('Prices:\n| Size | **Price** |\n|---|:-:|\n| S | 1 |\n| M \\| L |\n| a | b | c |\n\nx | y');
+    expect(parsed).toEqual([
+      { kind: 'paragraph', lines: [[text('Prices:')]] },
+      {
+        kind: 'table',
+        head: [[text('Size')], [{ kind: 'strong', children: [text('Price')] }]],
+        rows: [
+          [[text('S')], [text('1')]],
+          [[text('M | L')], []],
+          [[text('a')], [text('b')]],
+        ],
+      },
+      { kind: 'paragraph', lines: [[text('x | y')]] },
+    ]);
+  });
+
+  it('has lists in lists', () => {
+    const list = (items: readonly object[], start: number | null = null): object => ({ kind: 'list', start, items });
+    expect(parseMarkdown('- a\n  - b\n    1. c\n  - d\n- e\n1. f\n   - g')).toEqual([
+      list([item('a', [list([item('b', [list([item('c')], 1)]), item('d')])]), item('e')]),
+      list([item('f', [list([item('g')])])], 1),
+    ]);
+    expect(parseMarkdown('  - a\n- b\n          - c')).toEqual([list([item('a'), item('b', [list([item('c')])])])]);
+  });
+
+  it('costs no more than its length, however its lines begin', () => {
+    for (const line of ['- a', '| a |', '|-|', `${' '.repeat(50)}- a`, '> a', '1. a'])
+      expect(parseMarkdown(`${line}\n`.repeat(5000))).not.toEqual([]);
+    expect(parseMarkdown(Array.from({ length: 500 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'))).toHaveLength(1);
   });
 
   it('has its code while the end of it has not come yet', () => {

@@ -9,8 +9,25 @@ export type Inline =
 
 export type Block =
   | { readonly kind: 'paragraph' | 'heading' | 'quote'; readonly lines: readonly (readonly Inline[])[] }
-  | { readonly kind: 'list'; readonly start: number | null; readonly items: readonly (readonly Inline[])[] }
+  | List
+  | { readonly kind: 'table'; readonly head: Row; readonly rows: readonly Row[] }
   | { readonly kind: 'code'; readonly text: string };
+
+/** Numbered when it has a start. */
+interface List {
+  readonly kind: 'list';
+  readonly start: number | null;
+  readonly items: readonly Item[];
+}
+
+/** A line of a list, and the lists in it. */
+interface Item {
+  readonly line: readonly Inline[];
+  readonly lists: readonly List[];
+}
+
+/** The cells of a line of a table. */
+type Row = readonly (readonly Inline[])[];
 
 /** How far the end of a form is looked for, so that hostile text costs no more than its length. */
 const REACH = 2000;
@@ -19,8 +36,10 @@ const DEPTH = 3;
 const fence = /^ {0,3}(?:`{3,}|~{3,})/u;
 const heading = /^ {0,3}#{1,6} +(?<text>(?:\S.*)?)$/u;
 const quote = /^ {0,3}> ?(?<text>.*)$/u;
-const bullet = /^ *[-*+] +(?<text>\S.*)$/u;
-const numbered = /^ *(?<number>\d{1,9})[.)] +(?<text>\S.*)$/u;
+const bullet = /^(?<indent> *)[-*+] +(?<text>\S.*)$/u;
+const numbered = /^(?<indent> *)(?<number>\d{1,9})[.)] +(?<text>\S.*)$/u;
+/** Below the head of a table; without a `|` it may be anything. */
+const rule = /^[ |:-]+$/u;
 
 /**
  * The small part of Markdown that helps to read a chat message. Nothing of it becomes HTML and nothing is loaded:
@@ -46,6 +65,7 @@ function readBlock(lines: readonly string[], at: number): readonly [Block | null
   if (title !== undefined) return [{ kind: 'heading', lines: [parseInline(title)] }, 1];
   if (quote.test(line)) return readLines('quote', lines, at);
   if (bullet.test(line) || numbered.test(line)) return readList(lines, at);
+  if (isTable(lines, at)) return readTable(lines, at);
   return readLines('paragraph', lines, at);
 }
 
@@ -56,19 +76,83 @@ function readFence(lines: readonly string[], at: number): readonly [Block, numbe
   return [{ kind: 'code', text: inside.join('\n') }, inside.length + (end === -1 ? 1 : 2)];
 }
 
-function readList(lines: readonly string[], at: number): readonly [Block, number] {
-  const first = numbered.exec(lines[at] ?? '')?.groups?.['number'];
-  const form = first === undefined ? bullet : numbered;
-  const items: (readonly Inline[])[] = [];
-  for (let item = form.exec(lines[at] ?? ''); item !== null; item = form.exec(lines[at + items.length] ?? '')) {
-    items.push(parseInline(item.groups?.['text'] ?? ''));
+function readList(lines: readonly string[], at: number, depth = 0): readonly [List, number] {
+  const first = readMark(lines[at]) ?? noMark;
+  const items: { readonly line: readonly Inline[]; readonly lists: List[] }[] = [];
+  let used = 0;
+  for (let mark: Mark | null = first; mark !== null; mark = readMark(lines[at + used])) {
+    const last = items.at(-1);
+    if (last !== undefined && depth < DEPTH && mark.indent >= first.indent + 2) {
+      const [list, inside] = readList(lines, at + used, depth + 1);
+      last.lists.push(list);
+      used += inside;
+      continue;
+    }
+    if (mark.isNumbered !== first.isNumbered || (depth > 0 && mark.indent < first.indent)) break;
+    items.push({ line: parseInline(mark.text), lists: [] });
+    used += 1;
   }
-  return [{ kind: 'list', start: first === undefined ? null : Number(first), items }, items.length];
+  return [{ kind: 'list', start: first.start, items }, used];
+}
+
+/** How a line of a list begins. */
+interface Mark {
+  readonly indent: number;
+  readonly isNumbered: boolean;
+  readonly start: number | null;
+  readonly text: string;
+}
+
+const noMark: Mark = { indent: 0, isNumbered: false, start: null, text: '' };
+
+/** Null for a line of no list. */
+function readMark(line = ''): Mark | null {
+  const groups = (bullet.exec(line) ?? numbered.exec(line))?.groups;
+  if (groups === undefined) return null;
+  const { indent = '', number, text = '' } = groups;
+  return { indent: indent.length, isNumbered: number !== undefined, start: number === undefined ? null : Number(number), text };
+}
+
+function isTable(lines: readonly string[], at: number): boolean {
+  const [head = '', below = ''] = lines.slice(at, at + 2);
+  return (
+    head.includes('|') &&
+    below.includes('-') &&
+    below.includes('|') &&
+    rule.test(below) &&
+    splitCells(head).length === splitCells(below).length
+  );
+}
+
+function readTable(lines: readonly string[], at: number): readonly [Block, number] {
+  const head = readRow(lines[at] ?? '');
+  const rows: Row[] = [];
+  for (let line = lines[at + 2]; line?.includes('|') === true; line = lines[at + 2 + rows.length]) {
+    const row = readRow(line);
+    rows.push(head.map((_, index) => row[index] ?? []));
+  }
+  return [{ kind: 'table', head, rows }, rows.length + 2];
+}
+
+function readRow(line: string): Row {
+  return splitCells(line).map((cell) => parseInline(cell));
+}
+
+function splitCells(line: string): string[] {
+  // A `|` that is escaped belongs to its cell.
+  const cells = line
+    .trim()
+    .replaceAll(String.raw`\|`, '\u{0}')
+    .replace(/^\|/u, '')
+    .replace(/\|$/u, '')
+    .split('|');
+  return cells.map((cell) => cell.trim().replaceAll('\u{0}', '|'));
 }
 
 function readLines(kind: 'paragraph' | 'quote', lines: readonly string[], at: number): readonly [Block, number] {
   const inside: (readonly Inline[])[] = [];
   for (let line = lines[at]; line !== undefined && continuesBlock(kind, line, inside.length === 0); line = lines[at + inside.length]) {
+    if (inside.length > 0 && isTable(lines, at + inside.length)) break;
     inside.push(parseInline(kind === 'quote' ? (quote.exec(line)?.groups?.['text'] ?? line) : line));
   }
   return [{ kind, lines: inside }, inside.length];
@@ -192,25 +276,52 @@ export function renderMarkdown(text: string): HTMLElement[] {
   return parseMarkdown(text).map((block) => renderBlock(block));
 }
 
+/** Each block runs as its own words do, whatever the page's direction. */
+const auto = { dir: 'auto' } as const;
+
 function renderBlock(block: Block): HTMLElement {
   switch (block.kind) {
     case 'code': {
-      return element('pre', { tabindex: '0' }, [element('code', {}, [block.text])]);
+      return element('pre', { tabindex: '0', dir: 'ltr' }, [element('code', {}, [block.text])]);
     }
     case 'list': {
-      const items = block.items.map((item) => element('li', {}, renderInline(item)));
-      return block.start === null ? element('ul', {}, items) : element('ol', { start: String(block.start) }, items);
+      return renderList(block);
+    }
+    case 'table': {
+      return renderTable(block);
     }
     case 'paragraph': {
-      return element('p', {}, renderLines(block.lines));
+      return element('p', auto, renderLines(block.lines));
     }
     case 'quote': {
-      return element('blockquote', {}, renderLines(block.lines));
+      return element('blockquote', auto, renderLines(block.lines));
     }
     case 'heading': {
-      return element('p', {}, [element('strong', {}, renderLines(block.lines))]);
+      return element('p', auto, [element('strong', {}, renderLines(block.lines))]);
     }
   }
+}
+
+function renderList({ start, items }: List): HTMLElement {
+  const shown = items.map(({ line, lists }) => element('li', auto, [...renderInline(line), ...lists.map((list) => renderList(list))]));
+  return start === null ? element('ul', auto, shown) : element('ol', { ...auto, start: String(start) }, shown);
+}
+
+function renderTable({ head, rows }: { readonly head: Row; readonly rows: readonly Row[] }): HTMLElement {
+  const renderRow = (row: Row, name: 'th' | 'td'): HTMLElement =>
+    element(
+      'tr',
+      {},
+      row.map((cell) => element(name, auto, renderInline(cell))),
+    );
+  const body = element(
+    'tbody',
+    {},
+    rows.map((row) => renderRow(row, 'td')),
+  );
+  const table = element('table', auto, [element('thead', {}, [renderRow(head, 'th')]), body]);
+  // Wider than the message, it is moved by keyboard, too.
+  return element('div', { class: 'scroll', tabindex: '0' }, [table]);
 }
 
 function renderLines(lines: readonly (readonly Inline[])[]): Node[] {

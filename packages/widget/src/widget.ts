@@ -2,6 +2,7 @@ import { BrowserMemory, readSubject, type TextStorage } from './browser-memory.t
 import { Conversation } from './conversation.ts';
 import { Gateway, type Look, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
+import { chooseLanguage } from './words.ts';
 
 /**
  * The interval while the panel is closed and staff does not have the conversation: a staff answer is still noticed, and
@@ -28,11 +29,14 @@ export class Widget {
   #conversation: Conversation | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #drawing = false;
-  #wantsOpen = false;
+  #wantsOpen: boolean;
+  /** Whether it was asked to open on this page. */
+  #takesFocus = false;
 
   constructor({ base, key, token }: WidgetOptions) {
     this.#gateway = new Gateway(base, key);
-    this.#memory = new BrowserMemory(openStorage(), key);
+    this.#memory = new BrowserMemory({ lasting: openStorage('localStorage'), tab: openStorage('sessionStorage') }, key);
+    this.#wantsOpen = this.#memory.wasOpen;
     this.#token = token;
   }
 
@@ -42,17 +46,25 @@ export class Widget {
     addEventListener('storage', ({ key }) => {
       if (this.#memory.isKeptName(key, this.#who())) this.#conversation?.takeUpKept();
     });
+    document.addEventListener('click', (event) => {
+      if (!(event.target instanceof Element) || event.target.closest('[data-concierge-open]') === null) return;
+      // A link that is a button here leads nowhere.
+      event.preventDefault();
+      this.open();
+    });
     document.addEventListener('visibilitychange', () => this.#watch(true));
     this.#show();
   }
 
   open(): void {
     this.#wantsOpen = true;
+    this.#takesFocus = this.#panel === null;
     this.#panel?.open();
   }
 
   close(): void {
     this.#wantsOpen = false;
+    this.#memory.keepOpen(false);
     this.#panel?.close();
   }
 
@@ -69,6 +81,7 @@ export class Widget {
   /** Forgets this visitor: the next message begins a new conversation. */
   reset(): void {
     this.#memory.keep(this.#who(), []);
+    this.#memory.keepDraft(this.#who(), '');
     this.#memory.forgetSeen(this.#who());
     this.#memory.forgetVisitor();
     this.#startOver();
@@ -83,9 +96,11 @@ export class Widget {
     this.#conversation?.leave();
     this.#conversation = null;
     const wasOpen = this.#panel?.isOpen === true;
+    const hadFocus = this.#panel?.hasFocus === true;
     this.#panel?.remove();
     this.#panel = null;
     this.#wantsOpen = wasOpen;
+    this.#takesFocus = hadFocus;
     this.#show();
   }
 
@@ -103,17 +118,26 @@ export class Widget {
       },
     });
     this.#conversation = conversation;
-    this.#panel = new Panel(this.#look.appearance, {
-      onSend: (text) => conversation.send(text),
+    this.#panel = new Panel(this.#look, chooseLanguage([document.documentElement.lang, ...navigator.languages]), {
+      onSend: (text, files) => conversation.send(text, files),
+      upload: async (file, signal) => await this.#gateway.upload(this.#who(), file, signal),
       onStop: () => conversation.stop(),
       onRetry: (key) => conversation.retry(key),
-      onOpenChange: (isOpen) => this.#watch(isOpen),
+      onOpenChange: (isOpen) => {
+        this.#memory.keepOpen(isOpen);
+        this.#draw();
+        this.#watch(isOpen);
+      },
+      onWrite: (text) => this.#memory.keepDraft(this.#who(), text),
+      onDismiss: (messageId) => this.#memory.dismiss(messageId),
     });
+    this.#panel.write(this.#memory.draft(this.#who()));
     this.#draw();
     // Without a conversation there is nothing to ask for before the panel is opened.
     if (this.#memory.kept(this.#who()).length > 0) void conversation.begin();
     else this.#watch(true);
-    if (this.#wantsOpen) this.#panel.open();
+    // A panel that was open on the page before takes no focus from this one.
+    if (this.#wantsOpen) this.#panel.open(this.#takesFocus);
   }
 
   /** Once for all changes of one frame. */
@@ -141,7 +165,9 @@ export class Widget {
     if (messageId !== seen?.messageId || withPerson !== seen.withPerson) {
       this.#memory.keepSeen(this.#who(), { messageId, withPerson, atMs: Date.now() });
     }
-    panel.showUnread(conversation.countAfter(messageId));
+    const unread = conversation.messagesAfter(messageId);
+    const last = unread.at(-1);
+    panel.showUnread(unread.length, last === undefined || last.id === this.#memory.dismissed ? null : last);
   }
 
   /** How soon to ask for staff messages; null: not before the panel is opened. */
@@ -165,10 +191,10 @@ export class Widget {
   }
 }
 
-/** Undefined where the browser keeps nothing for this page; asking alone may throw. */
-function openStorage(): TextStorage | null {
+/** Null where the browser keeps nothing for this page; asking alone may throw. */
+function openStorage(name: 'localStorage' | 'sessionStorage'): TextStorage | null {
   try {
-    return globalThis.localStorage;
+    return globalThis[name];
   } catch {
     return null;
   }

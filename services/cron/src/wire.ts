@@ -6,9 +6,11 @@ import {
   RemovalReconciler,
   RetentionReconciler,
   TurnReconciler,
+  UnansweredHandoffs,
   type OnRepaired,
 } from '@concierge/turn';
 import type { Config } from './config.ts';
+import { Mailer } from './mailer.ts';
 import { ScheduleRunner, ScheduleMetrics } from './schedules/schedule-runner.ts';
 import { ScheduleClock } from './schedules/schedule-clock.ts';
 import { SystemFigures } from './system-figures.ts';
@@ -35,6 +37,9 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   startPart(stack, new RetentionReconciler({ tenants, redis, log, now: Date.now }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
+  const mailer = config.mail === undefined ? undefined : new Mailer(config.mail);
+  const sendLetter = mailer?.sendUnanswered.bind(mailer);
+  startPart(stack, new UnansweredHandoffs({ tenants, redis, webhookEvents: events.outgoing, sendLetter, log, now: Date.now }));
   const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics, log, now: Date.now });
   startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
   startPart(stack, systemFigures);

@@ -65,6 +65,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
       queueDashboard: new QueueDashboard([...queue.wakeupQueue.queues, ...deliveries.queues, ...events.queue.endpoints.queues]),
       drain,
       dataDir: config.dataDir,
+      hasPostgres: config.databaseUrl !== undefined,
       opsToken: config.opsToken,
       metrics,
       siblings,

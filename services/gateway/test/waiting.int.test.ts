@@ -51,7 +51,7 @@ describe('what waits', () => {
     const turn = await (await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).json();
     expect(turn).toMatchObject({ status: 'waiting', waitsFor: { reason: 'own_session', behind: page.waiting[0]?.behind } });
     const overview = await read(getOverview.path, getOverview.answers[200].json);
-    expect(overview).toMatchObject({ summary: expect.stringMatching(/^All well: /u), workers: { running: 1 } });
+    expect(overview).toMatchObject({ summary: expect.stringMatching(/^All well: /u), longest: null, workers: { running: 1 } });
     const workers = await eventually(async () => {
       const found = await read(listWorkers.path, listWorkers.answers[200].json);
       return found[0]?.running === 1 ? found : undefined;
@@ -76,6 +76,9 @@ describe('the health of the service', () => {
     expect(health).toMatchObject({ status: 'ready', checks: { redis: { ok: true }, workers: { ok: true } } });
     expect(health.disk?.freeBytes).toBeGreaterThan(0);
     expect(health.redis?.usedBytes).toBeGreaterThan(0);
+    const found = Object.fromEntries(health.findings.map(({ name, status }) => [name, status]));
+    expect(Object.keys(found)).toEqual(['redis', 'clock', 'index', 'connections', 'workers', 'providers', 'sandbox', 'versions']);
+    expect(found).toMatchObject({ index: 'ok', workers: 'ok', clock: 'ok' });
   });
 });
 

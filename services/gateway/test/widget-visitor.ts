@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Problem, WidgetConversation, WidgetReply, type WidgetBody } from '@concierge/contract';
+import { Problem, WidgetBody, WidgetConversation, WidgetReply } from '@concierge/contract';
+import type { FilePart } from './ask.ts';
 import type { TestGateway, TestTenant } from './test-gateway.ts';
 
 export const shop = 'https://shop.example';
@@ -7,6 +8,8 @@ export const shop = 'https://shop.example';
 interface VisitorRequest {
   readonly method?: string;
   readonly body?: string;
+  /** Instead of a body. */
+  readonly files?: readonly FilePart[];
   readonly own?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
@@ -46,8 +49,7 @@ export class WidgetVisitor {
 
 /** Switches the tenant's widget on for the shop's pages; its publishable key. */
 export async function enableWidget({ scope }: TestTenant, more: Partial<WidgetBody> = {}): Promise<string> {
-  const { appearance } = await scope.widget.view();
-  const view = await scope.widget.put({ enabled: true, origins: [shop], requireSenderToken: false, appearance, ...more });
+  const view = await scope.widget.put({ ...WidgetBody.parse({ enabled: true, origins: [shop] }), ...more });
   return view.key ?? '';
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { limits, WidgetView } from '@concierge/contract';
+import { limits, WidgetOpening, WidgetView } from '@concierge/contract';
 import { connectRedis, createLog, redisReady } from '@concierge/runtime';
 import { deriveSessionId } from '@concierge/tenant';
 import { gate, untilAborted } from '@concierge/testing';
@@ -49,10 +49,40 @@ describe('the settings of the widget', () => {
     ['null', { origins: ['null'] }],
     ['a colour that is none', { appearance: { colour: 'red;}*{display:none' } }],
     ['a title with a line break', { appearance: { title: 'a\nb' } }],
+    ['a theme that is none', { display: { theme: 'red' } }],
+    ['an offset out of the window', { display: { offsetBottom: 401 } }],
+    ['texts in a language that the script does not speak', { display: { texts: { it: { title: 'Ciao' } } } }],
+    ['hours that end before they begin', { team: { hours: [{ day: 'mon', from: '17:00', until: '09:00' }] } }],
+    ['an address that is none', { team: { alert: { afterMinutes: 5, email: 'owner' } } }],
     ['what is unknown', { enabled: true, html: '<b>' }],
     ['sender tokens without a secret', { requireSenderToken: true }],
   ])('refuse %s', async (_what, body) => {
     expect(await readCode(await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body }))).toEqual([400, 'invalid_request']);
+  });
+
+  it('have a display beside the appearance, which a page reads with the defaults of what is left out', async () => {
+    const display = { theme: 'dark', texts: { de: { greeting: 'Moin' } } };
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop], display } });
+    expect(await (await visitor.ask('/widget/settings')).json()).toMatchObject({
+      appearance: { title: 'Chat' },
+      display: { ...display, offsetSide: 20, offsetBottom: 20, launcher: 'shown' },
+    });
+  });
+
+  it('have office hours, which reach a page as moments, and nothing else of them does', async () => {
+    await tenant.scope.updateSettings({ timezone: 'Asia/Tokyo' });
+    const team = { hours: [{ day: 'wed', from: '09:00', until: '17:30' }], alert: { afterMinutes: 5, email: 'owner@shop.example' } };
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop], team } });
+    const shown = await (await visitor.ask('/widget/settings')).text();
+    const { openings } = z.object({ openings: z.array(WidgetOpening) }).parse(JSON.parse(shown));
+    expect(openings.length).toBeGreaterThanOrEqual(1);
+    for (const { from, until } of openings) {
+      expect([from, until].map((at) => at.slice(11))).toEqual(['00:00:00.000Z', '08:30:00.000Z']);
+      expect(new Date(from).getUTCDay()).toBe(3);
+    }
+    expect(shown).not.toMatch(/owner@|Tokyo|afterMinutes|"wed"/u);
+    await gateway.ask(tenant.admin, '/api/widget', { method: 'PUT', body: { enabled: true, origins: [shop] } });
+    expect(await (await visitor.ask('/widget/settings')).json()).toMatchObject({ openings: null });
   });
 
   it('stop the old key when it is replaced', async () => {
@@ -304,7 +334,7 @@ describe('/widget.js', () => {
     expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(response.headers.get('cache-control')).toContain('max-age');
-    expect(Number(response.headers.get('content-length'))).toBeLessThan(30_000);
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(20_000);
     const script = await response.text();
     expect(script).not.toMatch(/\beval\b|new Function|innerHTML|insertAdjacentHTML|document\.write|sourceMappingURL/u);
     const etag = response.headers.get('etag') ?? '';

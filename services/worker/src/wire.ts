@@ -241,13 +241,11 @@ async function openModels(
   return stack.adopt(new Models({ providers, onFailedAttempt, health }), (opened) => opened.close());
 }
 
-/** The log shows what embeddings cost. */
 function openEmbedder({ embeddings }: Providers, metrics: TurnMetrics, { stack, log }: ServiceParts): Embeddings | undefined {
   if (embeddings === null) return undefined;
   const embedder = new Embeddings({
     embeddings,
     onFailedAttempt: noteFailed('a call for embeddings failed', metrics, log),
-    onUsage: (usage) => log.info({ ...usage }, 'texts were embedded'),
   });
   return stack.adopt(embedder, (opened) => opened.close());
 }

@@ -85,6 +85,11 @@ describe('a tenant with a key of its own', () => {
     expect((await ask(tenant, 'look it up')).status).toBe(200);
     const asked = model.embeddings.requests.filter(({ inputs }) => inputs.some((text) => text.includes('the searched word')));
     expect(new Set(asked.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${apiKey}`]));
+    const { items } = await eventually(async () => {
+      const found = await report(tenant);
+      return found.items.some(({ model: name }) => name === 'test/embedding') ? found : undefined;
+    });
+    expect(items.find(({ model: name }) => name === 'test/embedding')).toMatchObject({ ownKey: true, calls: 2 });
   });
 
   it('sees the calls marked in its usage, and no budget counts them', async () => {
@@ -111,6 +116,31 @@ describe('a tenant with a key of its own', () => {
       ]),
     );
     expect(after.budgets?.items).toMatchObject([{ spent: 1 }]);
+  });
+});
+
+describe('what a search by meaning takes', () => {
+  it('is in the turn’s record, in the usage, and counts for the budget with the next call', async () => {
+    const tenant = await whole.tenant();
+    await tenant.scope.updateSettings({ limits: { tokensPerDay: 1_000_000 } });
+    await tenant.scope.files.writeText('memory/notes.md', '# Garden\n\nThe roses are by the gate.');
+    const search = { name: 'memory_search', args: { query: 'the wanted rose' } };
+    const inShell = { name: 'bash', args: { command: 'concierge memory_search --query "the other rose"' } };
+    model.when('look for roses', [callTools([search])], [callTools([inShell])], [say('done')]);
+    const before = model.embeddings.requests.length;
+    const { turnId } = z.looseObject({ turnId: z.string() }).parse(await (await ask(tenant, 'look for roses')).json());
+    const calls = model.embeddings.requests.length - before;
+    const { items, budgets } = await eventually(async () => {
+      const found = await report(tenant);
+      return found.items.some(({ model: name }) => name === 'test/embedding') ? found : undefined;
+    });
+    const embedded = items.find(({ model: name }) => name === 'test/embedding');
+    expect(embedded).toMatchObject({ calls, outputTokens: 0 });
+    expect(embedded?.inputTokens).toBeGreaterThan(0);
+    const all = items.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+    expect(budgets?.items).toMatchObject([{ unit: 'tokens', spent: all }]);
+    const view = TurnView.parse(await (await request(tenant, `/api/turns/${turnId}`)).json());
+    expect(view.usage.inputTokens + view.usage.outputTokens).toBe(all);
   });
 });
 

@@ -118,6 +118,47 @@ describe('OpenTelemetry', () => {
     expect(new Set(sent)).toEqual(new Set([`00-${traceId}-${root?.spanId ?? ''}-01`]));
   });
 
+  it('is continued by a call of the MCP server and by a webhook', async () => {
+    const tenant = await whole.tenant();
+    const traceparent = '00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask_admin', arguments: { message: 'over MCP' } } };
+    const headers = {
+      'x-api-key': tenant.keys.admin,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-06-18',
+    };
+    const asked = await fetch(`${tenant.url}/mcp`, { method: 'POST', headers: { ...headers, traceparent }, body: JSON.stringify(call) });
+    expect([asked.status, await asked.text()]).toEqual([200, expect.stringContaining('structuredContent')]);
+    await tenant.scope.channels.connect('channel_c', telegram);
+    const update = {
+      update_id: 7,
+      message: {
+        message_id: 7,
+        date: 1,
+        chat: { id: 42, type: 'private' },
+        from: { id: 42, is_bot: false, first_name: 'Ann' },
+        text: 'over Telegram',
+      },
+    };
+    const delivered = await fetch(`${tenant.url}/webhook/channel_c/${tenant.keys.tenantId}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-telegram-bot-api-secret-token': telegram.secretToken,
+        traceparent: traceparent.replace('00-1a', '00-2a'),
+      },
+      body: JSON.stringify(update),
+    });
+    expect(delivered.status).toBe(200);
+    const roots = await eventually(() => {
+      const found = collector.spans.filter(({ parentSpanId }) => parentSpanId === 'b7ad6b7169203331');
+      const traces = new Set(found.map(({ traceId }) => traceId.slice(0, 2)));
+      return traces.has('1a') && traces.has('2a') ? found : undefined;
+    });
+    expect(roots.map(({ name }) => name)).toEqual(expect.arrayContaining(['invoke_agent admin', 'invoke_agent cs']));
+  });
+
   it('does not hold a turn up while its collector is away', async () => {
     const tenant = await whole.tenant();
     collector.status = 503;

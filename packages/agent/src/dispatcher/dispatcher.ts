@@ -206,7 +206,16 @@ export class Dispatcher {
       this.#depths.delete(callId);
       const durationMs = Date.now() - startedAtMs;
       const isError = outcome?.isError ?? true;
-      const step: ResultStep = { kind: 'nested_result', ...begun, within: gate.caller.tool, isError, startedAtMs, durationMs };
+      const usage = outcome?.usage;
+      const step: ResultStep = {
+        kind: 'nested_result',
+        ...begun,
+        within: gate.caller.tool,
+        isError,
+        startedAtMs,
+        durationMs,
+        ...(usage && { usage }),
+      };
       await journalCall(this.#run, step);
     }
   }

@@ -323,6 +323,8 @@ export class TurnUsage {
   readonly steps: TurnStepView[] = [];
   /** What this attempt's first model call was sent, and which model was to answer. Noted by every attempt anew. */
   prompt: { readonly facts: NonNullable<TraceFacts['prompt']>; readonly model: string } | undefined;
+  /** The model of the last reply. */
+  answeredBy: string | undefined;
   #firstTextAtMs: number | null = null;
 
   get models(): ModelUsage[] {
@@ -355,28 +357,31 @@ export class TurnUsage {
         return;
       case 'assistant':
         if (step.firstTextAtMs !== null) this.heardAt(step.firstTextAtMs);
+        this.answeredBy = step.usage.model;
         this.#addUsage(step.usage);
         return;
       case 'compaction':
-        if (step.usage !== null) this.#addUsage(step.usage);
+      case 'result':
+      case 'nested_result':
+        this.#addUsage(step.usage);
         return;
       case 'prompt':
       case 'intent':
-      case 'result':
       case 'nested_intent':
-      case 'nested_result':
         return;
     }
   }
 
-  #addUsage(usage: ModelUsage): void {
+  #addUsage(usage: ModelUsage | null | undefined): void {
+    if (usage === null || usage === undefined) return;
     const key = `${usage.model} ${String(usage.ownKey === true)}`;
     const before = this.#models.get(key);
     this.#models.set(key, before === undefined ? usage : sumUsage(before, usage));
   }
 }
 
-function sumUsage(left: ModelUsage, right: ModelUsage): ModelUsage {
+/** Of one model, with the same key. */
+export function sumUsage(left: ModelUsage, right: ModelUsage): ModelUsage {
   return {
     model: left.model,
     calls: left.calls + right.calls,

@@ -1,4 +1,4 @@
-import type { SessionMessage, ToolCall, TurnOutput, UploadRef } from '@concierge/contract';
+import type { ModelUsage, SessionMessage, ToolCall, TurnOutput, UploadRef } from '@concierge/contract';
 import type { Model, ModelTool } from '@concierge/model';
 import type { Conversation } from './conversation.ts';
 import type { ShownImages } from './model-messages.ts';
@@ -8,6 +8,8 @@ export interface ToolOutcome {
   readonly isError: boolean;
   /** Images that the model is shown with the results of this round. */
   readonly attachments?: readonly UploadRef[];
+  /** Of models that the tool called. */
+  readonly usage?: ModelUsage | undefined;
 }
 
 /** The agent's tools as the loop sees them: already filtered; they throw only on an abort. */

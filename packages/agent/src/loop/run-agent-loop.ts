@@ -178,7 +178,11 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     isError: outcome.isError,
     ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
-  await journalCall(run, { kind: 'result', message, startedAtMs, durationMs }, toolCallEnd(message, durationMs));
+  await journalCall(
+    run,
+    { kind: 'result', message, startedAtMs, durationMs, ...(outcome.usage && { usage: outcome.usage }) },
+    toolCallEnd(message, durationMs),
+  );
 }
 
 async function findOutcome(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {

@@ -8,6 +8,7 @@ import {
   readArguments,
   type CsToolName,
   type JsonObject,
+  type ModelUsage,
   type ToolCall,
   type ToolName,
   type TurnEvent,
@@ -15,6 +16,7 @@ import {
 } from '@concierge/contract';
 import type { ModelTool } from '@concierge/model';
 import { z } from 'zod';
+import { sumUsage } from '../loop/conversation.ts';
 import type { LoopTools, ToolOutcome } from '../loop/loop-run.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { CallContext, ToolContext } from './tool-context.ts';
@@ -197,6 +199,8 @@ export interface TurnToolsOptions {
   contextFor(call: CallContext): ToolContext;
   /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
+  /** Called for what a model that a tool called has used. */
+  readonly onSpent?: ((usage: ModelUsage) => void) | undefined;
 }
 
 /** The tools of one agent in one turn: its set, over what this turn may reach. */
@@ -230,19 +234,24 @@ export class TurnTools implements LoopTools {
     const show = (image: UploadRef): void => {
       shown.push(image);
     };
+    let usage: ModelUsage | undefined;
+    const spend = (spent: ModelUsage): void => {
+      usage = usage === undefined ? spent : sumUsage(usage, spent);
+      this.#options.onSpent?.(spent);
+    };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, this.#options.contextFor({ callId: call.id, signal: bounded, progress, show })),
+        tool.run(input.value, this.#options.contextFor({ callId: call.id, signal: bounded, progress, show, spend })),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );
-      return { output: forModel(output), isError: false, ...(shown.length > 0 && { attachments: shown }) };
+      return { output: forModel(output), isError: false, usage, ...(shown.length > 0 && { attachments: shown }) };
     } catch (error) {
       // A tool that ends by itself in its grace has a known outcome, which states more than that it was stopped.
-      if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return failed(error.message);
+      if (error instanceof ToolError && (tool.sideEffect === 'writes' || !bounded.aborted)) return { ...failed(error.message), usage };
       signal.throwIfAborted();
-      if (deadline.aborted) return failed(`${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`);
-      return failed(this.#explain(tool.name, error));
+      const late = `${tool.name} took longer than ${String(timeoutMs / 1000)} seconds and was stopped.`;
+      return { ...failed(deadline.aborted ? late : this.#explain(tool.name, error)), usage };
     }
   }
 

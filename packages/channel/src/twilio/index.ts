@@ -80,6 +80,11 @@ function verifyTwilio(request: WebhookRequest, settings: TwilioSettings | undefi
   return isEqual && url !== '' && settings !== undefined && settings.authToken !== '';
 }
 
+/** What Twilio's signature of a form would be. */
+export function signTwilio({ url, body }: { readonly url: string; readonly body: Uint8Array }, authToken: string): string {
+  return computeDigest(authToken, url + sortedFields(body));
+}
+
 function computeDigest(authToken: string, signed: string): string {
   return createHmac('sha1', authToken).update(signed, 'utf8').digest('base64');
 }

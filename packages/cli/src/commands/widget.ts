@@ -1,4 +1,5 @@
 import { AppError, WidgetBody, type WidgetView } from '@concierge/contract';
+import { toWidgetBody } from '@concierge/tenant';
 import { Command } from 'commander';
 import { facts, type Answer, type CommandContext } from '../answer.ts';
 
@@ -50,6 +51,7 @@ function changed(before: WidgetView, { origin, requireToken, ...looks }: EnableO
   const { title, greeting, colour, position } = looks;
   const given = Object.entries({ title, greeting, colour, position }).filter(([, value]) => value !== undefined);
   const body = WidgetBody.safeParse({
+    ...toWidgetBody(before),
     enabled: true,
     origins: origin.length === 0 ? before.origins : origin,
     requireSenderToken: requireToken ?? before.requireSenderToken,
@@ -69,8 +71,7 @@ async function enable(context: CommandContext, tenantId: string, options: Enable
 
 async function disable({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const { widget } = await deployment.scope(tenantId);
-  const { origins, requireSenderToken, appearance } = await widget.view();
-  const view = await widget.put({ enabled: false, origins, requireSenderToken, appearance });
+  const view = await widget.put({ ...toWidgetBody(await widget.view()), enabled: false });
   await deployment.record(tenantId, 'widget.update', null);
   answer({ json: view, text: 'The widget is disabled: its requests are refused from now on. Conversations stay.' });
 }

@@ -106,9 +106,13 @@ export const ChannelTest = z.object({ ok: z.boolean(), checks: z.array(ChannelCh
 export type ChannelTest = z.infer<typeof ChannelTest>;
 
 /** A binding as the API and the command line show it. */
+/** Whether free text may be sent, as the channel's rule for replies has it. */
+export const ReplyWindowView = z.object({ state: z.enum(['none', 'open', 'closed']), until: z.iso.datetime().nullable() });
+export type ReplyWindowView = z.infer<typeof ReplyWindowView>;
+
 export const ConnectedChannel = ChannelView.extend({
   webhookUrl: z.string().meta({ description: 'Where the provider is to bring messages; without PUBLIC_URL the path alone.' }),
-  window: z.object({ state: z.enum(['none', 'open', 'closed']), until: z.iso.datetime().nullable() }).meta({
+  window: ReplyWindowView.meta({
     description:
       'Whether the contact who wrote last may be sent free text. none: the channel has no such rule. closed: `until` is when; null: no contact ever wrote.',
   }),

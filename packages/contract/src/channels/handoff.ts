@@ -59,6 +59,15 @@ export type HandoffCall = z.infer<typeof HandoffCall>;
 export const StoredHandoffCall = HandoffCall.omit({ channelAddress: true }).extend({ chatApp: ChannelAddress.nullable() });
 export type StoredHandoffCall = z.infer<typeof StoredHandoffCall>;
 
+/** tenants/<id>/handoffs/alerts/<handoffId>.json: the owner has been told that nobody answers. */
+export const HandoffAlert = z.strictObject({
+  version: z.literal(1),
+  handoffId: HandoffId,
+  sessionId: ContactId,
+  at: z.iso.datetime(),
+});
+export type HandoffAlert = z.infer<typeof HandoffAlert>;
+
 export const HandoffView = z
   .object({
     id: HandoffId,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { MessageText } from '../turns/chat.ts';
+import { MessageText, UploadId } from '../turns/chat.ts';
 import { limits } from '../limits.ts';
+import { WidgetTeam } from './widget-team.ts';
 import { FinishReason } from '../turns/turn-event.ts';
 
 export const widgetKeyPrefix = 'ck_pub_';
@@ -49,6 +50,49 @@ export const WidgetAppearance = z
   .meta({ id: 'WidgetAppearance' });
 export type WidgetAppearance = z.infer<typeof WidgetAppearance>;
 
+/** The languages that the script speaks. */
+export const widgetLanguages = ['en', 'de', 'es', 'fr', 'pt', 'ar'] as const;
+export type WidgetLanguage = (typeof widgetLanguages)[number];
+
+const WidgetTexts = z
+  .strictObject({
+    title: shownText(limits.widgetTitleMaxCharacters).min(1).optional().meta({ description: 'The head of the panel.' }),
+    greeting: shownText(limits.widgetGreetingMaxCharacters).optional().meta({ description: 'Its first words.' }),
+    placeholder: shownText(limits.widgetPlaceholderMaxCharacters)
+      .min(1)
+      .optional()
+      .meta({ description: 'What stands in the empty field.' }),
+  })
+  .optional()
+  .meta({ description: 'In this language, in place of those of `appearance` and of the script.' });
+
+const offset = z.int().nonnegative().max(limits.widgetOffsetMaxPixels).default(20);
+
+/** Beside `appearance`, not in it: an earlier version keeps what it does not know at the top of the file. */
+export const WidgetDisplay = z
+  .strictObject({
+    theme: z.enum(['auto', 'light', 'dark']).default('auto').meta({ description: '`auto`: as the visitor’s system has it.' }),
+    offsetSide: offset.meta({ description: 'From the side of the window, in pixels.' }),
+    offsetBottom: offset.meta({ description: 'From its lower end, in pixels.' }),
+    zIndex: z
+      .int()
+      .nonnegative()
+      .max(2_147_483_647)
+      .default(2_147_483_000)
+      .meta({ description: 'Above what of the page it lies, and below what.' }),
+    launcher: z
+      .enum(['shown', 'hidden'])
+      .default('shown')
+      .meta({ description: '`hidden`: elements of the page with `data-concierge-open` open the panel.' }),
+    files: z.enum(['allowed', 'refused']).default('allowed').meta({ description: 'Whether visitors may send files.' }),
+    texts: z
+      .strictObject({ en: WidgetTexts, de: WidgetTexts, es: WidgetTexts, fr: WidgetTexts, pt: WidgetTexts, ar: WidgetTexts })
+      .prefault({})
+      .meta({ description: 'The owner’s own texts by language.' }),
+  })
+  .meta({ id: 'WidgetDisplay' });
+export type WidgetDisplay = z.infer<typeof WidgetDisplay>;
+
 const settings = {
   enabled: z.boolean().default(false),
   /** Pages of no other origin may use it; with none, no page may. */
@@ -56,6 +100,8 @@ const settings = {
   /** Only visitors with a token that the tenant's server has signed. */
   requireSenderToken: z.boolean().default(false),
   appearance: WidgetAppearance.prefault({}),
+  team: WidgetTeam.prefault({}).meta({ description: 'When staff answers, and what happens when it does not.' }),
+  display: WidgetDisplay.prefault({}).meta({ description: 'Theme, place, button and texts by language.' }),
 };
 
 /** PUT /api/widget: what is left out gets its default. */
@@ -104,7 +150,17 @@ export const SenderClaims = z.strictObject({
 });
 export type SenderClaims = z.infer<typeof SenderClaims>;
 
-export const WidgetMessageBody = z.strictObject({ message: MessageText }).meta({ id: 'WidgetMessageBody' });
+export const WidgetMessageBody = z
+  .strictObject({
+    message: MessageText,
+    attachments: z
+      .array(UploadId)
+      .max(limits.attachmentsMax)
+      .default([])
+      .meta({ description: 'The ids of files that POST /widget/uploads has answered.' }),
+  })
+  .meta({ id: 'WidgetMessageBody' });
+export type WidgetMessageBody = z.infer<typeof WidgetMessageBody>;
 
 /** What a visitor may know of a reply. */
 export const WidgetReply = z.object({ turnId: z.string(), reply: z.string(), finishReason: FinishReason }).meta({ id: 'WidgetReply' });
@@ -117,6 +173,8 @@ export const WidgetMessage = z.object({
   from: z.enum(['visitor', 'agent', 'person']),
   text: z.string(),
   at: z.iso.datetime(),
+  /** The names of the files that a visitor has sent with it. */
+  files: z.array(z.string()),
 });
 export type WidgetMessage = z.infer<typeof WidgetMessage>;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ChannelSetup, ChannelTest, ConnectedChannel } from '../channels/channel-binding.ts';
 import { channelDefinitions, toAppName, type MessagingChannel } from '../channel-definitions.ts';
+import { SimulationBody, SimulationReceipt } from '../channels/simulation.ts';
 import { Channel, isMessagingChannel } from '../channels/channel.ts';
 import { limitedRecord } from '../values/values.ts';
 import { defineRoute, cursorParameter, limitParameter, pageHeaders } from './route.ts';
@@ -105,6 +106,22 @@ export const testChannel = defineRoute({
   params: channelParams,
   answers: { 200: { description: 'What was found, good or bad.', json: ChannelTest } },
   errors: ['not_found'],
+});
+
+export const simulateChannel = defineRoute({
+  id: 'simulateChannel',
+  method: 'post',
+  path: '/api/channels/{channel}/simulate',
+  tag: 'channels',
+  summary: 'Have a message come in as if the provider had brought it',
+  description:
+    'Written as the provider writes it, signed with the binding’s own secret, and taken by the same path as its webhooks. The agent answers it; its answer, and whatever else goes to this contact, is recorded as sent and never reaches the provider.',
+  auth: 'key',
+  scopes: ['admin'],
+  params: channelParams,
+  body: { kind: 'json', schema: SimulationBody },
+  answers: { 202: { description: 'It is accepted.', json: SimulationReceipt } },
+  errors: ['not_found', 'overloaded', 'too_many_waiting'],
 });
 
 const deliveryParams = z.object({ id: z.string().min(1).max(64) });

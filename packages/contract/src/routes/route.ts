@@ -65,6 +65,7 @@ export interface Route {
     | 'agents'
     | 'turns'
     | 'sessions'
+    | 'contacts'
     | 'handoffs'
     | 'skills'
     | 'uploads'

@@ -10,13 +10,14 @@ import {
   rotateKey,
   getUsage,
 } from './tenant/tenant.ts';
-import { checkPolicy, exportOwnTenant, whoAmI } from './tenant/owner.ts';
+import { checkPolicy, exportOwnTenant, previewPrompt, whoAmI } from './tenant/owner.ts';
 import {
   deleteChannel,
   getChannel,
   getChannelSetup,
   listChannels,
   putChannel,
+  simulateChannel,
   testChannel,
   getDelivery,
   listDeliveries,
@@ -25,6 +26,7 @@ import {
   verifyWebhook,
 } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
+import { getContact, getSessionContact, listContacts } from './contacts.ts';
 import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
 import {
   createEventEndpoint,
@@ -89,6 +91,7 @@ import {
   undrainWorker,
 } from './ops/waiting.ts';
 import type { Route } from './route.ts';
+import { addStaffNote, assignSession, getSessionStaff, listAnswers, removeStaffNote } from './staff.ts';
 import {
   deleteSession,
   forkSession,
@@ -110,6 +113,7 @@ import {
   putWidget,
   rotateWidgetKey,
   rotateWidgetSecret,
+  sendWidgetFile,
   sendWidgetMessage,
   widgetConversation,
   widgetScript,
@@ -127,6 +131,7 @@ export const routes = {
   getModel,
   listAgents,
   checkPolicy,
+  previewPrompt,
   listTurns,
   getTurn,
   getTurnTrace,
@@ -139,11 +144,19 @@ export const routes = {
   deleteSession,
   forkSession,
   labelSession,
+  listContacts,
+  getContact,
+  getSessionContact,
   listHandoffs,
   getHandoff,
   takeOver,
   giveBack,
   answerAsPerson,
+  getSessionStaff,
+  addStaffNote,
+  removeStaffNote,
+  assignSession,
+  listAnswers,
   listSkills,
   reindexSkills,
   createUploads,
@@ -184,6 +197,7 @@ export const routes = {
   putChannel,
   deleteChannel,
   testChannel,
+  simulateChannel,
   listDeliveries,
   getDelivery,
   redriveDelivery,
@@ -214,6 +228,7 @@ export const routes = {
   widgetScript,
   widgetSettings,
   sendWidgetMessage,
+  sendWidgetFile,
   followWidgetTurn,
   cancelWidgetTurn,
   widgetConversation,

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { Channel } from '../channels/channel.ts';
+import { StaffName } from '../channels/staff-note.ts';
 import { errorCodeNames } from '../errors/error-code.ts';
 import { limits } from '../limits.ts';
 import { TurnTrace } from '../turns/trace.ts';
 import { TurnOrigin, TurnStatus, TurnView } from '../turns/turn.ts';
-import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
+import { cursorParameter, flagParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from './route.ts';
 import { ContactId } from '../turns/chat.ts';
 import {
   SessionForkBody,
@@ -176,6 +177,8 @@ export const listSessions = defineRoute({
     sender: z.string().min(1).max(limits.senderMaxCharacters).optional().describe('The exact id of a contact.'),
     state: SessionState.optional(),
     pinned: z.enum(['true', 'false']).optional().describe('Pinned ones alone, or the others.'),
+    assignee: StaffName.optional().describe('Conversations that this staff member looks after.'),
+    contacts: flagParameter.describe('Conversations with contacts alone, none of the owner’s own.'),
     q: z
       .string()
       .trim()

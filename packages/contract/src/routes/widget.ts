@@ -4,12 +4,15 @@ import {
   WidgetAppearance,
   WidgetBody,
   WidgetConversation,
+  WidgetDisplay,
   WidgetKey,
   WidgetMessageBody,
   WidgetReply,
   WidgetSecret,
   WidgetView,
 } from '../channels/widget.ts';
+import { UploadRef } from '../turns/chat.ts';
+import { WidgetOpening } from '../channels/widget-team.ts';
 import { chatErrors, chatHeaders } from './chat.ts';
 import { defineRoute } from './route.ts';
 import { lastEventHeaders } from './turns.ts';
@@ -99,7 +102,17 @@ export const widgetSettings = defineRoute({
   answers: {
     200: {
       description: 'What its owner has set.',
-      json: z.object({ appearance: WidgetAppearance, requireSenderToken: z.boolean() }).meta({ id: 'WidgetLook' }),
+      json: z
+        .object({
+          appearance: WidgetAppearance,
+          display: WidgetDisplay,
+          requireSenderToken: z.boolean(),
+          openings: z
+            .array(WidgetOpening)
+            .nullable()
+            .meta({ description: 'When staff answers in the next eight days; null: at all times, as far as is known.' }),
+        })
+        .meta({ id: 'WidgetLook' }),
     },
   },
   errors: [],
@@ -124,6 +137,19 @@ export const sendWidgetMessage = defineRoute({
     },
   },
   errors: chatErrors,
+});
+
+export const sendWidgetFile = defineRoute({
+  ...visitors,
+  id: 'sendWidgetFile',
+  method: 'post',
+  path: '/widget/uploads',
+  summary: 'Upload a file to attach to a message, as a visitor',
+  description: 'One file a request; types and sizes as of POST /api/uploads. Refused where the owner allows visitors no files.',
+  query: withKey,
+  body: { kind: 'files', schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).length(1) }) },
+  answers: { 201: { description: 'What a message names it by.', json: UploadRef } },
+  errors: [],
 });
 
 export const followWidgetTurn = defineRoute({

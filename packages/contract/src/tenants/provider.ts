@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ModelUsage } from '../turns/turn.ts';
 
 const Price = z.strictObject({
   input: z.number().nonnegative(),
@@ -47,7 +48,15 @@ export const ProvidersFile = z.strictObject({
       models: z.record(z.string(), ModelFacts).default({}),
     }),
   ),
-  embeddings: z.strictObject({ model: ModelRef, apiKey: z.string().min(1).optional(), apiKeyEnv: z.string().min(1).optional() }).optional(),
+  embeddings: z
+    .strictObject({
+      model: ModelRef,
+      apiKey: z.string().min(1).optional(),
+      apiKeyEnv: z.string().min(1).optional(),
+      /** US dollars per million tokens. */
+      price: z.strictObject({ input: z.number().nonnegative() }).optional(),
+    })
+    .optional(),
 });
 export type ProvidersFile = z.infer<typeof ProvidersFile>;
 
@@ -57,7 +66,14 @@ export interface Embedder {
   readonly model: string;
   /**
    * One vector for each text, in order, all of one length. Rejects when the provider fails, or with the reason of the
-   * signal. `ownKey`: a tenant's, in place of the operator's.
+   * signal.
    */
-  embed(texts: readonly string[], signal: AbortSignal, ownKey?: string): Promise<readonly Float32Array[]>;
+  embed(texts: readonly string[], signal: AbortSignal, how?: HowToEmbed): Promise<readonly Float32Array[]>;
+}
+
+export interface HowToEmbed {
+  /** A tenant's, in place of the operator's. */
+  readonly ownKey?: string | undefined;
+  /** Called after each answered request. */
+  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
 }

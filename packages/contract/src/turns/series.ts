@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../values/values.ts';
+import { WaitReason } from './waiting.ts';
 
 /** How far back a series goes, and how long one of its points is. */
 export const seriesRanges = {
@@ -18,6 +19,9 @@ export const SeriesPoint = z
   .object({
     at: z.iso.datetime(),
     waiting: count.meta({ description: 'Turns that wait, those with staff left out.' }),
+    waitingBy: z.partialRecord(WaitReason, count).meta({
+      description: 'By reason, those for which none waited left out; the highest of each, so together they may be more than `waiting`.',
+    }),
     oldestSeconds: z.number().nonnegative().meta({ description: 'Age of the one that waits longest.' }),
     running: count,
     slots: count,
@@ -36,18 +40,6 @@ export const Series = z
   .object({ range: SeriesRange, pointSeconds: z.number().positive(), points: z.array(SeriesPoint) })
   .meta({ id: 'Series' });
 export type Series = z.infer<typeof Series>;
-
-/** What a provider of models did in the last 15 minutes. */
-export const ProviderHealth = z
-  .object({
-    provider: z.string(),
-    calls: count.meta({ description: 'Answered.' }),
-    failures: count.meta({ description: 'Attempts that failed, those that were repeated included.' }),
-    p50Ms: Milliseconds,
-    p95Ms: Milliseconds,
-  })
-  .meta({ id: 'ProviderHealth' });
-export type ProviderHealth = z.infer<typeof ProviderHealth>;
 
 export const logLevels = ['info', 'warn', 'error', 'fatal'] as const;
 

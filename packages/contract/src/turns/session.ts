@@ -214,11 +214,21 @@ export const SessionListItem = z
     lastMessage: LastMessage.nullable(),
     state: SessionState,
     pinned: z.boolean().meta({ description: 'It stands above the others in the console.' }),
+    assignee: z.string().nullable().meta({ description: 'The staff member who looks after it; null: nobody in particular.' }),
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;
 
-const { id, sender: _sender, contactName: _name, lastMessage: _last, state: _state, pinned: _pinned, ...listed } = SessionListItem.shape;
+const {
+  id,
+  sender: _sender,
+  contactName: _name,
+  lastMessage: _last,
+  state: _state,
+  pinned: _pinned,
+  assignee: _assignee,
+  ...listed
+} = SessionListItem.shape;
 
 /** GET /api/sessions/{id}: the whole conversation, history first. */
 export const SessionView = z
@@ -270,7 +280,14 @@ export const TurnStep = z.discriminatedUnion('kind', [
   /** Text in the agent's place that no model wrote: a staff member's, or the service's own answer to a command. */
   z.object({ kind: z.literal('said'), message: AssistantMessage }),
   z.object({ kind: z.literal('intent'), callId: z.string(), name: z.string() }),
-  z.object({ kind: z.literal('result'), message: ToolMessage, startedAtMs: z.number(), durationMs: z.number() }),
+  /** `usage`: of models that the tool called, as a search by meaning does. */
+  z.object({
+    kind: z.literal('result'),
+    message: ToolMessage,
+    startedAtMs: z.number(),
+    durationMs: z.number(),
+    usage: ModelUsage.optional(),
+  }),
   /** A running command called a tool through the dispatcher. `parentId`: the call that the command belongs to. */
   z.object({ kind: z.literal('nested_intent'), callId: z.string(), parentId: z.string(), name: z.string() }),
   /**
@@ -286,6 +303,7 @@ export const TurnStep = z.discriminatedUnion('kind', [
     isError: z.boolean(),
     startedAtMs: z.number(),
     durationMs: z.number(),
+    usage: ModelUsage.optional(),
   }),
   z.object({
     kind: z.literal('compaction'),

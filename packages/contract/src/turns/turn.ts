@@ -209,6 +209,9 @@ export const TurnView = z
       description: 'The beginning of what it was asked, at most 200 characters; missing where the conversation no longer has it.',
     }),
     cancelling: z.literal(true).optional().meta({ description: 'It waits or runs, and is to be cancelled.' }),
+    simulated: z.literal(true).optional().meta({
+      description: 'The message was simulated (POST /api/channels/{channel}/simulate): nothing of it is sent to the provider.',
+    }),
     finishReason: FinishReason.nullable(),
     error: TurnError.nullable(),
     steps: z.array(TurnStepView).optional(),

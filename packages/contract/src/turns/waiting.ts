@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
-import { ProviderHealth } from './series.ts';
 
 /** Why a turn waits (docs/metrics.md, "Why turns wait"). */
 export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_slot', 'no_worker', 'paused', 'staff'] as const;
@@ -65,11 +64,15 @@ export const WorkerView = z
   .meta({ id: 'Worker' });
 export type WorkerView = z.infer<typeof WorkerView>;
 
-/** GET /ops/api/overview: `summary` is one sentence. */
+/** The longest wait that is not of a conversation's own making. */
+const LongestWait = z.object({ tenantId: TenantId, reason: WaitReason, waitedSeconds: z.number().nonnegative() });
+
+/** GET /ops/api/overview: `summary` is one sentence, in English. */
 export const Overview = z
   .object({
     at: z.iso.datetime(),
     summary: z.string(),
+    longest: LongestWait.nullable().meta({ description: 'What `summary` is about; null when nothing waits but for its own conversation.' }),
     reasons: z.array(WaitingSum),
     running: z.int().nonnegative(),
     slots: z.int().nonnegative(),
@@ -77,6 +80,24 @@ export const Overview = z
   })
   .meta({ id: 'Overview' });
 export type Overview = z.infer<typeof Overview>;
+
+/** What a provider of models did in the last 15 minutes. */
+export const ProviderHealth = z
+  .object({
+    provider: z.string(),
+    calls: z.int().nonnegative().meta({ description: 'Answered.' }),
+    failures: z.int().nonnegative().meta({ description: 'Attempts that failed, those that were repeated included.' }),
+    p50Ms: z.number().nonnegative().nullable(),
+    p95Ms: z.number().nonnegative().nullable(),
+  })
+  .meta({ id: 'ProviderHealth' });
+export type ProviderHealth = z.infer<typeof ProviderHealth>;
+
+/** What one look at a part of the deployment has found, in a sentence. */
+export const Finding = z
+  .object({ name: z.string(), status: z.enum(['ok', 'warning', 'failed']), detail: z.string() })
+  .meta({ id: 'Finding' });
+export type Finding = z.infer<typeof Finding>;
 
 /** GET /ops/api/health. */
 export const Health = z
@@ -86,6 +107,7 @@ export const Health = z
     redis: z.object({ usedBytes: z.number().nonnegative(), maxBytes: z.number().nonnegative() }).nullable(),
     disk: z.object({ freeBytes: z.number().nonnegative(), sizeBytes: z.number().nonnegative() }).nullable(),
     providers: z.array(ProviderHealth),
+    findings: z.array(Finding).meta({ description: 'What `concierge doctor` finds of the whole deployment, in its words.' }),
   })
   .meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;

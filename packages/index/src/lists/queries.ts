@@ -51,6 +51,7 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
 function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   let select = db.selectFrom('sessions').where('account_id', '=', tenantId);
   if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  if (query.withContacts === true) select = select.where('agent', '<>', 'admin');
   if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
   if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
   if (query.sender !== undefined) select = select.where('sender', '=', storable(query.sender));
@@ -113,7 +114,7 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
   };
 }
 
-function toLikePattern(text: string): string {
+export function toLikePattern(text: string): string {
   return `%${text.replaceAll(/[%_\\]/gu, String.raw`\$&`)}%`;
 }
 

@@ -1,29 +1,18 @@
-import type { Embedder } from '@concierge/contract';
+import type { Embedder, HowToEmbed, ModelUsage } from '@concierge/contract';
 import type OpenAI from 'openai';
 import { z } from 'zod';
 import type { EmbeddingsModel, Providers } from '../providers.ts';
 import { asModelError, mayRepeat, pause, redact, waitBefore, defaultModelLimits, type ModelLimits } from './attempts.ts';
 import { brokenStream, timedOut, toCallFailure, type CallFailure } from './call-failure.ts';
+import { estimateTokens } from '../estimate-tokens.ts';
 import { HttpTransport, openEndpoint, type Endpoint } from './transport.ts';
 import type { FailedAttempt } from './models.ts';
-
-export interface EmbeddingsUsage {
-  /** `provider/model`. */
-  readonly model: string;
-  readonly texts: number;
-  /** The provider's own figure; null when it gave none. */
-  readonly inputTokens: number | null;
-  /** With the tenant's own key. */
-  readonly ownKey: boolean;
-}
 
 export interface EmbeddingsOptions {
   readonly embeddings: NonNullable<Providers['embeddings']>;
   /** Patience; what is not given is `embeddingsLimits`. */
   readonly limits?: Partial<ModelLimits> | undefined;
   readonly onFailedAttempt?: ((failure: FailedAttempt) => void) | undefined;
-  /** Called after each answered request. */
-  readonly onUsage?: ((usage: EmbeddingsUsage) => void) | undefined;
 }
 
 /** A search waits for it: less patience than with a reply. */
@@ -38,6 +27,15 @@ export const embeddingsLimits: ModelLimits = {
 /** Texts of one request: 64 passages are some 30,000 tokens, far below what any provider takes at once. */
 const BATCH_TEXTS = 64;
 const BODY_MAX_CHARACTERS = 64 * 1024 * 1024;
+
+/** Prices are per million tokens. */
+const TOKENS_PER_PRICE = 1_000_000;
+
+interface Embedded {
+  readonly vectors: readonly Float32Array[];
+  /** Estimated where the provider gives no figure. */
+  readonly usage: ModelUsage;
+}
 
 const EmbeddingsAnswer = z.object({
   data: z.array(z.object({ index: z.int().nonnegative(), embedding: z.array(z.number()).min(1).max(65_536) })),
@@ -61,12 +59,14 @@ export class Embeddings implements Embedder {
     this.#operators = openAccess(options.embeddings);
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal, ownKey?: string): Promise<readonly Float32Array[]> {
+  async embed(texts: readonly string[], signal: AbortSignal, { ownKey, onUsage }: HowToEmbed = {}): Promise<readonly Float32Array[]> {
     const { embeddings } = this.#options;
     const access = ownKey === undefined ? this.#operators : openAccess({ ...embeddings, apiKey: ownKey, ownKey: true });
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += BATCH_TEXTS) {
-      vectors.push(...(await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), access, signal)));
+      const batch = await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), access, signal);
+      vectors.push(...batch.vectors);
+      onUsage?.(batch.usage);
     }
     return vectors;
   }
@@ -76,7 +76,7 @@ export class Embeddings implements Embedder {
     this.#transport.close();
   }
 
-  async #embedBatch(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Float32Array[]> {
+  async #embedBatch(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Embedded> {
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       try {
@@ -91,7 +91,7 @@ export class Embeddings implements Embedder {
     }
   }
 
-  async #request(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Float32Array[]> {
+  async #request(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Embedded> {
     const deadline = AbortSignal.timeout(this.#limits.attemptMs);
     try {
       // Floats, as not every compatible server knows base64.
@@ -99,8 +99,7 @@ export class Embeddings implements Embedder {
       const parts = [Buffer.from(JSON.stringify(request))];
       const body = await this.#transport.post(access.endpoint, parts, AbortSignal.any([signal, deadline]));
       const { vectors, inputTokens } = this.#readVectors(await body.readAll(BODY_MAX_CHARACTERS), texts.length);
-      this.#options.onUsage?.({ model: this.model, texts: texts.length, inputTokens, ownKey: access.ownKey });
-      return vectors;
+      return { vectors, usage: this.#toUsage(inputTokens ?? estimateTokens(texts.join('\n')), access) };
     } catch (error) {
       throw deadline.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
     }
@@ -116,6 +115,19 @@ export class Embeddings implements Embedder {
     if (inOrder.some(({ embedding }) => embedding.length !== dimensions)) throw brokenStream('vectors of different lengths came');
     this.#dimensions = dimensions;
     return { vectors: inOrder.map(({ embedding }) => Float32Array.from(embedding)), inputTokens: usage?.prompt_tokens ?? null };
+  }
+
+  #toUsage(inputTokens: number, { ownKey }: Access): ModelUsage {
+    const input = this.#options.embeddings.price?.input;
+    return {
+      model: this.model,
+      calls: 1,
+      inputTokens,
+      outputTokens: 0,
+      cachedInputTokens: 0,
+      costUsd: input === undefined ? null : (inputTokens * input) / TOKENS_PER_PRICE,
+      ...(ownKey && { ownKey }),
+    };
   }
 
   /** The wait before it is asked again; null when it is not. */

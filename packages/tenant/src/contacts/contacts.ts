@@ -11,7 +11,7 @@ import {
   type Session,
 } from '@concierge/contract';
 import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
-import { foldWords, type TenantIndex } from '@concierge/index';
+import { foldWords, type IndexedContact, type Page, type TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
@@ -20,6 +20,8 @@ import type { SessionStore } from '../sessions/session-store.ts';
 const scanMax = 200;
 /** Names looked through by one search. */
 const searchMax = 5000;
+/** Senders whose folders are compared with an id at a time. */
+const comparedAtOnce = 1000;
 
 export interface ContactsOptions {
   readonly tenantId: string;
@@ -27,7 +29,7 @@ export interface ContactsOptions {
   readonly folder: string;
   readonly folders: FolderSync;
   readonly sessions: Pick<SessionStore, 'load'>;
-  readonly index: Pick<TenantIndex, 'listSessions'>;
+  readonly index: Pick<TenantIndex, 'listSessions' | 'listContacts'>;
   /** Names of the agents that talk to contacts. */
   readonly agents: () => Promise<readonly string[]>;
   readonly log: Log;
@@ -36,6 +38,12 @@ export interface ContactsOptions {
 export interface ContactsPage {
   readonly contacts: ContactView[];
   readonly nextCursor: string | null;
+}
+
+interface KnownQuery {
+  readonly q?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
 }
 
 /**
@@ -149,10 +157,30 @@ export class Contacts {
     return { contacts: [...contacts.values()], nextCursor: from ?? null };
   }
 
+  /** Those with an id of their own, the last one first, each once: by a part of id or name, or an exact alias. */
+  async listKnown({ q, limit, cursor }: KnownQuery): Promise<Page<IndexedContact>> {
+    const words =
+      q === undefined ? undefined : { text: q, senders: [...(await this.findSenders(q, searchMax)), ...(await this.#mainIds(q))] };
+    return this.#options.index.listContacts({ limit, words, cursor });
+  }
+
+  /** The id whose folder this is; undefined when no such contact has written or has a name. */
+  async findSender(folder: string): Promise<string | undefined> {
+    const record = await this.recordIn(folder);
+    if (record !== undefined) return record.sender;
+    let cursor: string | undefined;
+    for (;;) {
+      const { items, nextCursor } = await this.#options.index.listContacts({ limit: comparedAtOnce, cursor });
+      const found = items.find(({ sender }) => toContactFolder(sender) === folder);
+      if (found !== undefined || nextCursor === null) return found?.sender;
+      cursor = nextCursor;
+    }
+  }
+
   /** By exact id or alias, or by a part of the name or the id, where a name is known. */
   async search(query: string, limit: number): Promise<ContactView[]> {
     const senders = new Set<string>([query]);
-    for (const { sender } of await this.#leadsFrom(query)) senders.add(sender);
+    for (const sender of await this.#mainIds(query)) senders.add(sender);
     const needle = foldWords(query);
     for (const { sender, displayName } of await this.#known()) {
       if (foldWords(`${displayName ?? ''}\n${sender}`).includes(needle)) senders.add(sender);
@@ -199,10 +227,11 @@ export class Contacts {
     return records;
   }
 
-  async #leadsFrom(alias: string): Promise<ContactAlias[]> {
+  /** Those that an alias leads to, one for each channel at most. */
+  async #mainIds(alias: string): Promise<string[]> {
     const folder = this.#aliases(alias);
     const found = await Promise.all((await folder.names()).map(async (channel) => unlessLater(folder.find(channel))));
-    return found.filter((record) => record !== undefined);
+    return found.flatMap((record) => (record === undefined ? [] : [record.sender]));
   }
 
   async #readAliases(sender: string): Promise<ContactAlias[]> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   AppError,
   Handoff,
+  HandoffAlert,
   HandoffEnd,
   HOUR_MS,
   limits,
@@ -45,6 +46,7 @@ export class Handoffs {
   readonly #handoffs: RecordFolder<typeof Handoff>;
   readonly #ends: RecordFolder<typeof HandoffEnd>;
   readonly #calls: RecordFolder<typeof StoredHandoffCall>;
+  readonly #alerts: RecordFolder<typeof HandoffAlert>;
   readonly #writers = new KeyedMutex();
   readonly #now: () => number;
 
@@ -58,6 +60,13 @@ export class Handoffs {
       folder: callsFolder(folder),
       store: folder,
       schema: StoredHandoffCall,
+      names: /^h_[0-9a-f]{32}$/u,
+    });
+    this.#alerts = new RecordFolder({
+      ...place,
+      folder: join(folder, 'alerts'),
+      store: folder,
+      schema: HandoffAlert,
       names: /^h_[0-9a-f]{32}$/u,
     });
     this.#now = now;
@@ -153,8 +162,24 @@ export class Handoffs {
     await this.#calls.remove(handoffId);
   }
 
+  /** Whether the owner has been told that nobody answers; a file that cannot be read says so, too. */
+  async isAlerted(handoffId: string): Promise<boolean> {
+    return (await this.#alerts.read(handoffId)) !== undefined;
+  }
+
+  async markAlerted({ id, sessionId }: Pick<HandoffView, 'id' | 'sessionId'>): Promise<void> {
+    await this.#alerts.put(id, { version: 1, handoffId: id, sessionId, at: new Date(this.#now()).toISOString() });
+  }
+
+  /** Forgets of which handoffs the owner was told, but for those that still wait. */
+  async keepAlerts(waiting: ReadonlySet<string>): Promise<void> {
+    for (const id of await this.#alerts.names()) if (!waiting.has(id)) await this.#alerts.remove(id);
+  }
+
   /** The conversation is gone, and with it who had it. */
   async forget(sessionId: string): Promise<void> {
+    const handoff = await unlessLater(this.find(sessionId));
+    if (handoff !== undefined) await this.#alerts.remove(handoff.id);
     await this.#handoffs.remove(sessionId);
     await this.#ends.remove(endName(sessionId));
     for (const call of await this.pending()) if (call.sessionId === sessionId) await this.#calls.remove(call.handoffId);
@@ -162,6 +187,7 @@ export class Handoffs {
 
   async sweep(): Promise<void> {
     await this.#calls.sweep();
+    await this.#alerts.sweep();
     await this.#handoffs.sweep();
   }
 

@@ -54,6 +54,7 @@ async function eraseSessions(scope: TenantScope, { sessionIds, turnIds }: Erasur
     const hadRemains = await scope.sessions.removeRemains(id);
     if (isRemoved || hadRemains) sessions += 1;
     await scope.handoffs.forget(id);
+    await scope.staffNotes.forget(id);
   }
   // Cut off between the files and the index, an earlier removal left rows.
   const ids = new Set(sessionIds);

@@ -1,4 +1,4 @@
-import type { Embedder } from '@concierge/contract';
+import type { Embedder, ModelUsage } from '@concierge/contract';
 import { embeddedText, type PassageIndex, type PassageRank, type PassageScope } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 
@@ -15,6 +15,12 @@ export type MeaningFound = PassageRank & { readonly similarity: number };
 export type MeaningAnswer =
   | { readonly outcome: 'used'; readonly found: readonly MeaningFound[] }
   | { readonly outcome: 'failed'; readonly found: readonly [] };
+
+/** How long a search may take, and who hears what it uses. */
+interface MeaningAsk {
+  readonly signal: AbortSignal;
+  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
+}
 
 /** Embedded before one search answers; the rest waits for the next one. */
 const EMBEDDED_MAX = 256;
@@ -33,11 +39,11 @@ export class MeaningSearch {
   }
 
   /** Makes vectors for what of the scope has none, up to a bound; how many are left. @throws the signal's reason */
-  async embedMissing(scope: PassageScope, signal: AbortSignal): Promise<number> {
+  async embedMissing(scope: PassageScope, ask: MeaningAsk): Promise<number> {
     const { embedder, passages } = this.#options;
     const missing = await passages.unembedded(scope, { model: embedder.model, limit: EMBEDDED_MAX });
     if (missing.passages.length === 0) return missing.count;
-    const vectors = await this.#embed(missing.passages.map(embeddedText), signal);
+    const vectors = await this.#embed(missing.passages.map(embeddedText), ask);
     if (vectors === undefined) return missing.count;
     await passages.putVectors(
       embedder.model,
@@ -47,9 +53,9 @@ export class MeaningSearch {
   }
 
   /** What is near the question. @throws the signal's reason */
-  async search(scope: PassageScope, { text, signal }: { readonly text: string; readonly signal: AbortSignal }): Promise<MeaningAnswer> {
+  async search(scope: PassageScope, ask: MeaningAsk & { readonly text: string }): Promise<MeaningAnswer> {
     const { embedder, passages } = this.#options;
-    const [vector] = (await this.#embed([text], signal)) ?? [];
+    const [vector] = (await this.#embed([ask.text], ask)) ?? [];
     if (vector === undefined) return { outcome: 'failed', found: [] };
     const nearest = await passages.nearest(scope, { model: embedder.model, vector, limit: FOUND_MAX });
     return { outcome: 'used', found: nearest.filter(({ similarity }) => similarity >= SIMILARITY_MIN) };
@@ -62,9 +68,9 @@ export class MeaningSearch {
   }
 
   /** Undefined when the provider failed or was not in time. */
-  async #embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[] | undefined> {
+  async #embed(texts: readonly string[], { signal, onUsage }: MeaningAsk): Promise<readonly Float32Array[] | undefined> {
     try {
-      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]));
+      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), { onUsage });
     } catch (error) {
       signal.throwIfAborted();
       this.#options.log.warn(

@@ -9,7 +9,7 @@ import {
   type TableDrift,
   tenantOwner,
 } from '@concierge/index';
-import { channelNames, type Embedder } from '@concierge/contract';
+import { channelNames, type Embedder, type ModelUsage } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { fuseScores, MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
@@ -43,6 +43,8 @@ export interface MemoryQuery {
   /** Default: both. */
   readonly kinds?: readonly PassageKind[] | undefined;
   readonly signal: AbortSignal;
+  /** Called after each request for embeddings. */
+  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
 }
 
 export interface MemoryHit {
@@ -119,7 +121,7 @@ export class MemorySearch {
     // One after the other: who comes second finds everything read and embedded.
     const { unread, unembedded } = await this.#refreshes.run(scope.owner, async () => ({
       unread: await this.#reader.refresh(scope, query.signal),
-      unembedded: (await this.#meaning?.embedMissing(scope, query.signal)) ?? 0,
+      unembedded: (await this.#meaning?.embedMissing(scope, query)) ?? 0,
     }));
     const meant = await this.#meaning?.search(scope, query);
     const question = await this.#understand(scope, readQuestion(query.text));

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetAppearance, type WidgetView } from '@concierge/contract';
+import { AppError, WidgetBody, WidgetRecord, widgetKeyPrefix, type WidgetTeam, type WidgetView } from '@concierge/contract';
 import { assertNotLater, RecordFolder, StatCache, type FolderSync, type Parsed } from '@concierge/files';
 import { isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { TenantSecrets } from '../tenant-secrets.ts';
@@ -17,10 +17,8 @@ export function tenantOfWidgetKey(key: string): string | undefined {
 }
 
 /** What answers visitors need of the settings. */
-export interface OpenWidget {
+export interface OpenWidget extends Pick<WidgetBody, 'requireSenderToken' | 'appearance' | 'display' | 'team'> {
   readonly origins: readonly string[];
-  readonly requireSenderToken: boolean;
-  readonly appearance: WidgetAppearance;
   /** Opened; null when there is none, or none that can be read. */
   readonly secret: string | null;
 }
@@ -57,6 +55,12 @@ export class WidgetStore {
     return { ...WidgetBody.parse({}), key: null, secret: 'unset', updatedAt: null, problem };
   }
 
+  /** When staff answers; null where nothing was set, or it cannot be read. */
+  async team(): Promise<WidgetTeam | null> {
+    const read = await this.#read();
+    return read?.status === 'ok' ? read.value.team : null;
+  }
+
   /** In force when it returns. Key and secret stay; the first time a key is made. @throws AppError invalid_request */
   async put(body: WidgetBody): Promise<WidgetView> {
     return this.#change((before) => {
@@ -89,9 +93,11 @@ export class WidgetStore {
     const read = await this.#read();
     if (read !== undefined) assertNotLater(read, this.#path);
     if (read?.status !== 'ok') return undefined;
-    const { enabled, origins, requireSenderToken, appearance, sealedSecret } = read.value;
-    if (!isSameSecret(key, read.value.key) || !enabled) return undefined;
-    return { origins, requireSenderToken, appearance, secret: sealedSecret === null ? null : (this.#opened(sealedSecret) ?? null) };
+    const { sealedSecret, enabled, ...settings } = read.value;
+    if (!isSameSecret(key, settings.key) || !enabled) return undefined;
+    const { origins, requireSenderToken, appearance, display, team } = settings;
+    const secret = sealedSecret === null ? null : (this.#opened(sealedSecret) ?? null);
+    return { origins, requireSenderToken, appearance, display, team, secret };
   }
 
   async sweep(): Promise<void> {
@@ -115,9 +121,10 @@ export class WidgetStore {
     });
   }
 
-  #toWidgetView({ enabled, origins, requireSenderToken, appearance, key, sealedSecret, updatedAt }: WidgetRecord): WidgetView {
+  #toWidgetView(record: WidgetRecord): WidgetView {
+    const { key, sealedSecret, updatedAt } = record;
     const secret = sealedSecret === null ? 'unset' : this.#opened(sealedSecret) === undefined ? 'unreadable' : 'set';
-    return { enabled, origins, requireSenderToken, appearance, key, secret, updatedAt, problem: null };
+    return { ...toWidgetBody(record), key, secret, updatedAt, problem: null };
   }
 
   #opened(sealed: string): string | undefined {
@@ -137,8 +144,9 @@ export class WidgetStore {
   }
 }
 
-function toWidgetBody(record: WidgetRecord | undefined): WidgetBody {
+/** What an owner sets of it; all of the defaults for nothing. */
+export function toWidgetBody(record: WidgetBody | undefined): WidgetBody {
   if (record === undefined) return WidgetBody.parse({});
-  const { enabled, origins, requireSenderToken, appearance } = record;
-  return { enabled, origins, requireSenderToken, appearance };
+  const { enabled, origins, requireSenderToken, appearance, display, team } = record;
+  return { enabled, origins, requireSenderToken, appearance, display, team };
 }

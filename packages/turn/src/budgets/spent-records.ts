@@ -44,8 +44,8 @@ async function haveNotEnded(scope: TenantScope, turnIds: readonly string[]): Pro
 }
 
 function sumSteps(steps: readonly TurnStep[]): Amount {
-  const used = steps.map((step) => (step.kind === 'assistant' || step.kind === 'compaction' ? step.usage : null));
-  return sumUsage(used.filter((usage) => usage !== null));
+  const used = steps.map((step) => ('usage' in step ? step.usage : undefined));
+  return sumUsage(used.filter((usage) => usage !== null && usage !== undefined));
 }
 
 /** Tokens and cost of model calls that the operator pays; a call without a known price costs nothing. */

@@ -164,6 +164,14 @@ export function handoffRequested({
   };
 }
 
+/** The event of a conversation that has waited for staff for too long: one for each handoff. */
+export function handoffUnanswered(
+  { id, sessionId, since }: Pick<Handoff, 'id' | 'sessionId' | 'since'>,
+  afterMinutes: number,
+): WebhookEventInput<'handoff.unanswered'> {
+  return { type: 'handoff.unanswered', key: id, at: since, data: { handoffId: id, contact_id: sessionId, since, afterMinutes } };
+}
+
 export interface MessageState {
   readonly messageId: string;
   readonly channel: MessagingChannel;

@@ -11,6 +11,7 @@ import {
   type HandoffCall,
   type HandoffView,
   type TenantSettings,
+  isSimulated,
 } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { deriveSessionId, type TenantScope, type Tenants } from '@concierge/tenant';
@@ -132,10 +133,13 @@ export class HandoffNotifications {
     });
   }
 
-  /** Sends a notice: a handoff of the owner's own conversation does not withhold it. */
+  /**
+   * Sends a notice: a handoff of the owner's own conversation does not withhold it. None of a simulated contact's: a
+   * test rings nobody.
+   */
   async #notify(scope: TenantScope, sent: Notified): Promise<void> {
     const { notify } = sent.settings;
-    if (notify === undefined) return;
+    if (notify === undefined || isSimulated(sent.call.sender)) return;
     const channel = channelSynonyms[notify.channel];
     const to = readRecipient(channel, notify.to) ?? notify.to;
     const sessionId = deriveSessionId('cs', channel, await scope.contacts.findCanonicalSender(channel, to));

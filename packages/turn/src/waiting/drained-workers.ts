@@ -4,18 +4,19 @@ import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
 import { readWorkers, type ReportedWorker } from './workers.ts';
 
-/** A week: the mark of a worker that died goes by itself. */
-const DRAINED_MS = 7 * 24 * 3_600_000;
+/** Each look of the worker renews its mark: only that of a worker that died goes by itself, after a week. */
+const MARK_MS = 7 * 24 * 3_600_000;
 
 /**
- * Has a worker take no new turns, or take them again, from its next report on; what it runs goes on.
+ * Has a worker take no new turns, or take them again, from its next report on; what it runs goes on. Drained, it stays
+ * so until it is told otherwise or ends.
  * @returns the worker as it last reported; undefined when there is none with this id
  */
 export async function setDrained(redis: Redis, id: string, isDrained: boolean): Promise<ReportedWorker | undefined> {
   const worker = (await readWorkers(redis)).find((one) => one.id === id);
   if (worker === undefined) return undefined;
-  if (isDrained) await redis.multi().hset(keyOf.drainedWorkers, id, '1').pexpire(keyOf.drainedWorkers, DRAINED_MS).exec();
-  else await redis.hdel(keyOf.drainedWorkers, id);
+  if (isDrained) await redis.set(keyOf.drained(id), '1', 'PX', MARK_MS);
+  else await redis.del(keyOf.drained(id));
   return worker;
 }
 
@@ -43,7 +44,7 @@ export class DrainWatch {
   /** Pauses or resumes what takes wake-ups, where that has changed; what runs goes on. */
   async look(): Promise<void> {
     const { redis, id, wakeups, log } = this.#options;
-    const isDrained = (await redis.hexists(keyOf.drainedWorkers, id)) === 1;
+    const isDrained = (await redis.pexpire(keyOf.drained(id), MARK_MS)) === 1;
     if (isDrained === this.#isDrained) return;
     this.#isDrained = isDrained;
     log.info({ workerId: id, isDrained }, 'an operator changed whether it takes turns');
@@ -55,6 +56,6 @@ export class DrainWatch {
 
   /** The worker ends: nothing is left to be drained. */
   async forget(): Promise<void> {
-    await this.#options.redis.hdel(keyOf.drainedWorkers, this.#options.id);
+    await this.#options.redis.del(keyOf.drained(this.#options.id));
   }
 }

@@ -7,6 +7,10 @@ import { keyOf } from '../keys.ts';
 const WRITE_EVERY_MS = 1000;
 /** Lines of all processes that are kept, of 4,000 characters each at most; most have some hundred. */
 const LINES_MAX = 50_000;
+/** What they may take of Redis' memory: above it the older half of them goes. */
+const BYTES_MAX = 64 * 1024 * 1024;
+/** How often a process looks at what they take, in writes. */
+const WEIGHED_EVERY = 30;
 const READ_AT_ONCE = 1000;
 /** Lines that one question reads: the next page goes on behind them. */
 const LOOKED_AT_MAX = 10_000;
@@ -16,6 +20,7 @@ export class LogKeeper {
   readonly #redis: Redis;
   readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
+  #writes = 0;
 
   constructor(redis: Redis, log: Log) {
     this.#redis = redis;
@@ -34,11 +39,22 @@ export class LogKeeper {
 
   async #write(): Promise<void> {
     const lines = keptLines.take();
-    if (lines.length === 0) return;
+    // A connection that waits for Redis would queue them.
+    if (lines.length === 0 || this.#redis.status !== 'ready') return;
     const pipeline = this.#redis.pipeline();
     for (const line of lines) pipeline.xadd(keyOf.keptLog, 'MAXLEN', '~', LINES_MAX, '*', 'line', line);
     // Said in no log: each refusal would be one more line to keep.
     await pipeline.exec().catch(() => undefined);
+    if (this.#writes % WEIGHED_EVERY === 0) await this.#trim().catch(() => undefined);
+    this.#writes += 1;
+  }
+
+  /** Lines differ in length, so their number alone bounds little. */
+  async #trim(): Promise<void> {
+    const bytes = await this.#redis.memory('USAGE', keyOf.keptLog);
+    if (bytes === null || bytes <= BYTES_MAX) return;
+    const count = await this.#redis.xlen(keyOf.keptLog);
+    await this.#redis.xtrim(keyOf.keptLog, 'MAXLEN', Math.floor(count / 2));
   }
 }
 
@@ -56,7 +72,7 @@ const levelNumbers = { info: 30, warn: 40, error: 50, fatal: 60 } as const;
 
 const Line = z.object({
   level: z.number(),
-  time: z.string(),
+  time: z.iso.datetime(),
   service: z.string().default('unknown'),
   msg: z.string().default(''),
   requestId: z.string().optional(),

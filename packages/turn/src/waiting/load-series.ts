@@ -1,4 +1,4 @@
-import { seriesRanges, SeriesRange, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
+import { seriesRanges, SeriesRange, WaitReason, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from '../keys.ts';
@@ -7,10 +7,17 @@ import { addCounts, estimateQuantile, noCounts, TurnCounts } from './turn-counts
 
 const count = z.int().nonnegative();
 /** One point as it is kept. */
-const Point = z.object({ waiting: count, oldestMs: count, running: count, slots: count, counts: TurnCounts });
+const Point = z.object({
+  waiting: count,
+  waitingBy: z.partialRecord(WaitReason, count).default({}),
+  oldestMs: count,
+  running: count,
+  slots: count,
+  counts: TurnCounts,
+});
 type Point = z.infer<typeof Point>;
 
-const noPoint: Point = { waiting: 0, oldestMs: 0, running: 0, slots: 0, counts: noCounts };
+const noPoint: Point = { waiting: 0, waitingBy: {}, oldestMs: 0, running: 0, slots: 0, counts: noCounts };
 /** How much of the shortest range is what a provider did lately. */
 const PROVIDERS_MS = 15 * 60_000;
 
@@ -79,7 +86,10 @@ export class LoadSeries {
     const change = this.#redis.multi().del(key).hset(key, 'sampled', '1');
     for (const [id, all] of now) change.hset(key, id, JSON.stringify(all));
     await change.exec();
+    const waitingBy: Point['waitingBy'] = {};
+    for (const turns of waiting) waitingBy[turns.reason] = (waitingBy[turns.reason] ?? 0) + turns.count;
     return {
+      waitingBy,
       waiting: waiting.reduce((sum, turns) => sum + turns.count, 0),
       oldestMs: Math.round(Math.max(0, ...waiting.map(({ sinceMs }) => atMs - sinceMs))),
       running: workers.reduce((sum, { turns }) => sum + turns.length, 0),
@@ -92,6 +102,7 @@ export class LoadSeries {
 function merge(one: Point, other: Point): Point {
   return {
     waiting: Math.max(one.waiting, other.waiting),
+    waitingBy: mergeReasons(one.waitingBy, other.waitingBy),
     oldestMs: Math.max(one.oldestMs, other.oldestMs),
     running: Math.max(one.running, other.running),
     slots: Math.max(one.slots, other.slots),
@@ -99,11 +110,21 @@ function merge(one: Point, other: Point): Point {
   };
 }
 
-function toView(atMs: number, { waiting, oldestMs, running, slots, counts }: Point): SeriesPoint {
+function mergeReasons(one: Point['waitingBy'], other: Point['waitingBy']): Point['waitingBy'] {
+  const most = { ...one };
+  for (const reason of WaitReason.options) {
+    const count = Math.max(one[reason] ?? 0, other[reason] ?? 0);
+    if (count > 0) most[reason] = count;
+  }
+  return most;
+}
+
+function toView(atMs: number, { waiting, waitingBy, oldestMs, running, slots, counts }: Point): SeriesPoint {
   const { ended, failed, waitedMs, ranMs } = counts;
   return {
     at: new Date(atMs).toISOString(),
     waiting,
+    waitingBy,
     oldestSeconds: oldestMs / 1000,
     running,
     slots,

@@ -61,15 +61,24 @@ export function viewOverview(look: WaitingLook): Overview {
     draining: inState('draining').length,
     stalled: inState('stalled').length,
   };
-  return { at: new Date(look.atMs).toISOString(), summary: summarise(look, workers.running), reasons, running, slots, workers };
+  const oldest = findOldest(look);
+  const longest =
+    oldest === undefined
+      ? null
+      : { tenantId: oldest.tenantId, reason: oldest.reason, waitedSeconds: toSeconds(look.atMs - oldest.sinceMs) };
+  const summary = summarise(look, oldest, workers.running);
+  return { at: new Date(look.atMs).toISOString(), summary, longest, reasons, running, slots, workers };
 }
 
-/** One sentence: the longest wait that is not of a conversation's own making, and why. */
-function summarise(look: WaitingLook, runningWorkers: number): string {
-  const oldest = look.waiting
+/** The longest wait that is not of a conversation's own making. */
+function findOldest({ waiting }: WaitingLook): WaitingTurns | undefined {
+  return waiting
     .filter(({ reason }) => reason !== 'debounce' && reason !== 'own_session')
     .toSorted((left, right) => left.sinceMs - right.sinceMs)
     .at(0);
+}
+
+function summarise(look: WaitingLook, oldest: WaitingTurns | undefined, runningWorkers: number): string {
   if (oldest !== undefined) {
     const seconds = toSeconds(look.atMs - oldest.sinceMs);
     return `${oldest.tenantId}: a turn has waited ${String(Math.round(seconds))} s. ${describeWait(oldest, look).why}`;

@@ -19,5 +19,5 @@ export function sourceOfCaller(
   request?: Pick<Request, 'headers'>,
 ): MessageSource {
   const dedupeId = idempotencyKey === undefined ? null : `api:${idempotencyKey}`;
-  return { scope, keyId: key.id, dedupeId, traceparent: readTraceparent(request) };
+  return { scope, keyId: key.id, dedupeId, traceparent: readTraceparent(request?.headers) };
 }

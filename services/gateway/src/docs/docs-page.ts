@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { apiReference } from '@scalar/express-api-reference';
 import { routes } from '@concierge/contract';
 import type { RequestHandler, Response } from 'express';
+import { CompressedBytes } from '../http/compressed-bytes.ts';
 
 /** The page's own script, served by us: no remote asset. */
 export const docsScriptPath = `${routes.docs.path}/scalar.js`;
@@ -35,6 +36,9 @@ export function sendDocsPage(response: Response): void {
     pageTitle: 'Concierge API',
     withDefaultFonts: false,
     telemetry: false,
+    authentication: { preferredSecurityScheme: 'apiKey' },
+    // Kept by the browser for the next visit, in the storage of this origin alone.
+    persistAuth: true,
     hideClientButton: true,
     showDeveloperTools: 'never',
     agent: { disabled: true },
@@ -44,13 +48,12 @@ export function sendDocsPage(response: Response): void {
   void answer(response.req as never, response, () => undefined); // eslint-disable-line typescript/no-unsafe-type-assertion -- typed for a request without parameters
 }
 
-/** The page's script, read when it is first asked for. */
+/** The page's script, read and compressed when it is first asked for. */
 export function docsScript(): RequestHandler {
-  let script: Promise<Buffer> | undefined;
-  return async (_request, response) => {
-    script ??= readFile(scriptFile);
-    response.setHeader('Content-Type', 'text/javascript; charset=utf-8');
-    response.setHeader('Cache-Control', 'public, max-age=86400');
-    response.end(await script);
+  let script: Promise<CompressedBytes> | undefined;
+  return async (request, response) => {
+    script ??= readFile(scriptFile).then(async (bytes) => CompressedBytes.from(bytes));
+    const type = 'text/javascript; charset=utf-8';
+    (await script).send(request, response, { type, cacheControl: 'public, max-age=86400' });
   };
 }

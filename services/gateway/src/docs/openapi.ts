@@ -22,6 +22,9 @@ import {
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
 import { z } from 'zod';
+import { describeProperties } from './describe-properties.ts';
+import { examples, textExample } from './examples.ts';
+import { introduction } from './introduction.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
 
@@ -71,7 +74,7 @@ let made: OpenApiDocument | undefined;
  * OpenAPI 3.1 of every route, from the same objects that validate requests. Built on the first request: few ever ask.
  */
 export function openApiDocument(): OpenApiDocument {
-  made ??= makeDocument();
+  made ??= describeProperties(makeDocument());
   return made;
 }
 
@@ -86,8 +89,7 @@ function makeDocument(): OpenApiDocument {
       title: 'Concierge',
       version: '0.1.0',
       summary: 'AI agents for many tenants',
-      description:
-        'Errors are `application/problem+json` (RFC 9457) with a `code`, but for the paths below /v1, where they are OpenAI\u2019s; every answer carries `X-Request-Id`.',
+      description: introduction,
     },
     servers: [{ url: '/' }],
     tags,
@@ -132,7 +134,7 @@ function toOperation(route: Route): ZodOpenApiOperationObject {
     ...(texts.length === 0 ? {} : { description: texts.join('\n\n') }),
     security: toSecurity(route),
     requestParams: toParameters(route),
-    ...(route.body === undefined ? {} : { requestBody: toRequestBody(route.body) }),
+    ...(route.body === undefined ? {} : { requestBody: toRequestBody(route.body, examplesById.get(route.id)) }),
     responses: toResponses(route),
   };
 }
@@ -156,17 +158,19 @@ function toParameters({ params, query, headers }: Route): ZodOpenApiParameters {
   };
 }
 
-function toRequestBody(body: NonNullable<Route['body']>): ZodOpenApiRequestBodyObject {
+const examplesById = new Map<string, unknown>(Object.entries(examples));
+
+function toRequestBody(body: NonNullable<Route['body']>, example: unknown): ZodOpenApiRequestBodyObject {
   switch (body.kind) {
     case 'json': {
-      const content = (body.types ?? ['application/json']).map((type) => [type, { schema: body.schema }] as const);
+      const content = (body.types ?? ['application/json']).map((type) => [type, { schema: body.schema, example }] as const);
       return { required: true, content: Object.fromEntries(content) };
     }
     case 'files': {
       return { required: true, content: { 'multipart/form-data': { schema: body.schema } } };
     }
     case 'text': {
-      return { required: true, content: { 'text/plain': { schema: { type: 'string' } } } };
+      return { required: true, content: { 'text/plain': { schema: { type: 'string' }, example: textExample } } };
     }
     case 'raw': {
       return { required: true, content: { '*/*': {} } };

@@ -27,6 +27,7 @@ import {
 } from './tenant.ts';
 import { channelHandlers, deliveryHandlers, handoffHandlers } from './channels.ts';
 import { chatHandlers } from './chat.ts';
+import { contactHandlers } from './contacts.ts';
 import { eventHandlers } from './events.ts';
 import { fileHandlers } from './files.ts';
 import { erasureHandlers, memoryHandlers } from './memory.ts';
@@ -42,6 +43,8 @@ import { waitingHandlers } from '../operations/waiting.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
 import type { Replies } from '../sse/replies.ts';
 import { ownerHandlers } from './owner.ts';
+import { staffHandlers } from './staff.ts';
+import { promptHandlers } from './prompt.ts';
 import { sessionHandlers } from './sessions.ts';
 import { turnHandlers } from './turns.ts';
 import { uploadHandlers } from '../upload/uploads.ts';
@@ -69,6 +72,7 @@ export interface HandlerParts {
     readonly siblings: Siblings;
     readonly opsToken: string | undefined;
     readonly dataDir: string;
+    readonly hasPostgres: boolean;
     readonly metrics: GatewayMetrics;
     readonly log: Log;
   };
@@ -78,14 +82,16 @@ export interface HandlerParts {
 /** A handler for every route of the contract. */
 export function createHandlers(parts: HandlerParts): Handlers {
   const { core, outside, acceptance, replies, feedStreams, channels, widget, operations, models } = parts;
-  const { redis, tenants, turns, events } = core;
+  const { redis, index, tenants, turns, events } = core;
   const { inbound, connections, publicUrl, now } = channels;
   const { eventSender, mcpServers, outbound } = outside;
-  const { metrics, log, dataDir, opsToken, ...operating } = operations;
+  const { metrics, log, dataDir, hasPostgres, opsToken, ...operating } = operations;
   const tenantOperations = new TenantOperations({ dataDir, tenants, running: async () => Promise.resolve({ turns, redis }), via: 'api' });
   const failedTurns = new FailedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const operatedTurns = new OperatedTurns({ tenants, turns: async () => Promise.resolve(turns), operations: tenantOperations });
   const { siblings } = operating;
+  // A page that looks at the health again and again fills no log.
+  const deployed = { index: async () => Promise.resolve(index), hasPostgres, log: log.child({}, { level: 'silent' }) };
   const { count, perTenant } = uploadSlots;
   const storing = { metrics, atOnce: new TenantSlots({ count: siblings.share(count), perTenant: siblings.share(perTenant) }) };
   const givenFiles = new GivenFiles({ ...storing, siblings, outbound });
@@ -97,11 +103,14 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...agentHandlers(),
     ...turnHandlers({ turns, replies, feedStreams }),
     ...sessionHandlers(),
+    ...contactHandlers(),
+    ...staffHandlers(),
     ...handoffHandlers({ desk: core.handoffs.desk }),
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
     ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
+    ...promptHandlers(),
     ...fileHandlers(models),
     ...keyHandlers(),
     ...modelKeyHandlers({ operations: tenantOperations, ...models }),
@@ -115,14 +124,14 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...mcpServerHandlers({ mcpServers }),
     ...mcpHandlers({ agentTools: new AgentTools({ acceptance, replies }), drain: operating.drain, log }),
     ...widgetSettingsHandlers(),
-    ...widgetHandlers({ turns, acceptance, replies, widget }),
-    ...webhookHandlers({ tenants, inbound, metrics, publicUrl, now }),
+    ...widgetHandlers({ turns, acceptance, replies, storing, widget }),
+    ...webhookHandlers({ tenants, inbound, turns, metrics, publicUrl, now }),
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),
-    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, ...operating }),
+    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, deployed, ...operating }),
     ...signInHandlers({ opsToken }),
   };
 }

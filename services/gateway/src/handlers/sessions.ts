@@ -31,8 +31,9 @@ export function sessionHandlers(): SessionHandlers {
       const { items, nextCursor } = await scope.index.listSessions(await toIndexQuery(scope, query));
       const labels = await readLabels(scope, items);
       if (query.agent !== undefined && items.length === 0) await assertKnown(scope, query.agent);
-      const { cursor: _here, origin, ...asked } = query;
-      const headers = pageLink(routes.listSessions.path, { ...asked, origin: origin?.join(',') }, nextCursor);
+      const { cursor: _here, origin, contacts, ...asked } = query;
+      const again = { ...asked, origin: origin?.join(','), contacts: contacts ? 'true' : undefined };
+      const headers = pageLink(routes.listSessions.path, again, nextCursor);
       const json = (await showSessions(scope, items)).map((item) => ({ ...item, ...showLabel(item, labels.get(item.id)) }));
       return { kind: 'answer', status: 200, json, headers };
     },
@@ -104,14 +105,23 @@ async function listHandedOver(scope: TenantScope): Promise<string[]> {
   return [...handoffs.map(({ sessionId }) => sessionId), ...broken].slice(0, HANDOFFS_ASKED_MAX);
 }
 
-type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state' | 'pinned'> & Omit<SessionsQuery, 'ids'>;
+type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'state' | 'pinned' | 'contacts' | 'assignee'> &
+  Omit<SessionsQuery, 'ids'>;
 
-async function toIndexQuery(scope: TenantScope, { q, state, pinned, ...query }: Asked): Promise<SessionsQuery> {
+async function toIndexQuery(scope: TenantScope, { q, state, pinned, contacts, assignee, ...query }: Asked): Promise<SessionsQuery> {
   const labels = q === undefined && pinned === undefined ? noLabels : await readAllLabels(scope);
   const words =
     q === undefined ? undefined : { text: q, senders: await scope.contacts.findSenders(q, NAMES_FOUND_MAX), ids: findNamed(labels, q) };
   const byState = state === undefined ? {} : toStateQuery(state, await listHandedOver(scope));
-  return { ...query, words, ...byState, ids: [...(byState.ids ?? []), ...toPinnedQuery(labels, pinned)] };
+  const assigned = assignee === undefined ? [] : [{ only: await listAssignedTo(scope, assignee) }];
+  const ids = [...(byState.ids ?? []), ...toPinnedQuery(labels, pinned), ...assigned];
+  return { ...query, words, withContacts: contacts, ...byState, ids };
+}
+
+/** Conversations that a staff member looks after: read only where a filter asks for them. */
+async function listAssignedTo(scope: TenantScope, name: string): Promise<string[]> {
+  const assigned = [...(await scope.staffNotes.listAssigned()).values()];
+  return assigned.flatMap((one) => (one.name === name ? [one.sessionId] : [])).slice(0, HANDOFFS_ASKED_MAX);
 }
 
 function toStateQuery(state: SessionState, ids: readonly string[]): Pick<SessionsQuery, 'ids' | 'lastFrom' | 'hasFailed'> {
@@ -126,14 +136,16 @@ function toStateQuery(state: SessionState, ids: readonly string[]): Pick<Session
   }
 }
 
-/** With what is not in the index: two small files for each row of the page, at most. */
+/** With what is not in the index: three small files for each row of the page, at most. */
 async function showSessions(scope: TenantScope, items: readonly IndexedSession[]): Promise<Omit<SessionListItem, 'pinned'>[]> {
   const handoffs = await findHandedOver(scope, items);
+  const assigned = (await scope.uses('handoffs')) ? await scope.staffNotes.listAssigned(new Set(items.map(({ id }) => id))) : undefined;
   const names = await scope.contacts.readNames(items.flatMap(({ sender }) => (sender === null ? [] : [sender])));
   return items.map(({ hasFailed, ...item }) => ({
     ...item,
     contactName: item.sender === null ? null : (names.get(item.sender) ?? null),
     state: findState({ hasFailed, ...item }, handoffs),
+    assignee: assigned?.get(item.id)?.name ?? null,
   }));
 }
 

@@ -14,8 +14,8 @@ export function toRequestId(given: string | string[] | undefined): string {
 }
 
 /** The caller's span (W3C Trace Context); what is none is ignored. */
-export function readTraceparent(request: Pick<Request, 'headers'> | undefined): string | undefined {
-  const given = request?.headers['traceparent'];
+export function readTraceparent(headers: Readonly<Record<string, unknown>> = {}): string | undefined {
+  const { traceparent: given } = headers;
   return typeof given === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/u.test(given) ? given : undefined;
 }
 

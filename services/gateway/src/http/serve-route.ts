@@ -1,3 +1,4 @@
+import compression from 'compression';
 import type { Request, RequestHandler, Response } from 'express';
 import { AppError, limits, type KeyScope, type Route, type TenantSettings, parseInput } from '@concierge/contract';
 import { duringActivity, type Log } from '@concierge/runtime';
@@ -221,15 +222,22 @@ function joinRest(params: Readonly<Record<string, string | string[]>>): Record<s
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : value.join('/')]));
 }
 
+/**
+ * For whole answers alone: what a handler streams never comes here, so that no event waits for a compressor. A small
+ * one goes as it is.
+ */
+const compress = compression();
+
 function send(route: Route, response: Response, answer: UntypedAnswer): void {
   response.status(answer.status ?? 200);
   if (answer.headers !== undefined) response.set(answer.headers);
   if (answer.json !== undefined) {
-    response.json(answer.json);
+    compress(response.req, response, () => response.json(answer.json));
   } else if (answer.text !== undefined) {
     const type = route.answers[answer.status ?? 200]?.text;
     if (type !== undefined && response.getHeader('content-type') === undefined) response.setHeader('Content-Type', type);
-    response.end(response.req.method === 'HEAD' ? undefined : answer.text);
+    const text = response.req.method === 'HEAD' ? undefined : answer.text;
+    compress(response.req, response, () => response.end(text));
   } else {
     response.end();
   }

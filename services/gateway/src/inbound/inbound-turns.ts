@@ -20,6 +20,8 @@ export interface BoundChannel {
   readonly channel: MessagingChannel;
   /** The binding's own id at the provider: messages of two accounts are not the same, whatever their ids. */
   readonly account: string;
+  /** The span of who delivers (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
 }
 
 /** The limit for everything beside the text. Orders and cards are the longest, and stay far below it. */
@@ -84,6 +86,7 @@ export function toTurnInput(from: BoundChannel, { message, channelMessage, sende
     requestHash: hash('sha256', dedupeId),
     keyId: null,
     channelMessage,
+    ...(from.traceparent !== undefined && { traceparent: from.traceparent }),
   };
 }
 

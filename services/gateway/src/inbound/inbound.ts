@@ -6,7 +6,7 @@ import {
   type InboundRevocation,
   type ProviderUrls,
 } from '@concierge/channel';
-import { AppError, toAppName } from '@concierge/contract';
+import { AppError, isSimulated, toAppName } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
 import type { StreamQuota } from '../chat/stream-quota.ts';
@@ -110,7 +110,8 @@ export class Inbound {
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
       const outcome = outcomes[index];
       if (!(outcome instanceof AppError)) {
-        this.#notes.inbound(from);
+        // A simulated one is not the first message that an owner waits for.
+        if (!isSimulated(sender)) this.#notes.inbound(from);
         this.#notes.displayName(from, sender, message.sender.displayName);
       } else if (outcome.code === 'too_many_waiting') this.#notes.overflow(from);
       this.#count(from, 'message', toOutcome(outcome));

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Response as HttpResponse } from 'express';
+import type { Request as HttpRequest, Response as HttpResponse } from 'express';
 import { AppError, ChatReply, ContactId, limits, MessageText, type AgentDefinition } from '@concierge/contract';
 import type { CallToolResult, McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { Log } from '@concierge/runtime';
@@ -35,7 +35,7 @@ export function mcpHandlers({ agentTools, drain, log }: McpOptions): Pick<Handle
       if (excess !== undefined) return { kind: 'answer', status: 400, json: { jsonrpc: '2.0', id: null, error: excess } };
       const signal = AbortSignal.any([goneSignal(response), drain.ended]);
       const { createMcpHandler } = await loadLibrary();
-      const handler = createMcpHandler(async () => agentTools.serverFor(caller, signal), {
+      const handler = createMcpHandler(async () => agentTools.serverFor(caller, { ended: signal, request }), {
         onerror: (error) => log.debug({ err: error, tenantId: caller.scope.tenantId }, 'MCP request'),
       });
       const headers = new Headers();
@@ -106,13 +106,13 @@ export class AgentTools {
    * For one request: the protocol is stateless, and the caller decides which tools there are. `ended`: the client no
    * longer waits for answers.
    */
-  async serverFor(caller: Caller, ended: AbortSignal): Promise<McpServer> {
+  async serverFor(caller: Caller, { ended, request }: Pick<Whom, 'ended' | 'request'>): Promise<McpServer> {
     const { McpServer: Server } = await loadLibrary();
     const server = new Server({ name: 'concierge', version: '0.1.0' }, { instructions: INSTRUCTIONS });
     for (const agent of await callableAgents(caller)) {
       const config = { description: agent.description, outputSchema: Outcome };
       const ask = async (input: z.output<typeof contactInput>, context: ServerContext): Promise<CallToolResult> =>
-        this.#ask({ caller, agent, ended }, input, context);
+        this.#ask({ caller, agent, ended, request }, input, context);
       if (agent.access === 'admin') server.registerTool(toToolName(agent), { ...config, inputSchema: ownerInput }, ask);
       else server.registerTool(toToolName(agent), { ...config, inputSchema: contactInput }, ask);
     }
@@ -132,9 +132,13 @@ export class AgentTools {
     }
   }
 
-  async #turn({ caller, agent, ended }: Whom, input: z.output<typeof contactInput>, gone: AbortSignal): Promise<z.output<typeof Outcome>> {
+  async #turn(
+    { caller, agent, ended, request }: Whom,
+    input: z.output<typeof contactInput>,
+    gone: AbortSignal,
+  ): Promise<z.output<typeof Outcome>> {
     const { acceptance, replies } = this.#options;
-    const { turnId } = await acceptance.accept(sourceOfCaller(caller, undefined), {
+    const { turnId } = await acceptance.accept(sourceOfCaller(caller, undefined, request), {
       agent: agent.name,
       authority: agent.access,
       channel: 'web',
@@ -153,6 +157,7 @@ interface Whom {
   readonly caller: Caller;
   readonly agent: AgentDefinition;
   readonly ended: AbortSignal;
+  readonly request: Pick<HttpRequest, 'headers'>;
 }
 
 const INSTRUCTIONS =

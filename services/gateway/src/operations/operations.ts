@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
+import { CompressedBytes } from '../http/compressed-bytes.ts';
 import type { Drain } from '../http/drain.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import type { QueueDashboard } from './queue-dashboard.ts';
@@ -18,6 +19,7 @@ export interface OperationOptions {
 type OperationHandlers = Pick<Handlers, 'livez' | 'readyz' | 'metrics' | 'openapi' | 'docs' | 'queues'>;
 
 export function operationHandlers({ checks, drain, queueDashboard, siblings }: OperationOptions): OperationHandlers {
+  let document: Promise<CompressedBytes> | undefined;
   return {
     livez: () => ({ kind: 'answer', status: 200, json: { status: 'ok', ...readVersion() } }),
     readyz: async () => {
@@ -33,7 +35,12 @@ export function operationHandlers({ checks, drain, queueDashboard, siblings }: O
       text: await siblings.gatherMetrics(),
       headers: { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE },
     }),
-    openapi: () => ({ kind: 'answer', status: 200, json: { ...openApiDocument() } }),
+    openapi: async ({ request, response }) => {
+      document ??= CompressedBytes.from(Buffer.from(JSON.stringify(openApiDocument())));
+      // Asked about every time: with another version of the service it is another one.
+      (await document).send(request, response, { type: 'application/json; charset=utf-8', cacheControl: 'no-cache' });
+      return streamed;
+    },
     docs: ({ response }) => {
       sendDocsPage(response);
       return streamed;

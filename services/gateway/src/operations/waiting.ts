@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { AppError, routes, seriesRanges, usageDays, type Health } from '@concierge/contract';
+import { examineDeployment, type Deployed } from '@concierge/core/examine-deployment';
 import type { TenantOperations } from '@concierge/core/tenant-operations';
 import {
   LoadSeries,
@@ -23,6 +24,8 @@ export interface WaitingOptions {
   readonly dataDir: string;
   readonly checks: ReadinessChecks;
   readonly drain: { readonly leaving: boolean };
+  /** What is looked at beside this gateway. */
+  readonly deployed: Omit<Deployed, 'redis'>;
 }
 
 /** Several people who look at once share one look. */
@@ -140,12 +143,13 @@ function readCursor(cursor: string): Place {
   return { sinceMs: Number(sinceMs), turnId };
 }
 
-async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Promise<Health> {
-  const [found, memory, disk, providers] = await Promise.all([
+async function readHealth({ redis, dataDir, checks, drain, deployed }: WaitingOptions): Promise<Health> {
+  const [found, memory, disk, providers, findings] = await Promise.all([
     readiness(checks),
     readRedisMemory(redis).catch(() => null),
     statfs(dataDir).catch(() => undefined),
     new LoadSeries(redis).readProviders(Date.now()).catch(() => []),
+    examineDeployment({ ...deployed, redis: async () => Promise.resolve(redis) }),
   ]);
   return {
     status: drain.leaving ? 'shutting_down' : found.status,
@@ -153,5 +157,6 @@ async function readHealth({ redis, dataDir, checks, drain }: WaitingOptions): Pr
     redis: memory,
     disk: disk === undefined ? null : { freeBytes: disk.bavail * disk.bsize, sizeBytes: disk.blocks * disk.bsize },
     providers,
+    findings,
   };
 }

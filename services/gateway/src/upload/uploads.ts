@@ -11,7 +11,7 @@ import multer, { MulterError } from 'multer';
 import type { Handlers } from '../http/call.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
-interface UploadOptions extends StoreOptions {
+export interface UploadOptions extends StoreOptions {
   /** Requests whose files are in memory; further requests wait with their files on disk. */
   readonly atOnce: TenantSlots;
 }
@@ -40,6 +40,22 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
       return { kind: 'answer', status: 200, text: bytes, headers };
     },
   };
+}
+
+/**
+ * Stores the one file of a request.
+ * @throws AppError as `receiveFiles`
+ */
+export async function storeOne(
+  request: Request,
+  response: Response,
+  { scope, storing }: { readonly scope: TenantScope; readonly storing: UploadOptions },
+): Promise<UploadRef> {
+  await using received = await receiveFiles(request, response);
+  if (received.files.length > 1) throw missing('one file a request');
+  const [stored] = await storing.atOnce.run(scope.tenantId, async () => keep(scope, received.files, storing));
+  if (stored === undefined) throw missing('at least one file is needed');
+  return stored;
 }
 
 /** To be saved, under its name (RFC 6266); the name for old clients has nothing that would need an escape. */

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import {
+  DAY_MS,
   limits,
   type SessionMessage,
   type WidgetConversation,
   type WidgetMessage,
+  type WidgetOpening,
+  type WidgetTeam,
   encodeServerSentEvent,
   type TurnEvent,
   type VisitorEvent,
 } from '@concierge/contract';
+import { listOpenings } from '@concierge/tenant';
 import { readRendered } from '@concierge/turn';
 import type { VisitorCaller } from './widget-caller.ts';
 import type { StreamEncoding } from '../sse/event-stream.ts';
@@ -39,13 +43,23 @@ function toWidgetMessages(messages: readonly SessionMessage[]): WidgetMessage[] 
   for (const message of messages) {
     if (message.role === 'tool' || message.text === '') continue;
     const { id, turnId, text, at } = message;
+    const files = message.role === 'user' ? (message.attachments ?? []).map(({ name }) => name) : [];
     const from = message.role === 'user' ? 'visitor' : message.by === undefined ? 'agent' : 'person';
     const last = shown.at(-1);
     if (from === 'agent' && last?.from === 'agent' && last.turnId === turnId)
       shown[shown.length - 1] = { ...last, text: `${last.text}\n\n${text}` };
-    else shown.push({ id, turnId, from, text, at });
+    else shown.push({ id, turnId, from, text, at, files });
   }
   return shown;
+}
+
+/** Moments, not hours: a page needs no zone, and learns no more than when to come back. */
+export async function viewOpenings(scope: VisitorCaller['scope'], { hours }: WidgetTeam): Promise<WidgetOpening[] | null> {
+  if (hours.length === 0) return null;
+  const { timezone = 'UTC' } = await scope.settings();
+  const fromMs = Date.now();
+  const openings = listOpenings(hours, { zone: timezone, fromMs, toMs: fromMs + limits.widgetOpeningsDays * DAY_MS });
+  return openings.map((one) => ({ from: new Date(one.fromMs).toISOString(), until: new Date(one.untilMs).toISOString() }));
 }
 
 function buildTag(parts: readonly string[]): string {

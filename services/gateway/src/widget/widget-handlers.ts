@@ -1,11 +1,12 @@
-import { AppError, type WidgetReply, limits } from '@concierge/contract';
+import { AppError, type WidgetMessageBody, type WidgetReply, limits } from '@concierge/contract';
 import type { TurnReceipt, Turns, RateLimits } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import { streamed, type Call, type Handlers } from '../http/call.ts';
 import { goneSignal, readRequestContext } from '../http/request-context.ts';
 import { takeRequest } from '../http/rate-window.ts';
+import { storeOne, type UploadOptions } from '../upload/uploads.ts';
 import { replyFormat, type Replies } from '../sse/replies.ts';
-import { viewConversation, visitorEncoding } from './visitor-views.ts';
+import { viewConversation, viewOpenings, visitorEncoding } from './visitor-views.ts';
 import type { VisitorCaller } from './widget-caller.ts';
 import type { WidgetScript } from './widget-script.ts';
 
@@ -13,12 +14,19 @@ export interface WidgetOptions {
   readonly turns: Turns;
   readonly acceptance: MessageAcceptance;
   readonly replies: Replies;
+  readonly storing: UploadOptions;
   readonly widget: { readonly limits: WidgetLimits; readonly script: WidgetScript };
 }
 
 type WidgetHandlers = Pick<
   Handlers,
-  'widgetScript' | 'widgetSettings' | 'sendWidgetMessage' | 'followWidgetTurn' | 'cancelWidgetTurn' | 'widgetConversation'
+  | 'widgetScript'
+  | 'widgetSettings'
+  | 'sendWidgetMessage'
+  | 'sendWidgetFile'
+  | 'followWidgetTurn'
+  | 'cancelWidgetTurn'
+  | 'widgetConversation'
 >;
 
 /** The requests of pages on other sites: for cs alone, and each visitor for their own conversation alone. */
@@ -29,18 +37,24 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
       await widget.script.send(request, response);
       return streamed;
     },
-    widgetSettings: ({ caller }) => {
-      const { appearance, requireSenderToken } = caller.widget;
-      return { kind: 'answer', status: 200, json: { appearance, requireSenderToken } };
+    widgetSettings: async ({ caller: { widget: settings, scope } }) => {
+      const { appearance, display, requireSenderToken, team } = settings;
+      const openings = await viewOpenings(scope, team);
+      return { kind: 'answer', status: 200, json: { appearance, display, requireSenderToken, openings } };
     },
     sendWidgetMessage: async (call) => {
       await widget.limits.takeMessage(call.caller);
       refuseWhenFull(options, call.caller);
-      const { turnId, replayed } = await accept(options, call.caller, { message: call.body.message, key: call.headers['idempotency-key'] });
+      const { turnId, replayed } = await accept(options, call.caller, { ...call.body, key: call.headers['idempotency-key'] });
       readRequestContext(call.response).turnId = turnId;
       if (replayed) call.response.setHeader('Idempotency-Replayed', 'true');
       if (replyFormat(call.request) === 'json') return { kind: 'answer', status: 200, json: await awaitWidgetReply(options, call, turnId) };
       return follow(options, call, { turnId, after: null });
+    },
+    sendWidgetFile: async ({ caller, request, response }) => {
+      if (caller.widget.display.files === 'refused') throw new AppError('invalid_request', 'No files can be sent here.');
+      await widget.limits.takeFile(caller);
+      return { kind: 'answer', status: 201, json: await storeOne(request, response, { scope: caller.scope, storing: options.storing }) };
     },
     followWidgetTurn: async (call) => {
       const { turnId } = call.params;
@@ -73,7 +87,7 @@ type VisitorCall = Pick<Call, 'request' | 'response'> & { readonly caller: Visit
 async function accept(
   { acceptance }: WidgetOptions,
   { scope, sender, sessionId, name }: VisitorCaller,
-  { message, key }: { readonly message: string; readonly key: string | undefined },
+  { message, attachments, key }: WidgetMessageBody & { readonly key: string | undefined },
 ): Promise<TurnReceipt> {
   if (name !== null) await scope.contacts.remember({ sender, displayName: name });
   return await acceptance.accept(
@@ -86,7 +100,7 @@ async function accept(
       sender,
       contactId: null,
       text: message,
-      attachments: [],
+      attachments: attachments.map((id) => ({ id })),
       busy: 'queue',
     },
   );
@@ -138,11 +152,17 @@ export class WidgetLimits {
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
+  async takeFile({ scope, sessionId }: VisitorCaller): Promise<void> {
+    await this.#take(`${scope.tenantId}:widget-files:${sessionId}`, limits.widgetFilesPerVisitorHour, 'hour');
+    await this.#take(`${scope.tenantId}:widget-files`, limits.widgetFilesPerHour, 'hour');
+  }
+
+  /** @throws AppError `rate_limited`, `overloaded` */
   async takeRead({ scope, sessionId }: VisitorCaller): Promise<void> {
     await this.#take(`${scope.tenantId}:widget-reads:${sessionId}`, limits.widgetReadsPerVisitorMinute);
   }
 
-  async #take(name: string, limit: number): Promise<void> {
-    await takeRequest(this.#rateLimits, { name, limit, per: 'minute' });
+  async #take(name: string, limit: number, per: 'minute' | 'hour' = 'minute'): Promise<void> {
+    await takeRequest(this.#rateLimits, { name, limit, per });
   }
 }

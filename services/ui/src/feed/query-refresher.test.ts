@@ -17,11 +17,24 @@ describe('listTouched', () => {
         '["listSessions"]',
         '["getUsage"]',
         '["listScheduleRuns"]',
+        '["getSession",{"id":"c"}]',
+        '["getSessionContact",{"id":"c"}]',
       ]);
   });
 
   it.each<[FeedEvent, string[]]>([
-    [handoff, ['["handoffs"]', '["listHandoffs"]', '["handoff","c"]', '["sessions"]', '["listSessions"]']],
+    [
+      handoff,
+      [
+        '["handoffs"]',
+        '["listHandoffs"]',
+        '["handoff","c"]',
+        '["getHandoff",{"id":"c"}]',
+        '["getSessionStaff",{"id":"c"}]',
+        '["sessions"]',
+        '["listSessions"]',
+      ],
+    ],
     [{ kind: 'schedule', id: 's' }, ['["listSchedules"]', '["getSchedule"]', '["listScheduleRuns"]']],
     [{ kind: 'delivery', id: 'm' }, ['["getTurn"]', '["getTurnTrace"]', '["listScheduleRuns"]', '["listChannels"]', '["getChannel"]']],
   ])('names what %j changes', (event, expected) => {

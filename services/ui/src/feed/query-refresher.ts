@@ -14,9 +14,12 @@ const schedules = prefixes(routes.listSchedules, routes.getSchedule, routes.list
 const deliveries = prefixes(routes.getTurn, routes.getTurnTrace, routes.listScheduleRuns, routes.listChannels, routes.getChannel);
 /** What the end of a turn changes, beside the turn itself. */
 const turnEnd = [...sessions, ...prefixes(routes.getUsage, routes.listScheduleRuns)];
+/** One conversation as the inbox shows it. */
+const conversation = prefixes(routes.getSession, routes.getHandoff, routes.getSessionContact, routes.getSessionStaff);
+const ofConversation = (id: string, ...listed: readonly Route[]): readonly QueryPrefix[] => listed.map((route) => [route.id, { id }]);
 const everything: readonly QueryPrefix[] = [
   ...new Map(
-    [...turnEnd, ...handoffs, ['handoff'], ...schedules, ...deliveries, ...prefixes(routes.listTurns)].map((prefix) => [
+    [...turnEnd, ...handoffs, ['handoff'], ...conversation, ...schedules, ...deliveries, ...prefixes(routes.listTurns)].map((prefix) => [
       JSON.stringify(prefix),
       prefix,
     ]),
@@ -32,13 +35,20 @@ export function listTouched(event: FeedEvent): readonly QueryPrefix[] {
       const { id, contact_id: contactId, status } = event;
       const turn = [...prefixes(routes.listTurns), [routes.getTurn.id, { id }], [routes.getTurnTrace.id, { id }]];
       // While staff has the conversation, what the contact has written is shown with who has it.
-      const conversation = contactId === undefined ? [] : [['handoff', contactId]];
-      return [...turn, ...conversation, ...(status === 'waiting' || status === 'running' ? [] : turnEnd)];
+      const shown = contactId === undefined ? [] : [['handoff', contactId]];
+      const ended =
+        contactId === undefined ? turnEnd : [...turnEnd, ...ofConversation(contactId, routes.getSession, routes.getSessionContact)];
+      return [...turn, ...shown, ...(status === 'waiting' || status === 'running' ? [] : ended)];
     }
     case 'session':
-      return [...sessions, ...handoffs, ...prefixes(routes.listTurns, routes.getUsage, routes.listScheduleRuns)];
+      return [
+        ...sessions,
+        ...handoffs,
+        ...ofConversation(event.id, routes.getSession),
+        ...prefixes(routes.listTurns, routes.getUsage, routes.listScheduleRuns),
+      ];
     case 'handoff':
-      return [...handoffs, ['handoff', event.id], ...sessions];
+      return [...handoffs, ['handoff', event.id], ...ofConversation(event.id, routes.getHandoff, routes.getSessionStaff), ...sessions];
     case 'schedule':
       return schedules;
     case 'delivery':

@@ -8,7 +8,7 @@ import {
   type SendOutcome,
   type SendingRules,
 } from '@concierge/channel';
-import { toAppName, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
+import { isSimulated, toAppName, webhookPaths, type MessagingChannel, type DeliveryProblem, type DeliveryStep } from '@concierge/contract';
 import { failpoint, type Log } from '@concierge/runtime';
 import { readLaneId, lastInboundMs, type Delivery, type DeliveryPart, type TenantScope } from '@concierge/tenant';
 import type { DeliveryPace, DeliveryReceipts, DeliveryReported, LaneStep } from '@concierge/turn';
@@ -206,7 +206,7 @@ export class Deliverer {
     const outcome = this.#bounded(ready, await this.#send(ready, signal));
     await failpoint('delivery.after-send');
     const after = await scope.outbox.record(delivery.message.id, [this.#toStep(ready, { ...tried, begunAt }, outcome)]);
-    await this.#follow(ready, outcome);
+    if (!isSimulated(delivery.to)) await this.#follow(ready, outcome);
     if (after === undefined || after.state === 'waiting') return { kind: 'again' };
     return this.#end(scope, after);
   }

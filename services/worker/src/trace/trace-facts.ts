@@ -1,7 +1,9 @@
 import type { Conversation } from '@concierge/agent';
 import {
+  countPromptCharacters,
   isMcpToolName,
   isToolName,
+  toPromptParts,
   type PromptPart,
   type Session,
   type SessionMessage,
@@ -11,9 +13,6 @@ import {
 import type { TurnRun } from '@concierge/turn';
 import type { PromptContext } from '../turn/turn-agent.ts';
 
-/** Text of any kind, roughly: an estimate by length costs a turn nothing. */
-const CHARACTERS_PER_TOKEN = 4;
-const PARTS_MAX = 64;
 const LOGGED_TOOLS_MAX = 200;
 /** What is shorter is not a wait for anything but the wake-up. */
 const PLACE_WAIT_MIN_MS = 50;
@@ -30,7 +29,7 @@ export function listPromptParts({ context, agent, tools, conversation }: PromptS
   const { files, heartbeat, part, skills } = context;
   const { messages, summary, turnId } = conversation;
   const isAsked = ({ turnId: of }: SessionMessage): boolean => of === turnId;
-  const history = countMessages(messages.filter((message) => !isAsked(message))) + (summary?.text.length ?? 0);
+  const history = countPromptCharacters(messages.filter((message) => !isAsked(message))) + (summary?.text.length ?? 0);
   const lengths: readonly (readonly [string, number])[] = [
     ...files.map(({ name, text }) => [name, text.length] as const),
     ['HEARTBEAT.md', heartbeat?.length ?? 0],
@@ -38,27 +37,9 @@ export function listPromptParts({ context, agent, tools, conversation }: PromptS
     ['skills', skills.reduce((sum, { name, description }) => sum + name.length + description.length, 0)],
     ['tools', tools.characters],
     ['history', history],
-    ['message', countMessages(messages.filter(isAsked))],
+    ['message', countPromptCharacters(messages.filter(isAsked))],
   ];
-  return lengths
-    .filter(([, length]) => length > 0)
-    .slice(-PARTS_MAX)
-    .map(([name, length]) => ({ name, tokens: Math.ceil(length / CHARACTERS_PER_TOKEN) }));
-}
-
-function countMessages(messages: readonly SessionMessage[]): number {
-  return messages.reduce((sum, message) => sum + countCharacters(message), 0);
-}
-
-function countCharacters(message: SessionMessage): number {
-  switch (message.role) {
-    case 'user':
-      return message.sent.length;
-    case 'assistant':
-      return (message.toolCalls ?? []).reduce((sum, { name, arguments: given }) => sum + name.length + given.length, message.text.length);
-    case 'tool':
-      return message.pruned === true ? 0 : message.output.length;
-  }
+  return toPromptParts(lengths);
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   type ToolAccess,
   type TurnCapabilities,
 } from '@concierge/agent';
-import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
+import { limits, type ModelFacts, type ModelUsage, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
 import { ModelError, type Model, type OwnKeys } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
 import type { Budgets, TurnRun } from '@concierge/turn';
@@ -47,6 +47,8 @@ export interface ChosenModel extends Model {
   readonly facts: ModelFacts;
   /** The tenant's own keys pay for every call of it. */
   readonly ownKey?: boolean;
+  /** Adds what another model has used for the turn to what its budget knows. */
+  count?(usage: ModelUsage): void;
 }
 
 /** The models that turns may have. */
@@ -215,7 +217,7 @@ export class TurnPreparation {
     const budget = contextBudget(model.facts, system, toolRegistry);
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, showsImages: model.facts.images });
+    const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, model });
     const images = model.facts.images ? new SessionImages(scope.uploads) : undefined;
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
@@ -238,16 +240,17 @@ export class TurnPreparation {
     };
   }
 
-  #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, showsImages }: ToolParts): TurnTools {
+  #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, model }: ToolParts): TurnTools {
     const { scope, turn } = run;
     const { access, allow } = agent;
-    const reach = { scope, turn, access, allow, capabilities, status, showsImages };
+    const reach = { scope, turn, access, allow, capabilities, status, showsImages: model.facts.images };
     return new TurnTools({
       set: toolRegistry,
       contextFor: (call) => toolScope(reach, call),
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
       },
+      onSpent: (usage) => model.count?.(usage),
     });
   }
 
@@ -276,7 +279,7 @@ interface LoopParts {
 interface ToolParts extends Pick<LoopParts, 'agent' | 'toolRegistry'> {
   readonly capabilities: TurnCapabilities;
   readonly status: ReturnType<typeof turnStatus>;
-  readonly showsImages: boolean;
+  readonly model: ChosenModel;
 }
 
 /**

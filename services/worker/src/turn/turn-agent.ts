@@ -188,7 +188,7 @@ export function turnStatus({ turn, conversation, budget, model, maxTurns, timezo
     channel: turn.channel,
     sessionId: turn.sessionId,
     time: timestamp(new Date(), timezone ?? 'UTC'),
-    model: conversation.tally.models.at(-1)?.model ?? model.ref,
+    model: conversation.tally.answeredBy ?? model.ref,
     contextTokens: usedTokens(conversation, budget),
     contextWindow: model.facts.contextWindow,
     messages: conversation.messageCount,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ContactKey } from '../../channels/contact.ts';
 import { ContactId } from '../../turns/chat.ts';
 import { limits } from '../../limits.ts';
 import { cursorParameter, integerParameter, limitParameter, pageHeaders, defineRoute } from '../route.ts';
@@ -57,13 +58,10 @@ export const searchMemory = defineRoute({
   errors: [],
 });
 
-/** A hash of the contact's id: the contact's own spelling never becomes a path. */
-const NotedContactId = z.string().regex(/^[0-9a-f]{32}$/u, 'is not the id of a contact');
-
 /** A contact that agents keep notes about, and these notes. */
 export const NotedContact = z
   .object({
-    id: NotedContactId,
+    id: ContactKey,
     /** The contact's own id, and what it is called; null where only the notes name it. */
     sender: z.string().nullable(),
     displayName: z.string().nullable(),
@@ -72,8 +70,8 @@ export const NotedContact = z
   .meta({ id: 'NotedContact' });
 export type NotedContact = z.infer<typeof NotedContact>;
 
-const contactParams = z.object({ id: NotedContactId });
-const noteParams = z.object({ id: NotedContactId, ref: z.string().min(1).max(4096) });
+const contactParams = z.object({ id: ContactKey });
+const noteParams = z.object({ id: ContactKey, ref: z.string().min(1).max(4096) });
 
 export const listNotedContacts = defineRoute({
   id: 'listNotedContacts',

@@ -1,4 +1,8 @@
+import { z } from 'zod';
 import { PolicyCheckBody, PolicyVerdict, WhoAmI } from '../../tenants/owner.ts';
+import { AgentName } from '../../tenants/tenant.ts';
+import { ContactId } from '../../turns/chat.ts';
+import { PromptPreview } from '../../turns/prompt.ts';
 import { defineRoute } from '../route.ts';
 
 export const whoAmI = defineRoute({
@@ -25,6 +29,24 @@ export const checkPolicy = defineRoute({
   scopes: ['admin'],
   body: { kind: 'json', schema: PolicyCheckBody },
   answers: { 200: { description: 'Allowed, or refused by which rule.', json: PolicyVerdict } },
+  errors: ['not_found'],
+});
+
+export const previewPrompt = defineRoute({
+  id: 'previewPrompt',
+  method: 'get',
+  path: '/api/prompt',
+  tag: 'agents',
+  summary: 'What the model will see at the next turn',
+  description:
+    'By file, with tokens, and what has changed since the last turn of the conversation. Texts of all files together may be cut to a quarter of the model’s window; that, and tools of MCP servers, are known when the turn runs.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  query: z.strictObject({
+    agent: AgentName.optional().meta({ description: 'Default: that of the conversation, else `admin`.' }),
+    session: ContactId.optional().meta({ description: 'A conversation (contact_id); without it a new one.' }),
+  }),
+  answers: { 200: { description: 'The parts of the prompt.', json: PromptPreview } },
   errors: ['not_found'],
 });
 

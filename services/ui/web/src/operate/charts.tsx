@@ -1,4 +1,4 @@
-import { routes, SeriesRange, type SeriesPoint } from '@concierge/contract';
+import { routes, SeriesRange, WaitReason, type SeriesPoint } from '@concierge/contract';
 import { memo, useEffect, useRef, type ReactNode } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
@@ -18,6 +18,7 @@ interface Line {
   readonly label: string;
   /** A colour of the theme. */
   readonly colour: string;
+  readonly isDashed?: boolean;
   readonly read: (point: SeriesPoint) => number | null;
 }
 
@@ -33,7 +34,7 @@ interface ChartProps {
  * what is pointed at would be lost.
  */
 export const Charts = memo(function Charts(): ReactNode {
-  const words = useWords().operate.charts;
+  const { charts: words, reasons } = useWords().operate;
   const { read, change } = useFilters();
   const formats = useFormats();
   const range = SeriesRange.options.find((known) => known === read('range')) ?? '1h';
@@ -60,6 +61,7 @@ export const Charts = memo(function Charts(): ReactNode {
                 lines={[
                   { label: words.waiting, colour: '--warn', read: ({ waiting }) => waiting },
                   { label: words.running, colour: '--primary', read: ({ running }) => running },
+                  ...listReasons(points, reasons),
                 ]}
               />
               <Chart
@@ -97,6 +99,17 @@ export const Charts = memo(function Charts(): ReactNode {
   );
 });
 
+/** A line for each reason for which anything waited. */
+function listReasons(points: readonly SeriesPoint[], names: Readonly<Record<WaitReason, string>>): Line[] {
+  const found = WaitReason.options.filter((reason) => points.some(({ waitingBy }) => waitingBy[reason] !== undefined));
+  return found.map((reason) => ({
+    label: names[reason],
+    colour: '--muted-foreground',
+    isDashed: true,
+    read: ({ waitingBy }) => waitingBy[reason] ?? 0,
+  }));
+}
+
 /** With its last and highest values in words: a picture alone says nothing to a screen reader. */
 function Chart({ title, points, lines, write }: ChartProps): ReactNode {
   const words = useWords().operate.charts;
@@ -119,7 +132,8 @@ function Chart({ title, points, lines, write }: ChartProps): ReactNode {
         ...lines.map((line) => ({
           label: line.label,
           stroke: colour(line.colour),
-          width: 2,
+          width: line.isDashed === true ? 1 : 2,
+          ...(line.isDashed === true && { dash: [4, 4] }),
           value: (_plot: UPlot, value: number | null) => (value === null ? '–' : write(value)),
         })),
       ],

@@ -23,6 +23,7 @@ export function HealthPage(): ReactNode {
               <Badge tone={now.status === 'ready' ? 'ok' : 'danger'}>{now.status}</Badge> {words.health.status[now.status]}
             </p>
             <Checks checks={now.checks} />
+            <Findings findings={now.findings} />
             <Providers providers={now.providers} />
             <Section title={words.health.room}>
               <div className="grid gap-3 sm:grid-cols-2">
@@ -58,6 +59,35 @@ function Checks({ checks }: { readonly checks: Health['checks'] }): ReactNode {
             cell: ([, { ok }]) => <Badge tone={ok ? 'ok' : 'danger'}>{ok ? words.health.works : words.health.fails}</Badge>,
           },
           { label: words.health.took, align: 'end', cell: ([, { ms }]) => formats.duration(ms) },
+        ]}
+      />
+    </Section>
+  );
+}
+
+const tones = { ok: 'ok', warning: 'warn', failed: 'danger' } as const;
+
+/** What `concierge doctor` says of the whole deployment, in its words. */
+function Findings({ findings }: { readonly findings: Health['findings'] }): ReactNode {
+  const words = useWords().operate;
+  const names: Readonly<Record<string, string>> = words.health.parts;
+  return (
+    <Section title={words.health.findings}>
+      <Table
+        caption={words.health.findings}
+        rows={findings}
+        keyOf={({ name }) => name}
+        columns={[
+          { label: words.health.what, cell: ({ name }) => names[name] ?? name },
+          { label: words.state, cell: ({ status }) => <Badge tone={tones[status]}>{words.health.found[status]}</Badge> },
+          {
+            label: words.health.detail,
+            cell: ({ detail }) => (
+              <span lang="en" className="wrap-anywhere">
+                {detail}
+              </span>
+            ),
+          },
         ]}
       />
     </Section>

@@ -27,7 +27,7 @@ export function NowPage(): ReactNode {
         {(now) => (
           <>
             <p role="status" className="rounded-xl border bg-card px-4 py-3 font-medium wrap-anywhere">
-              {now.summary}
+              <Summary now={now} />
             </p>
             <Tiles now={now} failed={recent.data} />
             <Reasons now={now} />
@@ -42,6 +42,19 @@ export function NowPage(): ReactNode {
       </Section>
     </Page>
   );
+}
+
+function Summary({ now }: { readonly now: Overview }): ReactNode {
+  const words = useWords().operate;
+  const formats = useFormats();
+  const { longest } = now;
+  if (longest !== null) {
+    const waited = formats.duration(longest.waitedSeconds * 1000);
+    return words.now.waits({ summary: now.summary, tenant: longest.tenantId, waited, reason: words.reasons[longest.reason] });
+  }
+  if (now.workers.running === 0) return words.now.noWorker;
+  const waiting = now.reasons.reduce((sum, { turns }) => sum + turns, 0);
+  return words.now.well(waiting === 0 ? undefined : formats.number(waiting));
 }
 
 function Tiles({ now, failed }: { readonly now: Overview; readonly failed: readonly FailureGroup[] | undefined }): ReactNode {

@@ -21,9 +21,15 @@ export function TurnPage({ tenant, id }: { readonly tenant: string; readonly id:
     <Page
       title={owner.turn.title}
       about={
-        <Link href="/operate/turns" className="text-primary underline">
-          {owner.turn.back}
-        </Link>
+        <>
+          <Link href="/operate/turns" className="text-primary underline">
+            {owner.turn.back}
+          </Link>{' '}
+          ·{' '}
+          <Link href={`/operate/logs?id=${id}`} className="text-primary underline">
+            {operate.nav.logs}
+          </Link>
+        </>
       }
     >
       <Loaded query={trace}>

@@ -8,6 +8,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
+import { PromptPreview } from './prompt-preview.tsx';
 import { ChangeProblem, useCanChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */
@@ -27,6 +28,7 @@ export function AgentsPage(): ReactNode {
                 </li>
               ))}
             </ul>
+            <PromptPreview agents={agents.filter(({ problem }) => problem === null)} />
             {canChange && <PolicyCheck agents={agents.filter(({ problem }) => problem === null)} />}
           </>
         )}

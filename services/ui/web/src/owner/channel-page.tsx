@@ -9,6 +9,7 @@ import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { SimulateSection } from './simulate-section.tsx';
 import { LastMessages } from './channels-page.tsx';
 import { ChangeProblem, Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
@@ -44,6 +45,9 @@ export function ChannelPage({ app }: { readonly app: string }): ReactNode {
             </li>
             <li>
               <FirstMessage app={app} setup={setup} />
+            </li>
+            <li>
+              <SimulateSection app={app} isConnected={setup.connected} />
             </li>
           </ol>
         )}

@@ -150,7 +150,15 @@ function Contacts({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
 }
 
 /** A note about a contact, read when it is opened. */
-function ContactNote({ gateway, id, path }: { readonly gateway: GatewayClient; readonly id: string; readonly path: string }): ReactNode {
+export function ContactNote({
+  gateway,
+  id,
+  path,
+}: {
+  readonly gateway: GatewayClient;
+  readonly id: string;
+  readonly path: string;
+}): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const query = useQuery({
     queryKey: [routes.getContactNote.id, id, path],

@@ -10,6 +10,7 @@ import {
   EnvelopeIcon,
   FileIcon,
   HeartIcon,
+  InboxIcon,
   ListIcon,
   PulseIcon,
   StaffIcon,
@@ -33,6 +34,7 @@ const AgentsPage = lazy(async () => ({ default: (await import('./agents-page.tsx
 const ChannelPage = lazy(async () => ({ default: (await import('./channel-page.tsx')).ChannelPage }));
 const ChannelsPage = lazy(async () => ({ default: (await import('./channels-page.tsx')).ChannelsPage }));
 const FilesPage = lazy(async () => ({ default: (await import('./files-page.tsx')).FilesPage }));
+const InboxPage = lazy(async () => ({ default: (await import('../inbox/inbox-page.tsx')).InboxPage }));
 const MemoryPage = lazy(async () => ({ default: (await import('./memory-page.tsx')).MemoryPage }));
 const SchedulesPage = lazy(async () => ({ default: (await import('./schedules-page.tsx')).SchedulesPage }));
 const SettingsPage = lazy(async () => ({ default: (await import('./settings-page.tsx')).SettingsPage }));
@@ -70,7 +72,12 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
   return (
     <ApiProvider value={api}>
       <WaitingCount value={waiting.total}>
-        <Shell title={words.owner.title} items={listItems(words, owner.reach)} home="/" onSignOut={() => void ownerSession.signOut(null)}>
+        <Shell
+          title={words.owner.title}
+          items={listItems(words, owner.reach, waiting.total)}
+          home="/"
+          onSignOut={() => void ownerSession.signOut(null)}
+        >
           <Switch>
             <Route path="/chat/*?">
               <ChatPage gateway={gateway} reach={owner.reach} />
@@ -96,11 +103,12 @@ function FirstPage({ reach }: { readonly reach: Reach }): ReactNode {
   return <Redirect to={formatRoute(old ?? { page: 'new', agent: 'admin' })} replace />;
 }
 
-function listItems({ owner }: Words, reach: Reach): NavigationItem[] {
+function listItems({ owner, inbox }: Words, reach: Reach, waiting: number): NavigationItem[] {
   const chat = { path: '/chat', label: owner.chat, icon: <ChatIcon /> };
   if (reach === 'cs') return [chat];
   return [
     { path: '/', label: owner.today.title, icon: <SunIcon /> },
+    { path: '/inbox', label: inbox.title, icon: <InboxIcon />, count: waiting },
     chat,
     { path: '/turns', label: owner.turns.title, icon: <ListIcon /> },
     { path: '/schedules', label: owner.schedules.title, icon: <ClockIcon /> },
@@ -117,6 +125,7 @@ function listItems({ owner }: Words, reach: Reach): NavigationItem[] {
 function tenantPages(gateway: GatewayClient): ReactNode {
   return (
     <Switch>
+      <Route path="/inbox/:id?">{({ id }) => <InboxPage gateway={gateway} id={id} />}</Route>
       <Route path="/turns">
         <TurnsPage />
       </Route>

@@ -114,7 +114,7 @@ function Tiles(): ReactNode {
   const count = (number: number, atMost: number): string => `${formats.number(number)}${number >= atMost ? '+' : ''}`;
   const bad = (number: number): 'danger' | 'plain' => (number > 0 ? 'danger' : 'plain');
   const tiles: readonly (TileProps & { readonly path: string })[] = [
-    { path: '/chat', label: today.waiting, value: count(waiting, SHOWN), tone: waiting > 0 ? 'warn' : 'plain' },
+    { path: '/inbox?show=waiting', label: today.waiting, value: count(waiting, SHOWN), tone: waiting > 0 ? 'warn' : 'plain' },
     { path: '/turns?status=failed', label: today.failed, value: count(recent.length, FAILED_READ), tone: bad(recent.length) },
     { path: '/usage', label: today.cost, ...month },
     { path: '/channels', label: today.channels, value: formats.number(broken.length), tone: bad(broken.length) },
@@ -145,7 +145,7 @@ function Waiting(): ReactNode {
             <ul className="space-y-2">
               {handoffs.map(({ id, sessionId, title, reason, since, lastMessage }) => (
                 <li key={id}>
-                  <Link href={`/chat/${sessionId}`} className={card}>
+                  <Link href={`/inbox/${sessionId}`} className={card}>
                     <span className="flex justify-between gap-3">
                       <span className="truncate font-medium">{title ?? sessionId}</span>
                       <RelativeTime at={since} />

@@ -48,6 +48,8 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
     origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
     appearance,
     requireSenderToken: widget.requireSenderToken,
+    display: widget.display,
+    team: widget.team,
   };
   const save = useChange(routes.putWidget, [routes.getWidget]);
   return (

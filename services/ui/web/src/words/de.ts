@@ -1,5 +1,7 @@
 import { chatDe, failuresDe } from './de-chat.ts';
+import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
+import { toolsDe } from './de-tools.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
 
@@ -47,6 +49,8 @@ export const de: Words = {
   chat: chatDe,
   failures: failuresDe,
   owner: ownerDe,
+  inbox: inboxDe,
+  tools: toolsDe,
   trace: traceDe,
   operate: {
     title: 'Betrieb',
@@ -93,6 +97,10 @@ export const de: Words = {
       failedNote: 'in den letzten 15 Minuten',
       turns: (count: number) => (count === 1 ? 'Turn' : 'Turns'),
       workers: (count: number) => `${String(count)} Worker`,
+      waits: ({ tenant, waited, reason }) => `${tenant}: Ein Turn wartet seit ${waited}. ${reason}.`,
+      noWorker: 'Kein Worker nimmt Turns.',
+      well: (waiting) =>
+        waiting === undefined ? 'Alles gut: Nichts wartet.' : `Alles gut: ${waiting} warten, alle hinter ihrem eigenen Gespräch.`,
       why: 'Warum Turns warten',
       failures: 'Fehler der letzten 24 Stunden',
     },
@@ -333,6 +341,19 @@ export const de: Words = {
         data: 'Der Datenordner ist beschreibbar',
         loop: 'Das Gateway antwortet rechtzeitig',
         workers: 'Ein Worker kann einen Turn nehmen',
+      },
+      findings: 'Die ganze Installation, wie concierge doctor sie sieht',
+      found: { ok: 'gut', warning: 'ansehen', failed: 'geht nicht' },
+      detail: 'Was gefunden wurde',
+      parts: {
+        redis: 'Redis',
+        clock: 'Uhren',
+        index: 'Index',
+        connections: 'Verbindungen zu PostgreSQL',
+        workers: 'Worker',
+        providers: 'Modelle',
+        sandbox: 'Sandbox',
+        versions: 'Versionen',
       },
       providers: 'Modell-Anbieter in den letzten 15 Minuten',
       noProviders: 'Keiner wurde gerufen',

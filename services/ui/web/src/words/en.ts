@@ -1,5 +1,7 @@
 import { chatEn, failuresEn } from './en-chat.ts';
+import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
+import { toolsEn } from './en-tools.ts';
 import { traceEn } from './en-trace.ts';
 
 /**
@@ -47,6 +49,8 @@ export const en = {
   chat: chatEn,
   failures: failuresEn,
   owner: ownerEn,
+  inbox: inboxEn,
+  tools: toolsEn,
   trace: traceEn,
   operate: {
     title: 'Operate',
@@ -92,6 +96,11 @@ export const en = {
       failedNote: 'in the last 15 minutes',
       turns: (count: number) => (count === 1 ? 'turn' : 'turns'),
       workers: (count: number) => (count === 1 ? '1 worker' : `${String(count)} workers`),
+      waits: ({ summary }: { readonly summary: string; readonly tenant: string; readonly waited: string; readonly reason: string }) =>
+        summary,
+      noWorker: 'No worker takes turns.',
+      well: (waiting: string | undefined) =>
+        waiting === undefined ? 'All well: nothing waits.' : `All well: ${waiting} wait, all of them for their own conversations.`,
       why: 'Why turns wait',
       failures: 'Failures of the last 24 hours',
     },
@@ -329,6 +338,19 @@ export const en = {
         data: 'The data folder can be written to',
         loop: 'The gateway answers in time',
         workers: 'A worker can take a turn',
+      },
+      findings: 'The whole deployment, as concierge doctor sees it',
+      found: { ok: 'fine', warning: 'look at it', failed: 'does not work' },
+      detail: 'What was found',
+      parts: {
+        redis: 'Redis',
+        clock: 'Clocks',
+        index: 'Index',
+        connections: 'Connections to PostgreSQL',
+        workers: 'Workers',
+        providers: 'Models',
+        sandbox: 'Sandbox',
+        versions: 'Versions',
       },
       providers: 'Providers of models in the last 15 minutes',
       noProviders: 'None was called',

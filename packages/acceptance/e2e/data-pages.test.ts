@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import { say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectSoundPage, keepPicture } from './page-checks.ts';
+
+let system: System;
+let model: ScriptedModel;
+let browser: Browser;
+let url: string;
+let keys: TenantKeys;
+let signedIn: BrowserContextOptions;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
+  const type = typeof body === 'string' ? 'text/plain' : 'application/json';
+  const headers = { 'x-api-key': keys.admin, accept: 'application/json', 'content-type': type };
+  const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
+  const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
+  const text = await answer.text();
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+async function signIn(): Promise<BrowserContextOptions> {
+  await using visit = await BrowserVisit.begin(browser, url);
+  await visit.goTo('/');
+  await visit.page.getByLabel('API key').fill(keys.admin);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
+  return await visit.keepCookies();
+}
+
+/** Opens a page, does something there, and looks whether it is sound; answers with what it complains about. */
+async function visit(path: string, look: (page: Page) => Promise<void>): Promise<readonly string[]> {
+  await using visiting = await BrowserVisit.begin(browser, url, signedIn);
+  await visiting.goTo(path);
+  await look(visiting.page);
+  await expectSoundPage(visiting.page);
+  return visiting.complaints;
+}
+
+inBrowser('what an owner sees', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    url = system.uiUrls[0] ?? '';
+    keys = await system.createTenant('shop');
+    signedIn = await signIn();
+  });
+
+  it('is the prompt of the next turn, by file', async () => {
+    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief.' });
+    model.when('How are you', [say('Fine.')]);
+    await call('/api/admin', { body: { message: 'How are you?' } });
+    await eventuallyHolds(async () => expect(await call('/api/sessions', { method: 'GET' })).toHaveLength(1));
+    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief, and friendly.' });
+    const complaints = await visit('/agents', async (page) => {
+      const prompt = page.getByRole('table', { name: 'What the model will see' });
+      await prompt.getByRole('link', { name: 'SOUL.md' }).waitFor();
+      await page.getByLabel('Conversation').selectOption({ label: 'How are you?' });
+      await prompt.getByRole('row', { name: /SOUL\.md.* changed/u }).waitFor();
+      await page.getByRole('link', { name: 'The last turn' }).waitFor();
+      await keepPicture(page, 'prompt');
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('is a message on a channel that no provider brought, and the answer that no provider gets', async () => {
+    await call('/api/channels/telegram', { method: 'PUT', body: { botToken: '7000000001:token', secretToken: 'secret-token' } });
+    model.when('Do you ship to Norway', [say('We do, within five days.')]);
+    const complaints = await visit('/channels/telegram', async (page) => {
+      await page.getByRole('textbox', { name: 'Message' }).fill('Do you ship to Norway?');
+      await page.getByRole('button', { name: 'Let it come in' }).click();
+      await page.getByText('We do, within five days.').waitFor();
+      await page.getByText('This was not sent: the contact is simulated.').waitFor();
+      await page.getByText('Waits for the first message').waitFor();
+      await keepPicture(page, 'simulate');
+    });
+    expect(complaints).toEqual([]);
+    await eventuallyHolds(async () =>
+      expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
+    );
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, it } from '@jest/globals';
+import { startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
+
+let system: System;
+let model: ScriptedModel;
+let browser: Browser;
+let url: string;
+let keys: TenantKeys;
+let signedIn: BrowserContextOptions;
+let tenants = 0;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+interface Written {
+  readonly reply: string;
+  readonly contact_id: string;
+}
+
+/** A customer writes on Telegram. */
+async function write(sender: string, message: string): Promise<Written> {
+  const answer = await fetch(`${system.url}/api/cs`, {
+    method: 'POST',
+    headers: { 'x-api-key': keys.cs, 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ message, sender, channel: 'telegram' }),
+  });
+  expect(answer.status).toBe(200);
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- the contract's tests look at its shape
+  return (await answer.json()) as Written;
+}
+
+/** A tenant with three conversations, Ann's the last one, and a browser of its owner. */
+async function begin(): Promise<void> {
+  tenants += 1;
+  keys = await system.createTenant(`inbox-${String(tenants)}`);
+  const { contacts } = await system.scope(keys.tenantId);
+  await write('cid', 'Do you ship to Norway?');
+  await write('bob', 'Where is my parcel? [[say:It is **on its way**.]]');
+  await write('ann', 'Is the shop open?');
+  await contacts.remember({ sender: 'ann', displayName: 'Ann Lee' });
+  await contacts.remember({ sender: 'bob', displayName: 'Bob Ray' });
+  await using visit = await BrowserVisit.begin(browser, url);
+  await visit.goTo('/inbox');
+  await visit.page.getByLabel('API key').fill(keys.admin);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.shows(list(visit.page));
+  signedIn = await visit.keepCookies();
+}
+
+const list = (page: Page): Locator => page.getByRole('navigation', { name: 'Conversations' });
+const row = (page: Page, name: RegExp): Locator => list(page).getByRole('link', { name });
+const messages = (page: Page): Locator => page.getByRole('log', { name: 'Messages' });
+const contact = (page: Page): Locator => page.getByRole('region', { name: 'Contact' });
+const answer = (page: Page): Locator => page.getByLabel('Answer as staff');
+
+async function visit(path: string, options: BrowserContextOptions = {}): Promise<BrowserVisit> {
+  const visiting = await BrowserVisit.begin(browser, url, { ...options, ...signedIn });
+  await visiting.goTo(path);
+  return visiting;
+}
+
+inBrowser('the inbox', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    url = system.uiUrls[0] ?? '';
+  });
+
+  it('is worked through with the keyboard: the next one, taken over, answered, given back', async () => {
+    await begin();
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await visiting.shows(row(page, /^Ann Lee/u));
+    await page.keyboard.press('j');
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    await page.keyboard.press('j');
+    await visiting.shows(messages(page).getByText('Where is my parcel?'));
+    await page.keyboard.press('k');
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    await page.keyboard.press('j');
+    await visiting.shows(messages(page).getByText('on its way', { exact: true }));
+
+    await page.keyboard.press('r');
+    await eventuallyHolds(async () =>
+      expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Answer as staff'),
+    );
+    await visiting.shows(row(page, /^Bob Ray.*waiting/u));
+    // In the field they are letters.
+    await page.keyboard.type('jerk: it comes on Monday.');
+    await expectSoundPage(page);
+    await keepPicture(page, 'inbox');
+    await page.keyboard.press('Enter');
+    await visiting.shows(messages(page).getByText('jerk: it comes on Monday.'));
+    await visiting.shows(row(page, /^Bob Ray.*Staff: jerk/u));
+
+    // Without a reload: what the contact writes meanwhile.
+    expect(await write('bob', 'Thank you [[say:The agent speaks.]]')).toMatchObject({ reply: '' });
+    await visiting.shows(messages(page).getByText('Thank you'));
+    await page.getByRole('heading', { level: 2, name: 'Bob Ray' }).first().click();
+    await page.keyboard.press('e');
+    await answer(page).waitFor({ state: 'hidden' });
+    expect(await write('bob', 'And now? [[say:The agent speaks.]]')).toMatchObject({ reply: 'The agent speaks.' });
+    await visiting.shows(messages(page).getByText('The agent speaks.', { exact: true }));
+    // The next one that is opened is not taken over by the key that was pressed before.
+    await page.keyboard.press('j');
+    await visiting.shows(messages(page).getByText(/Ann|open|Norway/u));
+    await visiting.shows(page.getByRole('button', { name: 'Take over' }));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('finds conversations by name, and shows one pane at a time on a phone', async () => {
+    await begin();
+    await using visiting = await visit('/inbox', onPhone);
+    const { page } = visiting;
+    await page.getByRole('searchbox', { name: 'Search conversations' }).fill('bob r');
+    await page.keyboard.press('Enter');
+    await row(page, /^Ann Lee/u).waitFor({ state: 'hidden' });
+    await expectSoundPage(page);
+    await row(page, /^Bob Ray/u).click();
+    await visiting.shows(messages(page).getByText('Where is my parcel?'));
+    expect(await list(page).isVisible()).toBe(false);
+    await expectSoundPage(page);
+    await keepPicture(page, 'inbox-phone');
+    await page.getByRole('button', { name: 'Contact' }).click();
+    await visiting.shows(contact(page).getByRole('heading', { name: 'Bob Ray' }));
+    expect(await messages(page).isVisible()).toBe(false);
+    await expectSoundPage(page);
+    await page.getByRole('button', { name: 'Back to the conversation' }).click();
+    await page.getByRole('link', { name: 'Back to the list' }).click();
+    await visiting.shows(row(page, /^Bob Ray/u));
+    await page.getByRole('searchbox').fill('nobody at all');
+    await page.keyboard.press('Enter');
+    await visiting.shows(page.getByText('No conversation fits'));
+    await page.getByRole('searchbox').fill('');
+    await visiting.shows(row(page, /^Ann Lee/u));
+    await page.getByText('Waiting', { exact: true }).click();
+    await visiting.shows(page.getByText('Nothing waits for staff'));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('shows who a conversation is with, and erases the contact after asking', async () => {
+    await begin();
+    const scope = await system.scope(keys.tenantId);
+    await scope.memory.forContact('ann').write({ text: 'Likes green tea.' });
+    await scope.contacts.addAlias({ channel: 'channel_c', alias: '777', sender: 'ann' });
+    await using visiting = await visit('/inbox', { colorScheme: 'dark' });
+    const { page } = visiting;
+    await row(page, /^Ann Lee/u).click();
+    await visiting.shows(contact(page).getByText('777 (Telegram)'));
+    await visiting.shows(contact(page).getByText('at any time'));
+    await contact(page).getByText('MEMORY.md').click();
+    await visiting.shows(contact(page).getByText('Likes green tea.'));
+    await expectSoundPage(page);
+    await page.getByRole('button', { name: 'Erase the contact' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Erase the contact' }).click();
+    await row(page, /^Ann Lee/u).waitFor({ state: 'hidden' });
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('shows who a conversation is with, what staff noted, and who has it', async () => {
+    await begin();
+    const { files } = await system.scope(keys.tenantId);
+    await files.writeText('answers/hours.md', 'We open at nine.');
+    await files.writeText('answers/refund.md', 'Your refund is on its way.');
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await page.getByText('Mine', { exact: true }).click();
+    await visiting.shows(page.getByText('Nothing is assigned to you'));
+    await page.getByText('All', { exact: true }).click();
+    await row(page, /^Ann Lee/u).click();
+    await contact(page).getByLabel('Your name').fill('Zoë');
+    await contact(page).getByRole('button', { name: 'Assign to me' }).click();
+    await visiting.shows(row(page, /^Ann Lee.*Zoë/u));
+    await page.getByText('Mine', { exact: true }).click();
+    await row(page, /^Bob Ray/u).waitFor({ state: 'hidden' });
+
+    // While the agent has it, only notes are written.
+    await page.getByLabel('Note for staff').fill('She is a wholesaler: CANARY');
+    await page.keyboard.press('Enter');
+    await visiting.shows(messages(page).getByText('She is a wholesaler: CANARY'));
+    await visiting.shows(messages(page).getByText('Note of Zoë'));
+    await expectSoundPage(page);
+    await write('ann', 'And tomorrow?');
+    expect(JSON.stringify(model.requests)).toContain('And tomorrow?');
+    expect(JSON.stringify(model.requests)).not.toContain('CANARY');
+
+    await page.getByRole('button', { name: 'Take over' }).click();
+    await answer(page).pressSequentially('/re');
+    await visiting.shows(page.getByRole('option', { name: /refund/u }));
+    expect(await page.getByRole('listbox').getByRole('option').count()).toBe(1);
+    await expectSoundPage(page);
+    await keepPicture(page, 'inbox-answers');
+    await page.keyboard.press('Enter');
+    expect(await answer(page).inputValue()).toBe('Your refund is on its way.');
+    await page.keyboard.press('Enter');
+    await visiting.shows(messages(page).getByText('Your refund is on its way.'));
+    await answer(page).fill('/nothing like it');
+    await visiting.shows(page.getByText('No saved answer fits.'));
+    await page.getByRole('button', { name: 'Delete the note' }).click();
+    await messages(page).getByText('She is a wholesaler: CANARY').waitFor({ state: 'hidden' });
+    await contact(page).getByRole('button', { name: 'Take away' }).click();
+    await visiting.shows(page.getByText('Nothing is assigned to you'));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('says what is wrong with an address, and speaks German', async () => {
+    await begin();
+    await using visiting = await visit(`/inbox/${'f'.repeat(32)}`, { locale: 'de-DE' });
+    const { page } = visiting;
+    await visiting.shows(page.getByRole('alert').first());
+    await expectSoundPage(page);
+    await page.getByRole('link', { name: /^Ann Lee/u }).click();
+    await visiting.shows(page.getByRole('button', { name: 'Übernehmen' }));
+    expect(visiting.complaints).toEqual([]);
+  });
+});

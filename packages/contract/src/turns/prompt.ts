@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { ContactId } from './chat.ts';
+import { AgentName } from '../tenants/tenant.ts';
+import type { SessionMessage } from './session.ts';
+import { PromptPart } from './turn.ts';
+
+/** Text of any kind, roughly: an estimate by length costs a turn nothing. */
+const CHARACTERS_PER_TOKEN = 4;
+export const PROMPT_PARTS_MAX = 64;
+
+/** The parts of a prompt by name, from their lengths in characters; empty ones are left out. */
+export function toPromptParts(lengths: readonly (readonly [name: string, characters: number])[]): PromptPart[] {
+  return lengths
+    .filter(([, length]) => length > 0)
+    .slice(-PROMPT_PARTS_MAX)
+    .map(([name, length]) => ({ name, tokens: Math.ceil(length / CHARACTERS_PER_TOKEN) }));
+}
+
+/** Characters of messages as a model is sent them. */
+export function countPromptCharacters(messages: readonly SessionMessage[]): number {
+  return messages.reduce((sum, message) => sum + countCharacters(message), 0);
+}
+
+function countCharacters(message: SessionMessage): number {
+  switch (message.role) {
+    case 'user':
+      return message.sent.length;
+    case 'assistant':
+      return (message.toolCalls ?? []).reduce((sum, { name, arguments: given }) => sum + name.length + given.length, message.text.length);
+    case 'tool':
+      return message.pruned === true ? 0 : message.output.length;
+  }
+}
+
+export const PartChange = z.enum(['same', 'new', 'changed', 'gone']);
+export type PartChange = z.infer<typeof PartChange>;
+
+const PreviewPart = PromptPart.extend({
+  path: z.string().nullable().meta({ description: 'The file, where it is one of the owner’s own.' }),
+  tokensBefore: z.int().nonnegative().nullable().meta({ description: 'In the prompt of the last turn; null: it was not in it.' }),
+  change: PartChange.nullable().meta({
+    description: 'Since the prompt of the last turn; null: there is none to compare with, or it is not compared (tools, history).',
+  }),
+});
+
+/** GET /api/prompt: what the model will see at the next turn, by part; lengths and no texts. */
+export const PromptPreview = z
+  .object({
+    agent: AgentName,
+    contact_id: ContactId.nullable().meta({ description: 'The conversation; null: of a new one.' }),
+    model: z.string().nullable().meta({ description: 'As `provider/model`; null: the deployment’s default.' }),
+    comparedWith: z
+      .object({ turnId: z.string(), at: z.iso.datetime() })
+      .nullable()
+      .meta({ description: 'The last turn whose prompt is known; null: none.' }),
+    tokens: z.int().nonnegative().meta({ description: 'All parts together, estimated by length.' }),
+    parts: z
+      .array(PreviewPart)
+      .max(2 * PROMPT_PARTS_MAX)
+      .meta({ description: 'In the order of the prompt; parts that are gone stand last.' }),
+    unusable: z
+      .array(z.object({ name: z.string(), reason: z.string() }))
+      .max(PROMPT_PARTS_MAX)
+      .meta({ description: 'Files that no prompt can have, and why.' }),
+  })
+  .meta({ id: 'PromptPreview' });
+export type PromptPreview = z.infer<typeof PromptPreview>;

@@ -1,0 +1,80 @@
+import { MINUTE_MS, type HandoffView, type WidgetTeam } from '@concierge/contract';
+import type { Log } from '@concierge/runtime';
+import { countOpenMs, type TenantScope, type Tenants } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import { Reconciler } from '../due/reconciler.ts';
+import { handoffUnanswered, type WebhookEvents } from '../events/webhook-events.ts';
+import { keyOf } from '../keys.ts';
+
+const LOOK_EVERY_MS = 30_000;
+
+/** A letter to the owner: that somebody waits. */
+export interface UnansweredLetter {
+  readonly to: string;
+  readonly tenantId: string;
+  readonly handoff: HandoffView;
+}
+
+export interface UnansweredHandoffsOptions {
+  readonly tenants: Pick<Tenants, 'list' | 'open'>;
+  readonly redis: Redis;
+  readonly webhookEvents: Pick<WebhookEvents, 'emit'>;
+  /** Undefined where the service sends no e-mail. Rejects when it was not taken; it is tried again. */
+  readonly sendLetter: ((letter: UnansweredLetter) => Promise<void>) | undefined;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+type Alert = NonNullable<WidgetTeam['alert']>;
+
+/** Reports conversations that have waited for staff longer than their owner allows: by an event, and by e-mail. */
+export class UnansweredHandoffs extends Reconciler {
+  readonly name = 'unanswered handoffs';
+  readonly #options: UnansweredHandoffsOptions;
+
+  constructor(options: UnansweredHandoffsOptions) {
+    super({ everyMs: LOOK_EVERY_MS, log: options.log });
+    this.#options = options;
+  }
+
+  override async reconcile(): Promise<void> {
+    await this.share(this.#options.redis, { task: keyOf.unansweredScanLock, everyMs: LOOK_EVERY_MS }, async () => this.lookAtAll());
+  }
+
+  /** One look through all tenants. */
+  async lookAtAll(): Promise<void> {
+    const { tenants } = this.#options;
+    await this.forEachTenant(tenants, async (tenantId) => this.#lookAt(await tenants.open(tenantId)));
+  }
+
+  async #lookAt(scope: TenantScope): Promise<void> {
+    const team = await scope.widget.team();
+    if (team?.alert === null || team === null) return;
+    const { handoffs } = await scope.handoffs.paused();
+    for (const handoff of handoffs) {
+      if (await this.#isDue(scope, handoff, team)) await this.#report(scope, handoff, team.alert);
+    }
+    await scope.handoffs.keepAlerts(new Set(handoffs.map(({ id }) => id)));
+  }
+
+  async #isDue(scope: TenantScope, { id, sessionId, since }: HandoffView, { hours, alert }: WidgetTeam): Promise<boolean> {
+    const { timezone = 'UTC' } = await scope.settings();
+    const waitedMs = countOpenMs(hours, { zone: timezone, fromMs: Date.parse(since), toMs: this.#options.now() });
+    if (alert === null || waitedMs < alert.afterMinutes * MINUTE_MS || (await scope.handoffs.isAlerted(id))) return false;
+    const messages = (await scope.sessions.conversation(sessionId))?.messages ?? [];
+    return !messages.some((message) => message.role === 'assistant' && message.by !== undefined && message.at >= since);
+  }
+
+  /** The event is one, however often this is tried; the letter may come twice after a crash, and is never left out. */
+  async #report(scope: TenantScope, handoff: HandoffView, { afterMinutes, email }: Alert): Promise<void> {
+    const { webhookEvents, sendLetter, log } = this.#options;
+    const { tenantId } = scope;
+    try {
+      await webhookEvents.emit(scope, handoffUnanswered(handoff, afterMinutes));
+      if (email !== null) await sendLetter?.({ to: email, tenantId, handoff });
+      await scope.handoffs.markAlerted(handoff);
+    } catch (error) {
+      log.warn({ err: error, tenantId, handoffId: handoff.id }, 'the owner could not be told that nobody answers; tried again');
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { limits, UploadRef, WidgetBody } from '@concierge/contract';
+import type { TurnRun } from '@concierge/turn';
+import { setUpOnce } from '@concierge/testing/set-up';
+import { sayItBack } from './scripted-turns.ts';
+import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { enableWidget, newVisitor, readCode, readConversation, readReply, type WidgetVisitor } from './widget-visitor.ts';
+
+let gateway: TestGateway;
+let tenant: TestTenant;
+let key: string;
+let visitor: WidgetVisitor;
+
+setUpOnce(async (stack) => {
+  gateway = stack.use(await TestGateway.start());
+});
+beforeEach(async () => {
+  gateway.script = sayItBack;
+  tenant = await gateway.tenant();
+  key = await enableWidget(tenant);
+  visitor = newVisitor(gateway, key);
+});
+
+async function upload(who: WidgetVisitor, ...files: readonly (readonly [name: string, content: string | Uint8Array])[]): Promise<Response> {
+  return who.ask('/widget/uploads', { method: 'POST', files: files.map(([name, content]) => ({ name, bytes: Buffer.from(content) })) });
+}
+
+async function say(who: WidgetVisitor, message: string, attachments: readonly string[]): Promise<Response> {
+  const own = { 'Content-Type': 'application/json', Accept: 'application/json' };
+  return who.ask('/widget/messages', { method: 'POST', body: JSON.stringify({ message, attachments }), own });
+}
+
+describe('a file of a visitor', () => {
+  it('goes with a message, and its name is shown again: nothing else of it', async () => {
+    const { id } = UploadRef.parse(await (await upload(visitor, ['../a note.txt', 'remember'])).json());
+    let attachments: TurnRun['turn']['attachments'] = [];
+    gateway.script = async (run) => {
+      ({ attachments } = run.turn);
+      await sayItBack(run);
+    };
+    await readReply(await say(visitor, 'see', [id]));
+    const { messages } = await readConversation(visitor);
+    expect(messages).toMatchObject([
+      { from: 'visitor', text: 'see', files: ['a note.txt'] },
+      { from: 'agent', files: [] },
+    ]);
+    expect(JSON.stringify(messages)).not.toContain(id);
+    expect(attachments).toMatchObject([{ id, name: 'a note.txt', type: 'text/plain' }]);
+  });
+
+  it.each([
+    ['of another kind', [['a.zip', Uint8Array.from([0x50, 0x4b, 3, 4, 20, 0, 0, 0, 8, 0])]], [415, 'unsupported_media_type']],
+    ['that is too large', [['a.txt', new Uint8Array(limits.uploadMaxBytes + 1).fill(97)]], [413, 'too_large']],
+    ['that is empty', [['a.txt', '']], [400, 'invalid_request']],
+    [
+      'beside another',
+      [
+        ['a.txt', 'a'],
+        ['b.txt', 'b'],
+      ],
+      [400, 'invalid_request'],
+    ],
+  ] as const)('%s is refused', async (_what, files, refusal) => {
+    expect(await readCode(await upload(visitor, ...files))).toEqual(refusal);
+  });
+
+  it('that nobody has sent is refused with its message', async () => {
+    expect(await readCode(await say(visitor, 'see', [`u_${'0'.repeat(32)}`]))).toEqual([400, 'invalid_request']);
+  });
+
+  it('is refused where the owner allows none', async () => {
+    await tenant.scope.widget.put(WidgetBody.parse({ enabled: true, origins: ['https://shop.example'], display: { files: 'refused' } }));
+    expect(await readCode(await upload(visitor, ['a.txt', 'a']))).toEqual([400, 'invalid_request']);
+  });
+
+  it('is one of so many in an hour, and those of one visitor do not use up those of another', async () => {
+    for (let sent = 0; sent < limits.widgetFilesPerVisitorHour; sent += 1) expect((await upload(visitor, ['a.txt', 'a'])).status).toBe(201);
+    const refused = await upload(visitor, ['a.txt', 'a']);
+    expect(refused.headers.get('retry-after')).not.toBeNull();
+    expect(await readCode(refused)).toEqual([429, 'rate_limited']);
+    expect((await upload(newVisitor(gateway, key), ['a.txt', 'a'])).status).toBe(201);
+  });
+});

@@ -1,0 +1,78 @@
+import { limits, routes } from '@concierge/contract';
+import { useState, type ReactNode } from 'react';
+import { ChangeProblem, useCanChange } from '../owner/owner-parts.tsx';
+import { Button } from '../parts/button.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { RelativeTime } from '../parts/times.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
+import { useWords } from '../words/words.tsx';
+import { keepStaffName, useStaffName } from './staff-name.ts';
+
+/** Who looks after the conversation; whoever sits here takes it on or lets it go. */
+export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const words = useWords().inbox;
+  const canChange = useCanChange();
+  const own = useStaffName();
+  const { data } = useRead(routes.getSessionStaff, { params: { id: sessionId } });
+  const assign = useChange(routes.assignSession, [routes.getSessionStaff, routes.listSessions]);
+  const assignee = data?.assignee ?? null;
+  const set = (name: string | null): void => assign.mutate({ params: { id: sessionId }, body: { name } });
+  return (
+    <>
+      {assignee === null ? (
+        <p className="text-muted-foreground">{words.nobody}</p>
+      ) : (
+        <p className="wrap-anywhere">
+          {assignee.name}{' '}
+          <span className="text-xs text-muted-foreground">
+            <RelativeTime at={assignee.since} />
+          </span>
+        </p>
+      )}
+      {canChange && (
+        <div className="flex flex-wrap gap-2 pt-1">
+          {own === '' && <OwnName onSaid={set} />}
+          {own !== '' && assignee?.name !== own && (
+            <Button disabled={assign.isPending} onClick={() => set(own)}>
+              {words.assignToMe}
+            </Button>
+          )}
+          {assignee !== null && (
+            <Button disabled={assign.isPending} onClick={() => set(null)}>
+              {words.unassign}
+            </Button>
+          )}
+        </div>
+      )}
+      <ChangeProblem change={assign} />
+    </>
+  );
+}
+
+/** Keys may be shared: who sits here says so once, and it stays in this browser. */
+function OwnName({ onSaid }: { readonly onSaid: (name: string) => void }): ReactNode {
+  const words = useWords().inbox;
+  const [name, setName] = useState('');
+  return (
+    <form
+      className="w-full space-y-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim() === '') return;
+        keepStaffName(name);
+        onSaid(name.trim());
+      }}
+    >
+      <TextField
+        label={words.ownName}
+        help={words.ownNameHelp}
+        value={name}
+        onChange={setName}
+        required
+        maxLength={limits.staffNameMaxCharacters}
+        autoComplete="off"
+      />
+      <Button type="submit">{words.assignToMe}</Button>
+    </form>
+  );
+}

@@ -1,0 +1,186 @@
+import { randomKey } from '@concierge/client';
+import { codePoints, limits, routes } from '@concierge/contract';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { useGrowingField } from '../chat/use-growing-field.ts';
+import { useCanChange } from '../owner/owner-parts.tsx';
+import { IconButton } from '../parts/button.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { FileIcon, SendIcon, SpinnerIcon, StaffIcon } from '../parts/icons.tsx';
+import { useApi } from '../parts/use-api.tsx';
+import { useExplain, useWords } from '../words/words.tsx';
+import { AnswerList, useAnswerChoice } from './answer-choice.tsx';
+import { useStaffName } from './staff-name.ts';
+
+/** An answer that was accepted. */
+export interface SentReply {
+  readonly turnId: string;
+  readonly text: string;
+}
+
+export interface ReplyFieldProps {
+  readonly gateway: GatewayClient;
+  readonly sessionId: string;
+  /** Staff has the conversation; otherwise only notes are written. */
+  readonly canAnswer: boolean;
+  /** How often an answer was asked for by its key: each time the field gets the focus. */
+  readonly replies: number;
+  readonly onSent: (reply: SentReply) => void;
+}
+
+type Kind = 'answer' | 'note';
+
+const maxCharacters = { answer: limits.messageMaxCharacters, note: limits.staffNoteMaxCharacters } as const;
+
+/** Keeps a note, or sends an answer; the same words that are sent again after a failure are the same message. */
+function useSending({ gateway, sessionId, onSent }: Pick<ReplyFieldProps, 'gateway' | 'sessionId' | 'onSent'>) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const author = useStaffName();
+  const key = useRef<string | null>(null);
+  const answer = async (message: string): Promise<void> => {
+    key.current ??= randomKey();
+    const turnId = await gateway.answerAsPerson(sessionId, { message, idempotencyKey: key.current });
+    key.current = null;
+    onSent({ turnId, text: message });
+  };
+  const note = async (text: string): Promise<void> => {
+    await api.call(routes.addStaffNote, { params: { id: sessionId }, body: { text, ...(author !== '' && { author }) } });
+    await queries.invalidateQueries({ queryKey: [routes.getSessionStaff.id, { id: sessionId }] });
+  };
+  const forgetKey = (): void => {
+    key.current = null;
+  };
+  return { answer, note, forgetKey };
+}
+
+/** What is written, and what becomes of it. */
+function useReply(kind: Kind, options: Parameters<typeof useSending>[0]) {
+  const explain = useExplain();
+  const [text, setText] = useState('');
+  const [isSending, setSending] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const sending = useSending(options);
+  const isTooLong = codePoints(text) > maxCharacters[kind];
+  const isSendable = !isSending && text.trim() !== '' && !isTooLong;
+  const send = async (): Promise<void> => {
+    if (!isSendable) return;
+    setSending(true);
+    setProblem(null);
+    try {
+      await sending[kind](text.trim());
+      setText('');
+    } catch (error) {
+      setProblem(explain(error));
+    }
+    setSending(false);
+  };
+  const change = (changed: string): void => {
+    setText(changed);
+    sending.forgetKey();
+  };
+  return { text, change, send, isSending, isSendable, isTooLong, problem };
+}
+
+/** Where staff answers the contact in the agent's place, or notes something for other staff. */
+export function ReplyField({ canAnswer, replies, ...options }: ReplyFieldProps): ReactNode {
+  const words = useWords().inbox;
+  const canChange = useCanChange();
+  const [chosen, setChosen] = useState<Kind>('answer');
+  const kind = canAnswer ? chosen : 'note';
+  const { text, change, send, isSending, isSendable, isTooLong, problem } = useReply(kind, options);
+  const field = useGrowingField(text);
+  const answers = useAnswerChoice(kind === 'answer' ? text : '', change);
+  useEffect(() => {
+    if (replies === 0 || !canAnswer) return;
+    setChosen('answer');
+    field.current?.focus();
+  }, [replies, canAnswer, field]);
+  if (!canChange) return null;
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing || answers.onKeyDown(event) || event.key !== 'Enter' || event.shiftKey) return;
+    event.preventDefault();
+    void send();
+  };
+  return (
+    <form
+      className="px-3 pt-1 pb-[max(0.75rem,env(safe-area-inset-bottom))] sm:px-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      {problem !== null && (
+        <p role="alert" className="mb-2 rounded-lg bg-danger-soft px-3 py-2 text-sm text-danger">
+          {words.notSent(problem)}
+        </p>
+      )}
+      <AnswerList choice={answers} />
+      <div className={`rounded-2xl border-2 focus-within:ring-1 ${looks[kind]}`}>
+        <textarea
+          ref={field}
+          aria-label={kind === 'answer' ? words.answer : words.note}
+          aria-describedby="reply-hint"
+          {...(answers.activeId !== undefined && { 'aria-controls': answers.listId, 'aria-activedescendant': answers.activeId })}
+          rows={1}
+          placeholder={kind === 'answer' ? words.answerPlaceholder : words.notePlaceholder}
+          readOnly={isSending}
+          className="block max-h-[40vh] w-full resize-none bg-transparent px-3.5 pt-2.5 pb-1 text-sm outline-none placeholder:text-muted-foreground"
+          value={text}
+          onChange={({ target }) => change(target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div className="flex items-center gap-1.5 p-1.5">
+          {canAnswer && <KindChoice kind={kind} onChange={setChosen} />}
+          <Hint kind={kind} isTooLong={isTooLong} />
+          <IconButton
+            type="submit"
+            tone="primary"
+            label={kind === 'answer' ? words.send : words.keepNote}
+            className="rounded-xl!"
+            disabled={!isSendable}
+          >
+            {isSending ? <SpinnerIcon /> : <SendIcon />}
+          </IconButton>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+const looks = {
+  answer: 'border-warn bg-card focus-within:ring-warn',
+  note: 'border-dashed border-input bg-muted focus-within:ring-ring',
+} as const;
+
+function KindChoice({ kind, onChange }: { readonly kind: Kind; readonly onChange: (kind: Kind) => void }): ReactNode {
+  const words = useWords().inbox;
+  return (
+    <Choice
+      label={words.kind}
+      value={kind}
+      options={[
+        { value: 'answer', label: words.kinds.answer },
+        { value: 'note', label: words.kinds.note },
+      ]}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Who reads what is written here. */
+function Hint({ kind, isTooLong }: { readonly kind: Kind; readonly isTooLong: boolean }): ReactNode {
+  const words = useWords().inbox;
+  const Icon = kind === 'answer' ? StaffIcon : FileIcon;
+  const text = kind === 'answer' ? words.answerHint : words.noteHint;
+  return (
+    <p
+      id="reply-hint"
+      className={`flex min-w-0 flex-1 items-center gap-1.5 pl-1 text-xs ${kind === 'answer' ? 'text-warn' : 'text-muted-foreground'}`}
+    >
+      <Icon className="size-3.5 shrink-0" />
+      <span className="truncate">{isTooLong ? words.tooLong : text}</span>
+    </p>
+  );
+}

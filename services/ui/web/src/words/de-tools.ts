@@ -1,0 +1,47 @@
+import type { Words } from './en.ts';
+
+/** Texts of what is tried before customers do, and of the history of files, in German. */
+export const toolsDe: Words['tools'] = {
+  prompt: {
+    title: 'Was das Modell sehen wird',
+    about: 'Der Prompt des nächsten Turns, nach Dateien. Tokens sind nach der Länge geschätzt.',
+    agent: 'Agent des Prompts',
+    session: 'Gespräch',
+    newOne: 'Ein neues Gespräch',
+    part: 'Teil',
+    tokens: 'Tokens',
+    change: 'Seit dem letzten Turn',
+    changes: { new: 'neu', changed: 'geändert', gone: 'entfernt' },
+    sum: (tokens: string) => `Insgesamt etwa ${tokens} Tokens.`,
+    lastTurn: 'Der letzte Turn',
+    parts: { tools: 'Werkzeuge', history: 'Das bisherige Gespräch', skills: 'Skills, mit Namen' },
+  },
+  simulate: {
+    title: 'Ohne Anbieter ausprobieren',
+    about: 'Eine Nachricht kommt an, signiert und angenommen wie die des Anbieters. Die Antwort steht hier und geht an niemanden.',
+    message: 'Nachricht',
+    sender: 'Von',
+    senderHelp: 'Kleinbuchstaben, Ziffern und Bindestriche: je ein Gespräch',
+    send: 'Ankommen lassen',
+    accepted: 'Sie ist angekommen.',
+    life: 'Verlauf dieses Turns',
+    notSent: 'Das wurde nicht gesendet: der Kontakt ist simuliert.',
+  },
+  history: {
+    title: 'Verlauf',
+    about: 'Was hier geschrieben wurde, von wem und wann. Die letzten Fassungen bleiben.',
+    none: 'Von dieser Datei ist noch nichts aufgehoben.',
+    by: 'Von',
+    when: 'Wann',
+    size: 'Größe',
+    show: 'Änderungen zeigen',
+    restore: 'Wiederherstellen',
+    restored: 'Wiederhergestellt.',
+    removed: 'gelöscht',
+    diff: (when: string) => `Änderungen von ${when} bis zum jetzigen Stand`,
+    same: 'Derselbe Text wie jetzt.',
+    key: 'Schlüssel',
+    agent: 'Agent',
+    other: 'Nicht bekannt',
+  },
+};
