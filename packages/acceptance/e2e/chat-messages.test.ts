@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
-import { gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { gate, onePixelPng, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -230,6 +231,32 @@ inBrowser('messages in the chat', () => {
     await eventuallyHolds(async () => expect(await readColour(keyword)).not.toBe(await readColour(visit.turn(0).locator('blockquote'))));
     await visit.shows(visit.turn(0).locator('math mfrac'));
     await expectSoundPage(visit.page);
+    expect(visit.complaints).toEqual([]);
+  });
+
+  it('show the files that came with them, which open and are downloaded', async () => {
+    await using visit = await visitWith();
+    const buffer = Buffer.from('from the file');
+    await visit.page.locator('input[type=file]').setInputFiles([
+      { name: 'notes.txt', mimeType: 'text/plain', buffer },
+      { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(onePixelPng) },
+    ]);
+    await visit.say('Look at these [[say:Seen]]');
+    await visit.turnReaches(0, 'done');
+    await visit.page.reload();
+    await visit.turn(0).getByRole('button', { name: 'notes.txt' }).click();
+    const dialog = visit.page.getByRole('dialog');
+    await visit.shows(dialog.getByText('from the file', { exact: true }));
+    await expectSoundPage(visit.page);
+    const [download] = await Promise.all([
+      visit.page.waitForEvent('download'),
+      dialog.getByRole('button', { name: 'Save the file' }).click(),
+    ]);
+    expect([download.suggestedFilename(), await readFile(await download.path(), 'utf8')]).toEqual(['notes.txt', 'from the file']);
+    await visit.page.keyboard.press('Escape');
+    await visit.turn(0).getByRole('button', { name: 'dot.png' }).click();
+    const picture = dialog.getByRole('img', { name: 'dot.png' });
+    await eventuallyHolds(async () => expect(await picture.evaluate((image: { naturalWidth?: number }) => image.naturalWidth)).toBe(1));
     expect(visit.complaints).toEqual([]);
   });
 });

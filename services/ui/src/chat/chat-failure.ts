@@ -16,7 +16,6 @@ export function explainFailure(error: unknown, words: FailureWords): string {
   const { code, message } = isFailure(error) ? error : ConciergeError.from(error);
   const said = find(words.happened, code) ?? message.trim();
   const happened = /[.!?…]$/u.test(said) ? said : `${said}.`;
-  // bounded-expression: one line of the service's, at a fixed place
   const hasAdvice = find(words.happened, code) === undefined && /[.!?;:] \S/u.test(happened);
   return hasAdvice ? happened : `${happened} ${find(words.advice, code) ?? ''}`.trim();
 }

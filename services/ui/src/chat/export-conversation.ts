@@ -30,12 +30,14 @@ function describe(message: Message, words: ExportWords): string {
   }
 }
 
+const NAME_MAX_CHARACTERS = 60;
+
 /** The name of a file that can be saved anywhere. */
 export function toFileName(title: string, ending: string): string {
-  const name = title
-    .normalize('NFC')
-    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
-    .replaceAll(/^-+|-+$/gu, '')
-    .slice(0, 60);
+  const words = title.normalize('NFC').split(/[^\p{L}\p{N}]+/u);
+  const name = words
+    .filter((word) => word !== '')
+    .join('-')
+    .slice(0, NAME_MAX_CHARACTERS);
   return `${name === '' ? 'conversation' : name}.${ending}`;
 }

@@ -153,6 +153,11 @@ export class GatewayClient extends ConciergeClient {
     await this.request(`/api/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
+  /** The bytes of a file that was sent. */
+  async readUpload(id: string): Promise<Blob> {
+    return (await this.request(`/api/uploads/${encodeURIComponent(id)}`)).blob();
+  }
+
   /** The newest turns of a conversation, whatever became of them. */
   async listTurns(contactId: string, limit: number): Promise<TurnView[]> {
     const query = new URLSearchParams({ contact_id: contactId, limit: String(limit) });

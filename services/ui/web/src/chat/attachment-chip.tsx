@@ -11,6 +11,7 @@ export interface AttachmentChipProps {
   readonly state?: 'uploading' | 'ready' | 'failed';
   readonly problem?: string | null;
   readonly onRemove?: () => void;
+  readonly onOpen?: () => void;
 }
 
 export function fileSize(bytes: number): string {
@@ -19,7 +20,7 @@ export function fileSize(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
-export function AttachmentChip({ onRemove, ...shown }: AttachmentChipProps): ReactNode {
+export function AttachmentChip({ onRemove, onOpen, ...shown }: AttachmentChipProps): ReactNode {
   const words = useWords().chat.composer;
   const { name, size, state = 'ready', problem = null } = shown;
   const failed = state === 'failed';
@@ -27,7 +28,15 @@ export function AttachmentChip({ onRemove, ...shown }: AttachmentChipProps): Rea
     <li className={`flex max-w-64 items-center gap-2 rounded-lg border bg-card py-1 pr-1 pl-2 text-xs ${failed ? 'border-danger' : ''}`}>
       <span className="shrink-0 text-muted-foreground">{state === 'uploading' ? <SpinnerIcon /> : <Preview {...shown} />}</span>
       <span className="min-w-0 pr-1">
-        <span className="block truncate font-medium text-foreground">{name}</span>
+        <span className="block truncate font-medium text-foreground">
+          {onOpen === undefined ? (
+            name
+          ) : (
+            <button type="button" className="max-w-full truncate underline-offset-2 hover:underline" onClick={onOpen}>
+              {name}
+            </button>
+          )}
+        </span>
         <span className={`block ${failed ? 'text-danger' : 'truncate text-muted-foreground'}`}>{problem ?? fileSize(size)}</span>
       </span>
       {onRemove !== undefined && (

@@ -12,6 +12,7 @@ import { useCanChange } from '../owner/owner-parts.tsx';
 import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
+import { SentFilesGateway } from './sent-files.tsx';
 import { useConversation, useConversationState } from './use-conversation.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { useWords } from '../words/words.tsx';
@@ -99,10 +100,15 @@ interface ConversationPageProps {
   readonly onAgent: (agent: string) => void;
 }
 
+/** Until the service has named it, a conversation is called by its first message. */
+function findFirstWords({ turns }: ConversationState): string | undefined {
+  return turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80);
+}
+
 function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAgent }: ConversationPageProps): ReactNode {
   const words = useWords().chat;
   const state = useConversationState(conversation);
-  const title = state.title ?? state.turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80) ?? words.newConversation;
+  const title = state.title ?? findFirstWords(state) ?? words.newConversation;
   useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
@@ -129,14 +135,16 @@ function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAg
       </header>
       <HandoffBanner state={handoff} actions={actions} mayWrite={mayWrite} />
       {state.forkedFrom !== null && <ForkNote original={state.forkedFrom} />}
-      <ConversationView
-        key={conversationKey(conversation)}
-        gateway={gateway}
-        conversation={conversation}
-        state={state}
-        isWithStaff={handoff.isPaused}
-        mayWrite={mayWrite}
-      />
+      <SentFilesGateway value={reach === 'tenant' ? gateway : null}>
+        <ConversationView
+          key={conversationKey(conversation)}
+          gateway={gateway}
+          conversation={conversation}
+          state={state}
+          isWithStaff={handoff.isPaused}
+          mayWrite={mayWrite}
+        />
+      </SentFilesGateway>
     </>
   );
 }

@@ -54,6 +54,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
         state={state}
         actions={actions}
         forks={mayWrite ? forks.actions : null}
+        mayWrite={mayWrite}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
         onEarlier={() => void conversation.showEarlier()}
@@ -92,13 +93,14 @@ interface ConversationBodyProps {
   readonly state: ConversationState;
   readonly actions: TurnActions;
   readonly forks: ForkActions | null;
+  readonly mayWrite: boolean;
   readonly onLoad: () => void;
   readonly onEarlier: () => void;
   readonly onContact: Parameters<typeof NewConversation>[0]['onContact'];
   readonly onOpening: (text: string) => void;
 }
 
-function ConversationBody({ state, actions, forks, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+function ConversationBody({ state, actions, forks, mayWrite, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
   const explain = useExplain();
   const words = useWords();
   switch (state.load.at) {
@@ -120,7 +122,15 @@ function ConversationBody({ state, actions, forks, onLoad, onEarlier, onContact,
     }
     case 'ready': {
       if (state.turns.length > 0)
-        return <Transcript turns={state.turns} actions={actions} forks={forks} onEarlier={state.earlier === null ? null : onEarlier} />;
+        return (
+          <Transcript
+            turns={state.turns}
+            actions={actions}
+            forks={forks}
+            mayWrite={mayWrite}
+            onEarlier={state.earlier === null ? null : onEarlier}
+          />
+        );
       return (
         <NewConversation
           agent={state.agent}

@@ -17,12 +17,14 @@ export interface TranscriptProps {
   readonly actions: TurnActions;
   /** Null: the conversation cannot be forked. */
   readonly forks: ForkActions | null;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
   /** Shows turns before these; null: there are none. */
   readonly onEarlier: (() => void) | null;
 }
 
 /** The conversation. Stays at its end while words come, unless the reader has scrolled up. */
-export function Transcript({ turns, actions, forks, onEarlier }: TranscriptProps): ReactNode {
+export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: TranscriptProps): ReactNode {
   const words = useWords().chat;
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -90,6 +92,7 @@ export function Transcript({ turns, actions, forks, onEarlier }: TranscriptProps
               last={index === turns.length - 1}
               actions={actions}
               forks={forks}
+              mayWrite={mayWrite}
             />
           ))}
         </div>

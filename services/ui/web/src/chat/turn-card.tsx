@@ -4,11 +4,11 @@ import { memo, useState, type ReactNode } from 'react';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import type { Words } from '../words/en.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
-import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, CopyButton, IconButton } from '../parts/button.tsx';
 import { AlertIcon, ForkIcon, PencilIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { LazyMarkdown } from './lazy-markdown.tsx';
 import { MessageEditor } from './message-editor.tsx';
+import { SentFiles } from './sent-files.tsx';
 import { ToolCard } from './tool-card.tsx';
 import type { ForkActions } from './use-forks.ts';
 
@@ -29,30 +29,34 @@ export interface TurnCardProps {
   readonly actions: TurnActions;
   /** Null: the conversation cannot be forked. */
   readonly forks: ForkActions | null;
+  /** The key may do more than read. */
+  readonly mayWrite: boolean;
 }
 
 /** One turn: what was asked, what came back, how it ended. */
-export const TurnCard = memo(function TurnCard({ turn, queued, last, actions, forks }: TurnCardProps): ReactNode {
+export const TurnCard = memo(function TurnCard({ turn, queued, last, actions, forks, mayWrite }: TurnCardProps): ReactNode {
   const words = useWords().chat.turn;
   const { question } = turn;
   const canFork = forks !== null && hasEnded(turn) && turn.turnId !== null && !turn.isFromStaff;
   return (
     <article aria-label={words.turn} aria-busy={!hasEnded(turn)} data-turn={turn.state.at} className="group/turn space-y-3">
-      {question !== null && <Asked turn={turn} question={question} queued={queued} actions={actions} forks={canFork ? forks : null} />}
+      {question !== null && (
+        <Asked turn={turn} question={question} queued={queued} actions={actions} forks={canFork ? forks : null} mayWrite={mayWrite} />
+      )}
       {question === null && !turn.isFromStaff && !hasEnded(turn) && (
         <p className="text-center text-xs text-muted-foreground">{words.elsewhere}</p>
       )}
-      {!queued && <Reply turn={turn} last={last} actions={actions} forks={canFork ? forks : null} />}
+      {!queued && <Reply turn={turn} last={last && mayWrite} actions={actions} forks={canFork ? forks : null} />}
     </article>
   );
 });
 
-interface AskedProps extends Pick<TurnCardProps, 'turn' | 'queued' | 'actions' | 'forks'> {
+interface AskedProps extends Omit<TurnCardProps, 'last'> {
   readonly question: Question;
 }
 
 /** What was asked; while it waits, with what can be done about it. */
-function Asked({ turn, question, queued, actions, forks }: AskedProps): ReactNode {
+function Asked({ turn, question, queued, actions, forks, mayWrite }: AskedProps): ReactNode {
   const words = useWords().chat.turn;
   const [isEdited, setEdited] = useState(false);
   if (isEdited && (queued || forks !== null)) {
@@ -66,7 +70,7 @@ function Asked({ turn, question, queued, actions, forks }: AskedProps): ReactNod
   return (
     <>
       <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
-      {queued && <QueuedLine turn={turn} actions={actions} onEdit={() => setEdited(true)} />}
+      {queued && <QueuedLine turn={turn} actions={actions} mayWrite={mayWrite} onEdit={() => setEdited(true)} />}
       {forks !== null && !queued && (
         <div className="-mt-2 flex justify-end">
           <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited(true)}>
@@ -87,13 +91,7 @@ function QuestionBubble({ question, faded }: { readonly question: Question; read
   return (
     <div className={`flex flex-col items-end gap-1.5 transition-opacity ${faded ? 'opacity-75' : ''}`}>
       <h2 className="sr-only">{chat.turn.you}</h2>
-      {question.attachments.length > 0 && (
-        <ul aria-label={chat.composer.attachments} className="flex flex-wrap justify-end gap-1.5">
-          {question.attachments.map(({ id, name, type, size }) => (
-            <AttachmentChip key={id} name={name} size={size} isImage={type.startsWith('image/')} />
-          ))}
-        </ul>
-      )}
+      {question.attachments.length > 0 && <SentFiles files={question.attachments} />}
       <div
         title={formats.exactTime(question.at)}
         dir="auto"
@@ -108,16 +106,17 @@ function QuestionBubble({ question, faded }: { readonly question: Question; read
 interface QueuedLineProps {
   readonly turn: ChatTurn;
   readonly actions: TurnActions;
+  readonly mayWrite: boolean;
   readonly onEdit: () => void;
 }
 
-function QueuedLine({ turn, actions, onEdit }: QueuedLineProps): ReactNode {
+function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): ReactNode {
   const words = useWords().chat.turn;
   const isWhole = turn.question !== null && turn.question.isExcerpt !== true;
   return (
     <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
       {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : words.waits}
-      {turn.state.at === 'waiting' && !turn.stopping && (
+      {turn.state.at === 'waiting' && !turn.stopping && mayWrite && (
         <>
           <TextButton label={words.sendNow} onClick={() => actions.onSendNow(turn.key)} />
           {isWhole && <TextButton label={words.edit} hint={words.editQueued} onClick={onEdit} />}
@@ -136,7 +135,7 @@ function TextButton({ label, hint, onClick }: { readonly label: string; readonly
   );
 }
 
-function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued'>): ReactNode {
+function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued' | 'mayWrite'>): ReactNode {
   const words = useWords().chat.turn;
   const streaming = !hasEnded(turn);
   const text = replyText(turn);

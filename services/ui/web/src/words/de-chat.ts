@@ -91,8 +91,7 @@ export const chatDe: Words['chat'] = {
     usesTool: (tool) => `Der Agent benutzt: ${tool}.`,
     answering: 'Der Agent antwortet.',
     says: (text) => `Der Agent sagt: ${text}`,
-    openFile: (name) => `${name} öffnen`,
-    download: (name) => `${name} herunterladen`,
+    download: 'Datei sichern',
   },
   tool: {
     running: 'läuft',

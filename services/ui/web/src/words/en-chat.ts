@@ -90,8 +90,7 @@ export const chatEn = {
     usesTool: (tool: string) => `The agent uses: ${tool}.`,
     answering: 'The agent is answering.',
     says: (text: string) => `The agent says: ${text}`,
-    openFile: (name: string) => `Open ${name}`,
-    download: (name: string) => `Download ${name}`,
+    download: 'Save the file',
   },
   tool: {
     running: 'running',
