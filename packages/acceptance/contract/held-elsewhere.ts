@@ -13,6 +13,8 @@ const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contac
 
 const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
 
+const operatorFeed = (name: string): Proof => ({ file: 'services/gateway/test/feed.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -53,6 +55,12 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     staffNotes('is set, shown in the list, filtered by, and taken away'),
     staffNotes('are the files in answers/, by name; what is too long for a message is none'),
     { file: 'packages/acceptance/e2e/inbox-page.test.ts', name: 'shows who a conversation is with, what staff noted, and who has it' },
+  ],
+  'C/4/49': [
+    operatorFeed('tells whose turns, handoffs and schedules change, and by the clock that figures do'),
+    operatorFeed('says that everything is to be read again when Redis was away, or when it does not understand what has changed'),
+    operatorFeed('is refused to the key of a tenant where there is a token, and beyond its limit'),
+    { file: 'packages/acceptance/e2e/operate-page.test.ts', name: 'move by the feed of all tenants, and ask for nothing by the clock' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

@@ -77,6 +77,7 @@ import {
 import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import {
   drainWorker,
+  followOperatorFeed,
   getHealth,
   getOverview,
   getSeries,
@@ -249,6 +250,7 @@ export const routes = {
   previewTenantRetention,
   listOperatorAudit,
   getOverview,
+  followOperatorFeed,
   listWaiting,
   listWorkers,
   drainWorker,

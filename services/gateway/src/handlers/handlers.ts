@@ -126,7 +126,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),
-    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, ...operating }),
+    ...waitingHandlers({ redis, dataDir, feedStreams, operations: tenantOperations, ...operating }),
     ...signInHandlers({ opsToken }),
   };
 }
