@@ -35,7 +35,7 @@ export class FeedStreams implements Disposable, StreamOwner {
     this.#open({ response, keyId }, (reader) => this.#options.feeds.follow(tenantId, reader));
   }
 
-  /** For operators, who are counted together: what changes of all tenants, and by the clock that figures may be other. */
+  /** For operators, counted together: what changes of all tenants, and by the clock that figures may be other. */
   streamAll(response: Response): void {
     this.#open({ response, keyId: 'operators' }, (reader) => {
       const leave = this.#options.feeds.followAll(reader);

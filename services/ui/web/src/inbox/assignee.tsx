@@ -8,7 +8,7 @@ import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { keepStaffName, useStaffName } from './staff-name.ts';
 
-/** Who looks after the conversation; whoever sits here takes it on or lets it go. */
+/** Who looks after the conversation; the staff member at this browser takes it on or lets it go. */
 export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNode {
   const words = useWords().inbox;
   const canChange = useCanChange();

@@ -1,8 +1,35 @@
-import { MINUTE_MS, routes } from '@concierge/contract';
+import { MINUTE_MS, routes, type Route } from '@concierge/contract';
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { touchedForOperators } from '../../../src/feed/operator-feed.ts';
-import { QueryRefresher } from '../../../src/feed/query-refresher.ts';
+import { QueryRefresher, type QueryPrefix } from '../../../src/feed/query-refresher.ts';
+
+const prefixes = (...listed: readonly Route[]): readonly QueryPrefix[] => listed.map(({ id }) => [id]);
+
+const now = prefixes(routes.getOverview, routes.listWaiting, routes.listWorkers);
+const turns = prefixes(routes.listOperatedTurns, routes.getOperatedTurnTrace, routes.listFailures);
+const deliveries = prefixes(routes.listStuckDeliveries, routes.getOperatedTurnTrace);
+/** What no change of a tenant tells. */
+const figures = prefixes(
+  routes.getSeries,
+  routes.getHealth,
+  routes.listLogLines,
+  routes.listOperatorAudit,
+  routes.getOperatedTenant,
+  routes.listWorkers,
+  routes.getOverview,
+  routes.listWaiting,
+);
+
+/** Kinds of events of `GET /ops/api/feed`, and the queries of the operators' pages whose answers may then be others. */
+const touchedForOperators = {
+  turn: [...now, ...turns],
+  session: turns,
+  handoff: now,
+  schedule: [],
+  delivery: deliveries,
+  figures,
+  again: [...new Map([...now, ...turns, ...deliveries, ...figures].map((prefix) => [prefix[0], prefix])).values()],
+} as const satisfies Readonly<Record<string, readonly QueryPrefix[]>>;
 
 /** Between two requests for the same. */
 const REST_MS = 1000;
