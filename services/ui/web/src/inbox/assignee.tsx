@@ -49,7 +49,7 @@ export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNo
   );
 }
 
-/** Keys may be shared: who sits here says so once, and it stays in this browser. */
+/** Keys may be shared: a staff member gives a name once, and it stays in this browser. */
 function OwnName({ onSaid }: { readonly onSaid: (name: string) => void }): ReactNode {
   const words = useWords().inbox;
   const [name, setName] = useState('');
