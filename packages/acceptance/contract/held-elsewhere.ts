@@ -15,6 +15,8 @@ const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contac
 
 const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
 
+const operatorFeed = (name: string): Proof => ({ file: 'services/gateway/test/feed.int.test.ts', name });
+
 /**
  * Promises that are proven outside of this folder, mostly by breaking things. Each names the tests, or the chaos
  * scenarios, that hold it.
@@ -106,6 +108,12 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'is reported to the owner once, by an e-mail and an event, after the minutes that they set',
     },
     { file: 'services/cron/test/unanswered-handoffs.int.test.ts', name: 'waits for the office hours, whose first minutes count' },
+  ],
+  'C/4/55': [
+    operatorFeed('tells whose turns, handoffs and schedules change, and by the clock that figures do'),
+    operatorFeed('says that everything is to be read again when Redis was away, or when it does not understand what has changed'),
+    operatorFeed('is refused to the key of a tenant where there is a token, and beyond its limit'),
+    { file: 'packages/acceptance/e2e/operate-page.test.ts', name: 'move by the feed of all tenants, and ask for nothing by the clock' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

@@ -4,7 +4,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -204,6 +204,55 @@ inBrowser('the inbox', () => {
     await messages(page).getByText('She is a wholesaler: CANARY').waitFor({ state: 'hidden' });
     await contact(page).getByRole('button', { name: 'Take away' }).click();
     await visiting.shows(page.getByText('Nothing is assigned to you'));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('tells of a conversation that waits once, while no tab is looked at, and counts it in the title', async () => {
+    await begin();
+    await using visiting = await visit('/inbox', { permissions: ['notifications'] });
+    const { page } = visiting;
+    // What the browser would show, and whether somebody looks: a headless one has no screen.
+    await page.addInitScript(`
+      globalThis.shown = [];
+      globalThis.Notification = class extends EventTarget {
+        static permission = 'granted';
+        static requestPermission = async () => 'granted';
+        constructor(title, { body, tag }) { super(); globalThis.shown.push({ title, body, tag }); }
+        close() {}
+      };
+      globalThis.look = (state) => {
+        Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      };`);
+    await page.reload();
+    await page.getByLabel(/^Tell me when/u).check();
+    const shown = async (): Promise<unknown> => page.evaluate('globalThis.shown');
+    const callForStaff = async (sender: string): Promise<string> => {
+      const call = `[[tools:handoff {"action":"request","reason":"Refund for ${sender}"}]] [[say:A colleague will answer.]]`;
+      return (await write(sender, `Help! ${call}`)).contact_id;
+    };
+    // While the tab is looked at the list is enough.
+    await callForStaff('ann');
+    await visiting.shows(row(page, /^Ann Lee.*waiting/u));
+    await eventuallyHolds(async () => expect(await page.title()).toBe('(1) Inbox · Concierge'));
+    await page.evaluate('globalThis.look("hidden")');
+    const tag = await callForStaff('bob');
+    const told = [{ title: 'Waits for staff: Where is my parcel? [[say:It is **on its way**.]]', body: 'Refund for bob', tag }];
+    await eventuallyHolds(async () => expect(await shown()).toEqual(told));
+    await eventuallyHolds(async () => expect(await page.title()).toBe('(2) Inbox · Concierge'));
+    // Another change of the list tells nothing anew.
+    await callForStaff('cid');
+    await eventuallyHolds(async () => expect(await page.title()).toBe('(3) Inbox · Concierge'));
+    const given = { method: 'POST', headers: { 'x-api-key': keys.admin, 'content-type': 'application/json' }, body: '{}' };
+    expect((await fetch(`${system.url}/api/sessions/${tag}/resume`, given)).status).toBe(200);
+    await eventuallyHolds(async () => expect(await page.title()).toBe('(2) Inbox · Concierge'));
+    expect(await shown()).toHaveLength(2);
+    // Another tab that is looked at is enough, too.
+    const other = await visiting.openTab('/inbox');
+    await expectShown(list(other));
+    await callForStaff('bob');
+    await eventuallyHolds(async () => expect(await page.title()).toBe('(3) Inbox · Concierge'));
+    expect(await shown()).toHaveLength(2);
     expect(visiting.complaints).toEqual([]);
   });
 

@@ -80,6 +80,26 @@ inBrowser('the operators’ pages', () => {
     operator = await first.keepCookies();
   });
 
+  it('move by the feed of all tenants, and ask for nothing by the clock', async () => {
+    const keys = await system.createTenant('fed');
+    model.when('Feed me', [say('Fed.')]);
+    await using started = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', operator);
+    const { page } = started;
+    await page.clock.install();
+    const feed = page.waitForResponse((response) => response.url().endsWith('/ops/api/feed'));
+    await started.goTo(`/operate/turns?tenant=${keys.tenantId}`);
+    await started.shows(heading(page, 'Turns'));
+    expect((await feed).status()).toBe(200);
+    // Seconds that a clock would need do not pass from here on.
+    await page.clock.pauseAt(Date.now() + 1000);
+    await ask(keys, 'Feed me');
+    await eventuallyHolds(async () => {
+      await page.clock.runFor(5);
+      expect(await rows(page).filter({ hasText: 'done' }).count()).toBe(1);
+    });
+    expect(started.complaints).toEqual([]);
+  });
+
   it('let in who has the token, in all tabs of a browser, until one of them signs out', async () => {
     await using guest = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
     await guest.goTo('/operate/health');

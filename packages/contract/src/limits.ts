@@ -122,6 +122,9 @@ export const limits = {
   /** Changes of one tenant are sent to its feeds together, and no more of them at once. */
   feedEveryMs: 200,
   feedChangesAtOnce: 200,
+  /** The feed of operators has all tenants: changes are sent together, and figures by the clock. */
+  operatorFeedEveryMs: 1000,
+  operatorFiguresEveryMs: 5000,
   /** Sums of budgets are exact up to here: dollars are counted in billionths. */
   budgetTokensMax: 1_000_000_000_000,
   budgetUsdMax: 1_000_000,

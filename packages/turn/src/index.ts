@@ -56,7 +56,7 @@ export { addCounts, countTime, estimateQuantile, noCounts, type TurnCounts } fro
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
 export { StreamBytes } from './streams/stream-bytes.ts';
-export { TenantFeeds, tellFeeds } from './streams/tenant-feeds.ts';
+export { TenantFeeds, tellFeeds, type FeedReader } from './streams/tenant-feeds.ts';
 export { TurnStreams } from './streams/turn-streams.ts';
 export { Turns, type TurnViewer } from './turns.ts';
 export { TurnWorker, type TurnWorkerOptions } from './runs/turn-worker.ts';

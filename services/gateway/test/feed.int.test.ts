@@ -20,9 +20,9 @@ class Feed implements Disposable {
   text = '';
   isOver = false;
 
-  static async open(key: string): Promise<Feed> {
+  static async open(key: string | undefined, path = '/api/feed'): Promise<Feed> {
     const feed = new Feed();
-    const response = await gateway.open(key, '/api/feed', { signal: feed.#gone.signal });
+    const response = await gateway.open(key, path, { signal: feed.#gone.signal });
     if (response.status !== 200) throw new Error(await response.text());
     void feed.#read(response);
     await eventually(() => feed.text.startsWith('event: again\ndata: {}\n\n'));
@@ -32,6 +32,11 @@ class Feed implements Disposable {
   /** Ids that an event of this kind has named. */
   ids(kind: string): readonly string[] {
     return this.#facts(kind).map(({ id }) => z.string().parse(id));
+  }
+
+  /** Tenants of which an event of this kind was told to operators. */
+  tenants(kind: string): readonly string[] {
+    return this.#facts(kind).map(({ tenantId }) => z.string().parse(tenantId));
   }
 
   /** States that turns were told to be in. */
@@ -165,5 +170,57 @@ describe('the feed of a tenant', () => {
     } finally {
       gateway = before;
     }
+  });
+});
+
+describe('the feed of operators', () => {
+  const path = '/ops/api/feed';
+
+  it('tells whose turns, handoffs and schedules change, and by the clock that figures do', async () => {
+    const [one, other] = await Promise.all([gateway.tenant(), gateway.tenant()]);
+    using feed = await Feed.open(undefined, path);
+    const { contact_id: contactId } = Replied.parse(await post(one, '/api/cs', { message: 'a secret' }));
+    await post(other, '/api/admin', { message: 'hello' });
+    await eventually(() => [one.id, other.id].every((id) => feed.tenants('turn').includes(id)));
+    await post(one, `/api/sessions/${contactId}/handoff`, { reason: 'wants a person' });
+    await eventually(() => feed.tenants('handoff').includes(one.id));
+    await eventually(() => feed.text.includes('event: figures\ndata: {}\n\n'));
+    expect(feed.againCount()).toBe(1);
+    // Whose, and nothing of what: neither conversations nor words.
+    expect(feed.text).not.toContain(contactId);
+    expect(feed.text).not.toContain('secret');
+  });
+
+  it('says that everything is to be read again when Redis was away, or when it does not understand what has changed', async () => {
+    const tenant = await gateway.tenant();
+    using feed = await Feed.open(undefined, path);
+    const redis = gateway.redis.client();
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(() => feed.againCount() > 1);
+    const before = feed.againCount();
+    await redis.publish(keyOf.feed(tenant.id), 'not JSON');
+    await eventually(() => feed.againCount() > before);
+    redis.disconnect();
+    expect(feed.isOver).toBe(false);
+  });
+
+  it('is refused to the key of a tenant where there is a token, and beyond its limit', async () => {
+    await using guarded = await TestGateway.start({ opsToken: 'token-of-operators' });
+    const tenant = await guarded.tenant();
+    expect((await guarded.ask(tenant.admin, path)).status).toBe(401);
+    const stop = new AbortController();
+    const headers = { Authorization: 'Bearer token-of-operators' };
+    // Held: one that nothing refers to is closed by the collection of garbage.
+    const open: Response[] = [];
+    while (open.length < limits.feedsPerKey) open.push(await guarded.open(undefined, path, { headers, signal: stop.signal }));
+    expect((await guarded.open(undefined, path, { headers, signal: stop.signal })).status).toBe(503);
+    expect(new Set(open.map(({ status }) => status))).toEqual(new Set([200]));
+    stop.abort();
+    await eventually(async () => {
+      const again = new AbortController();
+      const { status } = await guarded.open(undefined, path, { headers, signal: again.signal });
+      again.abort();
+      return status === 200;
+    });
   });
 });

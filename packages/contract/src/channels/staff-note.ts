@@ -11,7 +11,7 @@ export const StaffNoteId = z.string().regex(/^n_[0-9a-f]{32}$/u, 'is not the id 
 /** The conversation that a record is about: a later one of the same contact has the same id. */
 const ofSession = { sessionId: ContactId, sessionCreatedAt: z.iso.datetime() };
 
-/** tenants/<id>/handoffs/notes/<sessionId>/<id>.json: what staff writes for staff. It is in no prompt and no message. */
+/** tenants/<id>/handoffs/notes/<sessionId>/<id>.json: what staff writes for staff, in no prompt and no message. */
 export const StoredStaffNote = z.strictObject({
   version: z.literal(1),
   id: StaffNoteId,

@@ -78,6 +78,7 @@ import {
 import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import {
   drainWorker,
+  followOperatorFeed,
   getHealth,
   getOverview,
   getSeries,
@@ -258,6 +259,7 @@ export const routes = {
   previewTenantRetention,
   listOperatorAudit,
   getOverview,
+  followOperatorFeed,
   listWaiting,
   listWorkers,
   drainWorker,

@@ -19,8 +19,8 @@ export interface StaffNotesOptions {
 type OfSession = Pick<Session, 'id' | 'createdAt'>;
 
 /**
- * What staff keeps about a conversation for itself: notes, and who looks after it. It lies beside the handoffs, which no
- * agent reads and no command of the tenant sees.
+ * What staff keeps about a conversation for itself: notes, and who looks after it. It lies beside the handoffs, which
+ * no agent reads and no command of the tenant sees.
  */
 export class StaffNotes {
   readonly #options: StaffNotesOptions;

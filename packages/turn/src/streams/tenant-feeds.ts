@@ -5,6 +5,8 @@ import type { TellChange } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
 
 const FEED_PREFIX = `${queuePrefix}:feed:`;
+/** Of all tenants. */
+const ALL_FEEDS = `${FEED_PREFIX}*`;
 /** Changes may have been missed, or were too many to name. */
 const AGAIN = 'event: again\ndata: {}\n\n';
 
@@ -13,11 +15,12 @@ export interface FeedReader {
   write(sse: string): void;
 }
 
-/** The readers of one tenant's feed, and what they are to be told next. */
+/** The readers of a feed, and what they are to be told next. */
 interface Feed {
   readonly readers: Set<FeedReader>;
   /** Rendered, by what has changed: of one thing the last change counts. */
   readonly changes: Map<string, string>;
+  readonly everyMs: number;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -42,6 +45,8 @@ export class TenantFeeds {
   readonly #subscriber: Redis;
   readonly #log: Log;
   readonly #feeds = new Map<string, Feed>();
+  /** Of operators: all tenants. */
+  #all: Feed | undefined;
 
   constructor({ subscriber, log }: TenantFeedsOptions) {
     this.#subscriber = subscriber;
@@ -49,15 +54,19 @@ export class TenantFeeds {
     subscriber.on('message', (channel: string, payload: string) => {
       if (channel.startsWith(FEED_PREFIX)) this.#receive(channel.slice(FEED_PREFIX.length), payload);
     });
+    subscriber.on('pmessage', (pattern: string, channel: string, payload: string) => {
+      if (pattern === ALL_FEEDS) this.#receiveOfAll(channel.slice(FEED_PREFIX.length), payload);
+    });
     subscriber.on('ready', () => {
       for (const [tenantId, { readers }] of this.#feeds) void this.#subscribe(tenantId, [...readers]);
+      if (this.#all !== undefined) void this.#subscribeToAll([...this.#all.readers]);
     });
   }
 
   /** Begins with `again`, once nothing is missed any more. @returns a function that stops it */
   follow(tenantId: string, reader: FeedReader): () => void {
     const known = this.#feeds.get(tenantId);
-    const feed: Feed = known ?? { readers: new Set(), changes: new Map(), timer: undefined };
+    const feed = known ?? newFeed(limits.feedEveryMs);
     this.#feeds.set(tenantId, feed);
     feed.readers.add(reader);
     void this.#subscribe(tenantId, [reader]);
@@ -68,6 +77,39 @@ export class TenantFeeds {
       this.#feeds.delete(tenantId);
       this.#subscriber.unsubscribe(keyOf.feed(tenantId)).catch(() => undefined);
     };
+  }
+
+  /** As `follow`, of all tenants: whose changes are of which kind. @returns a function that stops it */
+  followAll(reader: FeedReader): () => void {
+    const feed = this.#all ?? newFeed(limits.operatorFeedEveryMs);
+    this.#all = feed;
+    feed.readers.add(reader);
+    void this.#subscribeToAll([reader]);
+    return () => {
+      feed.readers.delete(reader);
+      if (feed.readers.size > 0 || this.#all !== feed) return;
+      clearTimeout(feed.timer);
+      this.#all = undefined;
+      this.#subscriber.punsubscribe(ALL_FEEDS).catch(() => undefined);
+    };
+  }
+
+  async #subscribeToAll(readers: readonly FeedReader[]): Promise<void> {
+    try {
+      await this.#subscriber.psubscribe(ALL_FEEDS);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'cannot subscribe to the feeds of all tenants yet');
+      return;
+    }
+    for (const reader of readers) reader.write(AGAIN);
+  }
+
+  #receiveOfAll(tenantId: string, payload: string): void {
+    if (this.#all === undefined) return;
+    const change = parseChange(payload);
+    if (change === undefined) addChange(this.#all, { name: 'again', sse: AGAIN });
+    else
+      addChange(this.#all, { name: `${change.kind} ${tenantId}`, sse: `event: ${change.kind}\ndata: ${JSON.stringify({ tenantId })}\n\n` });
   }
 
   /** Where Redis is away, its return does this again. */
@@ -89,6 +131,10 @@ export class TenantFeeds {
     if (change === undefined) addChange(feed, { name: 'again', sse: AGAIN });
     else addChange(feed, { name: `${change.kind} ${change.id}`, sse: renderChange(change) });
   }
+}
+
+function newFeed(everyMs: number): Feed {
+  return { readers: new Set(), changes: new Map(), everyMs, timer: undefined };
 }
 
 /** Undefined for what is no change that this version knows. */
@@ -114,7 +160,7 @@ function addChange(feed: Feed, { name, sse }: { readonly name: string; readonly 
     const text = [...changes.values()].join('');
     changes.clear();
     for (const reader of readers) reader.write(text);
-  }, limits.feedEveryMs);
+  }, feed.everyMs);
 }
 
 function renderChange({ kind, ...change }: FeedChange): string {

@@ -131,7 +131,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),
-    ...waitingHandlers({ redis, dataDir, operations: tenantOperations, deployed, ...operating }),
+    ...waitingHandlers({ redis, dataDir, feedStreams, operations: tenantOperations, deployed, ...operating }),
     ...signInHandlers({ opsToken }),
   };
 }

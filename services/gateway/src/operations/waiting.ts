@@ -15,7 +15,8 @@ import {
   type WaitingTurns,
 } from '@concierge/turn';
 import { readRedisMemory, type connectRedis } from '@concierge/runtime';
-import { pageLink, type Handlers } from '../http/call.ts';
+import { pageLink, streamed, type Handlers } from '../http/call.ts';
+import type { FeedStreams } from '../sse/feed-streams.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';
 
 export interface WaitingOptions {
@@ -26,6 +27,7 @@ export interface WaitingOptions {
   readonly drain: { readonly leaving: boolean };
   /** What is looked at beside this gateway. */
   readonly deployed: Omit<Deployed, 'redis'>;
+  readonly feedStreams: Pick<FeedStreams, 'streamAll'>;
 }
 
 /** Several people who look at once share one look. */
@@ -37,6 +39,7 @@ export function waitingHandlers(
 ): Pick<
   Handlers,
   | 'getOverview'
+  | 'followOperatorFeed'
   | 'listWaiting'
   | 'listWorkers'
   | 'drainWorker'
@@ -49,6 +52,10 @@ export function waitingHandlers(
   const look = keepLook(new WaitingRoom(options.redis));
   return {
     getOverview: async () => ({ kind: 'answer', status: 200, json: viewOverview(await look()) }),
+    followOperatorFeed: ({ response }) => {
+      options.feedStreams.streamAll(response);
+      return streamed;
+    },
     listWaiting: async ({ query: { tenant, reason, limit, cursor } }) => {
       const found = await look();
       const asked = found.waiting.filter(

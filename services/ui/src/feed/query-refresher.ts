@@ -77,7 +77,11 @@ export class QueryRefresher {
   }
 
   touch(event: FeedEvent): void {
-    for (const prefix of listTouched(event)) {
+    this.refresh(listTouched(event));
+  }
+
+  refresh(prefixes: readonly QueryPrefix[]): void {
+    for (const prefix of prefixes) {
       const name = JSON.stringify(prefix);
       if (this.#busy.has(name)) this.#busy.set(name, true);
       else void this.#refresh(name, prefix);

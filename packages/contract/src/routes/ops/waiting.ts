@@ -41,6 +41,18 @@ export const listWorkers = defineRoute({
   answers: { 200: { description: 'Workers, the oldest first.', json: z.array(WorkerView) } },
 });
 
+export const followOperatorFeed = defineRoute({
+  ...operator,
+  id: 'followOperatorFeed',
+  method: 'get',
+  path: '/ops/api/feed',
+  summary: 'Hear what changes of all tenants, and when to look at figures again',
+  description:
+    'An event says what has changed, and of whom: `event: turn`, `session`, `handoff`, `schedule` and `delivery`, each with `data: {"tenantId"}`. `event: figures` comes every five seconds: what is measured, such as load, health, series and log lines, may be other. `event: again` comes first, and whenever changes may have been missed or were too many to name: read everything that is shown again. Changes are sent once a second at most. The stream ends after ten minutes at most; open it again.',
+  answers: { 200: { description: 'Changes, as they come.', text: 'text/event-stream' } },
+  errors: ['overloaded'],
+});
+
 const drained = { 200: { description: 'The worker as it last reported; it follows within seconds.', json: WorkerView } } as const;
 const worker = z.object({ id: z.string().min(1).max(100) });
 

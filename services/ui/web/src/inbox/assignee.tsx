@@ -8,7 +8,7 @@ import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { keepStaffName, useStaffName } from './staff-name.ts';
 
-/** Who looks after the conversation; whoever sits here takes it on or lets it go. */
+/** Who looks after the conversation; the staff member at this browser takes it on or lets it go. */
 export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNode {
   const words = useWords().inbox;
   const canChange = useCanChange();
@@ -49,7 +49,7 @@ export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNo
   );
 }
 
-/** Keys may be shared: who sits here says so once, and it stays in this browser. */
+/** Keys may be shared: a staff member gives a name once, and it stays in this browser. */
 function OwnName({ onSaid }: { readonly onSaid: (name: string) => void }): ReactNode {
   const words = useWords().inbox;
   const [name, setName] = useState('');

@@ -10,6 +10,7 @@ import { Empty } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useRead, type LoadedPagesProps } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { switchNotifications, useNotifyState } from './notifications.ts';
 import { useStaffName } from './staff-name.ts';
 
 export type InboxFilter = 'all' | 'mine' | 'waiting' | 'failed';
@@ -60,6 +61,7 @@ export function ConversationList({ query, filter, asked, currentId, toHref, onCh
           ]}
           onChange={(value: InboxFilter) => onChange({ show: value === 'all' ? '' : value })}
         />
+        <NotifyButton />
       </div>
       <nav aria-label={words.list} className="min-h-0 flex-1 space-y-2 overflow-y-auto p-2">
         {isNobody ? (
@@ -84,6 +86,25 @@ export function ConversationList({ query, filter, asked, currentId, toHref, onCh
         )}
       </nav>
     </>
+  );
+}
+
+/** Switches notifications of this browser; nothing where it has none. */
+function NotifyButton(): ReactNode {
+  const words = useWords().inbox;
+  const state = useNotifyState();
+  if (state === 'unavailable') return null;
+  if (state === 'blocked') return <p className="text-xs text-muted-foreground">{words.notifyBlocked}</p>;
+  return (
+    <label className="flex items-center gap-1.5 px-1 text-xs text-muted-foreground">
+      <input
+        type="checkbox"
+        className="accent-primary"
+        checked={state === 'on'}
+        onChange={({ target }) => void switchNotifications(target.checked)}
+      />
+      {words.notify}
+    </label>
   );
 }
 

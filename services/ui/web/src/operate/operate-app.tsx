@@ -18,13 +18,14 @@ import {
 } from '../parts/icons.tsx';
 import { Page } from '../parts/page.tsx';
 import { Loading, Problem } from '../parts/states.tsx';
-import { ApiProvider, isSignedOut, useApi, useRead } from '../parts/use-api.tsx';
+import { ApiProvider, FedPages, isSignedOut, useApi, useRead } from '../parts/use-api.tsx';
 import { NotFound } from '../shell/not-found.tsx';
 import { Shell, type NavigationItem } from '../shell/shell.tsx';
 import { SignInForm } from '../sign-in/sign-in-form.tsx';
 import { TabMessages } from '../sign-in/tab-messages.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 import { LIVE_MS } from './shared.tsx';
+import { useOperatorFeed } from './use-operator-feed.ts';
 
 const NowPage = lazy(async () => ({ default: (await import('./now-page.tsx')).NowPage }));
 const WaitingPage = lazy(async () => ({ default: (await import('./waiting-page.tsx')).WaitingPage }));
@@ -55,13 +56,22 @@ function Gate(): ReactNode {
   const queries = useQueryClient();
   const [tabs] = useState(() => new TabMessages('concierge.operator', () => void queries.resetQueries()));
   useEffect(() => () => tabs.close(), [tabs]);
-  const overview = useRead(routes.getOverview, {}, { everyMs: LIVE_MS });
+  const [isFed, setFed] = useState(false);
+  const overview = useRead(routes.getOverview, {}, isFed ? {} : { everyMs: LIVE_MS });
+  const isIn = overview.data !== undefined && !isSignedOut(overview.error);
+  useOperatorFeed(isIn, setFed);
   const signedIn = (): void => {
     tabs.send();
     void queries.resetQueries();
   };
   if (isSignedOut(overview.error)) return <OperatorSignIn onSignedIn={signedIn} />;
-  if (overview.data !== undefined) return <OperatorPages waiting={countWaiting(overview.data.reasons)} onSignedOut={signedIn} />;
+  if (overview.data !== undefined) {
+    return (
+      <FedPages value={isFed}>
+        <OperatorPages waiting={countWaiting(overview.data.reasons)} onSignedOut={signedIn} />
+      </FedPages>
+    );
+  }
   if (overview.error === null) return <Loading />;
   const isElsewhere = ConciergeError.from(overview.error).status === 404;
   return (

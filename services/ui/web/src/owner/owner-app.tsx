@@ -17,6 +17,7 @@ import {
   SunIcon,
   WorkerIcon,
 } from '../parts/icons.tsx';
+import { useNotifications } from '../inbox/notifications.ts';
 import { WaitingCount } from '../parts/page.tsx';
 import { Loading } from '../parts/states.tsx';
 import { ApiProvider } from '../parts/use-api.tsx';
@@ -69,6 +70,7 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
   const api = useMemo(() => new JsonClient(gateway), [gateway]);
   useFeed(gateway, owner);
   const waiting = useWaitingList(gateway, owner.reach === 'tenant');
+  useNotifications(waiting);
   return (
     <ApiProvider value={api}>
       <WaitingCount value={waiting.total}>

@@ -28,8 +28,11 @@ export function useApi(): JsonClient {
   return api;
 }
 
+/** A feed says when to ask again: nothing asks by the clock then. */
+export const FedPages = createContext(false);
+
 interface ReadOptions {
-  /** Asks again so often, as long as the tab is looked at. */
+  /** Asks again so often, as long as the tab is looked at and no feed is read. */
   readonly everyMs?: number;
   readonly isEnabled?: boolean;
 }
@@ -41,13 +44,14 @@ export function useRead<R extends Route>(
   { everyMs, isEnabled = true }: ReadOptions = {},
 ): UseQueryResult<AnswerOf<R>> {
   const api = useApi();
+  const isFed = useContext(FedPages);
   return useQuery({
     queryKey: [route.id, call.params ?? {}, call.query ?? {}],
     queryFn: async ({ signal }) => api.call(route, { ...call, signal }),
     enabled: isEnabled,
     // While a filter is typed, the list before it stays.
     placeholderData: keepPreviousData,
-    ...(everyMs === undefined ? {} : { refetchInterval: everyMs, staleTime: 0 }),
+    ...(everyMs === undefined ? {} : { refetchInterval: isFed ? false : everyMs, staleTime: 0 }),
   });
 }
 
@@ -62,6 +66,7 @@ export function useReadPages<R extends Route>(
   { everyMs, isEnabled = true }: ReadOptions = {},
 ): UseInfiniteQueryResult<Pages<AnswerOf<R>>> {
   const api = useApi();
+  const isFed = useContext(FedPages);
   return useInfiniteQuery({
     queryKey: [route.id, call.params ?? {}, call.query ?? {}],
     initialPageParam: undefined as string | undefined,
@@ -70,7 +75,7 @@ export function useReadPages<R extends Route>(
     enabled: isEnabled,
     // While a filter is typed, the list before it stays.
     placeholderData: keepPreviousData,
-    ...(everyMs === undefined ? {} : { refetchInterval: everyMs, staleTime: 0 }),
+    ...(everyMs === undefined ? {} : { refetchInterval: isFed ? false : everyMs, staleTime: 0 }),
   });
 }
 

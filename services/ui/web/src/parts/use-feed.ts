@@ -7,12 +7,13 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { QueryRefresher, type QueryPrefix } from '../../../src/feed/query-refresher.ts';
 import type { Owner } from '../sign-in/owner-session.ts';
 import { TabMessages } from '../sign-in/tab-messages.ts';
+import { wantsNotifications } from '../inbox/notifications.ts';
 import { waitForBetter } from './wait-for-better.ts';
 
 const NAME = 'concierge.feed';
 /** Between two requests for the same; longer where they use up what the tenant may ask in an hour. */
 const restMs = { free: 1000, counted: 120_000 } as const;
-/** A tab that has been hidden for so long stops reading: for itself, or for all tabs of the browser. */
+/** A hidden tab stops reading after so long, for itself or for all tabs, unless it is to tell of what waits. */
 const hiddenMs = { alone: 60_000, shared: 30 * 60_000 } as const;
 
 const Told: z.ZodType<FeedEvent> = z.union([z.object({ kind: z.literal('again') }), FeedChange]);
@@ -80,7 +81,8 @@ class TabFeed {
   #look(): void {
     clearTimeout(this.#hiddenTimer);
     if (document.visibilityState === 'visible') void this.#read();
-    else this.#hiddenTimer = setTimeout(() => this.#rest(), hiddenMs[this.#options.isShared ? 'shared' : 'alone']);
+    else if (!wantsNotifications())
+      this.#hiddenTimer = setTimeout(() => this.#rest(), hiddenMs[this.#options.isShared ? 'shared' : 'alone']);
   }
 
   #rest(): void {

@@ -4,6 +4,9 @@ import type { Words } from './en.ts';
 export const inboxDe: Words['inbox'] = {
   title: 'Posteingang',
   search: 'Gespräche durchsuchen',
+  notify: 'Melden, wenn ein Gespräch wartet und ich woanders bin',
+  notifyBlocked: 'Der Browser lässt diese Seite nichts melden.',
+  notification: (title) => `Wartet auf Mitarbeiter: ${title ?? 'ein Gespräch'}`,
   show: 'Zeigen',
   filters: { all: 'Alle', mine: 'Meine', waiting: 'Wartend', failed: 'Fehler' },
   list: 'Gespräche',

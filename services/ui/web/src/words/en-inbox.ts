@@ -2,6 +2,9 @@
 export const inboxEn = {
   title: 'Inbox',
   search: 'Search conversations',
+  notify: 'Tell me when a conversation waits and I look elsewhere',
+  notifyBlocked: 'The browser does not let this page notify you.',
+  notification: (title: string | null) => `Waits for staff: ${title ?? 'a conversation'}`,
   show: 'Show',
   filters: { all: 'All', mine: 'Mine', waiting: 'Waiting', failed: 'Failed' },
   list: 'Conversations',
