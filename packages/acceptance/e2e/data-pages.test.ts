@@ -84,4 +84,23 @@ inBrowser('what an owner sees', () => {
       expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
     );
   });
+
+  it('is the history of a file: by whom, what has changed, and a version to be restored', async () => {
+    await call('/api/files/AGENTS.md', { method: 'PUT', body: 'Answer in English.' });
+    await call('/api/files/AGENTS.md', { method: 'PUT', body: 'Answer in Latin.' });
+    const complaints = await visit('/files?path=AGENTS.md', async (page) => {
+      const history = page.getByRole('table', { name: 'History' });
+      const row = history.getByRole('row', { name: /Key /u }).nth(1);
+      await row.getByRole('button', { name: 'Show changes' }).click();
+      await page.getByText('- Answer in English.').waitFor();
+      await page.getByText('+ Answer in Latin.').waitFor();
+      await keepPicture(page, 'history');
+      await row.getByRole('button', { name: 'Restore' }).click();
+      await page.getByText('Restored.').waitFor();
+      await eventuallyHolds(async () =>
+        expect(await page.getByRole('textbox', { name: 'AGENTS.md' }).inputValue()).toBe('Answer in English.'),
+      );
+    });
+    expect(complaints).toEqual([]);
+  });
 });

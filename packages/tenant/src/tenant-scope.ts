@@ -38,6 +38,7 @@ import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
+import { FileHistory } from './files/file-history.ts';
 import { TenantFiles } from './files/tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads/uploads.ts';
@@ -91,6 +92,7 @@ export class TenantScope {
   readonly root: string;
   readonly index: TenantIndex;
   readonly files: TenantFiles;
+  readonly fileHistory: FileHistory;
   readonly sessions: SessionStore;
   readonly inbox: Inbox;
   /** Order of acceptance of sessions for which Redis could not keep it. */
@@ -143,6 +145,7 @@ export class TenantScope {
     this.#settings = new Settings({ tenantId, root, folders, log });
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
+    this.fileHistory = new FileHistory({ tenantId, store: settingsFolder, files: this.files, folders, log });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     const ownWal = wal && toOwnPublications(wal, tenantId, async () => this.identity());
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), wal: ownWal, folders, cache: sessionCache, log });

@@ -16,6 +16,7 @@ export const examples: { readonly [Id in WithJson]: BodyOf<Id> } = {
   takeOver: { reason: 'The customer asks for a refund.', hours: 4, notify: false },
   answerAsPerson: { message: 'Hello, this is Ada from the shop. I look into it.' },
   updateTenant: { name: 'Linen & Sons', timezone: 'Europe/Berlin' },
+  restoreFile: { id: '001760000000000-0123abcd' },
   createKey: { label: 'Website', scopes: ['cs'] },
   eraseContact: { sender: 'customer-4711' },
   createSchedule: {
