@@ -145,7 +145,6 @@ export class TenantScope {
     this.#settings = new Settings({ tenantId, root, folders, log });
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
-    this.fileHistory = new FileHistory({ tenantId, store: settingsFolder, files: this.files, folders, log });
     this.memory = new MemoryFiles({ root, files: this.files, quota });
     const ownWal = wal && toOwnPublications(wal, tenantId, async () => this.identity());
     this.sessions = new SessionStore({ tenantId, folder: join(root, 'sessions'), wal: ownWal, folders, cache: sessionCache, log });
@@ -172,6 +171,7 @@ export class TenantScope {
     this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
+    this.fileHistory = new FileHistory({ ...place, store: settingsFolder, files: this.files });
     const telling = (kind: FeedChange['kind']) => tell && ((id: string) => tell(tenantId, { kind, id }));
     this.channels = new Channels({
       ...place,
@@ -186,7 +186,7 @@ export class TenantScope {
     this.handoffs = new Handoffs({ ...place, folder: join(root, 'handoffs'), onChanged: telling('handoff') });
     this.outbox = new Outbox({ ...place, folder: join(root, 'outbox'), wake: wakeOutbox, onChanged: telling('delivery') });
     this.events = new TenantEvents({ ...place, folder: join(root, 'events'), secrets: this.secrets });
-    const { sessions, index: ownIndex, events } = this;
+    const { sessions, index: ownIndex, events, memory } = this;
     this.contacts = new Contacts({
       ...place,
       folder: join(root, 'contacts'),
@@ -203,7 +203,6 @@ export class TenantScope {
       ensureEndpoint: async (url) => events.endpoints.ensure(url),
       hasAgent: async (name) => builtInAgent(name) !== undefined || (await this.agents.find(name)) !== undefined,
     });
-    const { memory } = this;
     this.memorySearch = new MemorySearch({
       tenantId,
       root,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { Actor } from '../values/actor.ts';
 
-/** The id of a kept version: its time, so that names sort as they were written, and what tells two of one time apart. */
+/** The id of a kept version: its time, so that names sort as they were written, and a random part. */
 export const FileVersionId = z.string().regex(/^\d{15}-[0-9a-f]{8}$/u, 'is not the id of a version');
 
 /** Versions that are kept of one file, the newest ones. */

@@ -57,7 +57,7 @@ export class FileHistory {
 
   /** Newest first; with `id` the text of that one. */
   async list(path: string, id?: string): Promise<FileVersionView[]> {
-    const records = this.#recordsOf(toFolderName(path));
+    const records = this.#openRecords(toFolderName(path));
     const views: FileVersionView[] = [];
     for (const name of (await records.names()).toReversed()) {
       const found = await records.find(name);
@@ -71,7 +71,7 @@ export class FileHistory {
 
   /** Writes a version again, as a new one. @throws AppError not_found, and what `write` throws */
   async restore(path: string, { id, by }: { readonly id: string; readonly by: Actor }): Promise<{ etag: string }> {
-    const found = FileVersionId.safeParse(id).success ? await this.#recordsOf(toFolderName(path)).find(id) : undefined;
+    const found = FileVersionId.safeParse(id).success ? await this.#openRecords(toFolderName(path)).find(id) : undefined;
     if (found?.path !== path || found.text === null) throw new AppError('not_found', 'There is no such version of this file.');
     return this.write(path, { text: found.text, by });
   }
@@ -80,7 +80,7 @@ export class FileHistory {
   async erase(isMeant: (version: FileVersion) => boolean): Promise<number> {
     let erased = 0;
     for (const folder of await this.#folders()) {
-      const records = this.#recordsOf(folder);
+      const records = this.#openRecords(folder);
       for (const name of await records.names()) {
         const found = await records.find(name);
         if (found !== undefined && isMeant(found) && (await records.remove(name))) erased += 1;
@@ -118,22 +118,25 @@ export class FileHistory {
   /** What is recorded has been done: that it cannot be kept is logged, and fails nothing. */
   async #keep(path: string, { before, text, by }: Change): Promise<void> {
     if (!isKept(path) || Buffer.byteLength(text ?? '') > TEXT_MAX_BYTES) return;
-    const folder = toFolderName(path);
-    const records = this.#recordsOf(folder);
     try {
-      const names = await records.names();
-      if (names.length === 0) await this.#makeRoom();
-      const newest = names.length === 0 ? undefined : await records.find(names.at(-1) ?? '');
-      // It was written by something that leaves no name, or before there was a history.
-      if (before !== undefined && newest?.text !== before.text) {
-        await this.#add(records, { path, at: new Date(before.mtimeMs), by: null, text: before.text });
-      }
-      if (before?.text !== text) await this.#add(records, { path, at: new Date(), by, text });
-      for (const name of (await records.names()).slice(0, -FILE_VERSIONS_MAX)) await records.remove(name);
+      await this.#addVersions(path, { before, text, by });
     } catch (error) {
       const { tenantId, log } = this.#options;
       log.error({ tenantId, err: error }, 'a version of a file could not be kept');
     }
+  }
+
+  async #addVersions(path: string, { before, text, by }: Change): Promise<void> {
+    const records = this.#openRecords(toFolderName(path));
+    const last = (await records.names()).at(-1);
+    if (last === undefined) await this.#dropOldest();
+    const newest = last === undefined ? undefined : await records.find(last);
+    // It was written by something that leaves no name, or before there was a history.
+    if (before !== undefined && newest?.text !== before.text) {
+      await this.#add(records, { path, at: new Date(before.mtimeMs), by: null, text: before.text });
+    }
+    if (before?.text !== text) await this.#add(records, { path, at: new Date(), by, text });
+    for (const name of (await records.names()).slice(0, -FILE_VERSIONS_MAX)) await records.remove(name);
   }
 
   async #add(
@@ -148,11 +151,11 @@ export class FileHistory {
   }
 
   /** Removes the histories of the files that were changed longest ago, where there are too many. */
-  async #makeRoom(): Promise<void> {
+  async #dropOldest(): Promise<void> {
     const folders = await this.#folders();
     if (folders.length < FILES_MAX) return;
     const newest = await Promise.all(
-      folders.map(async (folder) => [(await this.#recordsOf(folder).names()).at(-1) ?? '', folder] as const),
+      folders.map(async (folder) => [(await this.#openRecords(folder).names()).at(-1) ?? '', folder] as const),
     );
     const oldest = newest.toSorted(([one], [other]) => (one < other ? -1 : 1)).slice(0, folders.length - FILES_MAX + 1);
     await using store = await FolderHandle.open(this.#options.store);
@@ -164,7 +167,7 @@ export class FileHistory {
     return (await namesIn(join(this.#options.store, FOLDER))).filter((name) => HASHED.test(name));
   }
 
-  #recordsOf(folder: string): RecordFolder<typeof FileVersion> {
+  #openRecords(folder: string): RecordFolder<typeof FileVersion> {
     const { tenantId, store, folders, log } = this.#options;
     const place = { folder: join(store, FOLDER, folder), store, names: VERSION_NAMES };
     return new RecordFolder({ ...place, schema: FileVersion, folders, tenantId, log });

@@ -11,7 +11,7 @@ import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
 import { useWords } from '../words/words.tsx';
-import { FileHistory } from './file-history.tsx';
+import { FileHistory } from '../trials/file-history.tsx';
 import { Done, useCanChange } from './owner-parts.tsx';
 
 interface StoredFile {

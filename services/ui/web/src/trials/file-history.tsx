@@ -8,7 +8,7 @@ import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Done, useCanChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, useCanChange } from '../owner/owner-parts.tsx';
 
 interface FileHistoryProps {
   readonly path: string;
