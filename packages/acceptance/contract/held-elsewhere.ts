@@ -115,6 +115,14 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     operatorFeed('is refused to the key of a tenant where there is a token, and beyond its limit'),
     { file: 'packages/acceptance/e2e/operate-page.test.ts', name: 'move by the feed of all tenants, and ask for nothing by the clock' },
   ],
+  'C/4/56': [
+    { file: 'services/gateway/test/file-history.int.test.ts', name: 'names who changed it and when, and has each text' },
+    { file: 'services/gateway/test/file-history.int.test.ts', name: 'gives a version back, also of a deleted file' },
+    { file: 'services/gateway/test/file-history.int.test.ts', name: 'keeps the last versions, and nothing of notes' },
+    { file: 'services/gateway/test/file-history.int.test.ts', name: 'is reached by no path of the tenant’s files' },
+    { file: 'services/gateway/test/file-history.int.test.ts', name: 'ends with the days of the retention rule' },
+    { file: 'packages/turn/test/erasure.int.test.ts', name: 'removes earlier versions of files that name the contact, and no others' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

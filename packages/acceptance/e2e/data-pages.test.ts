@@ -84,4 +84,62 @@ inBrowser('what an owner sees', () => {
       expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
     );
   });
+
+  it('is the history of a file: by whom, what has changed, and a version to be restored', async () => {
+    await call('/api/files/AGENTS.md', { method: 'PUT', body: 'Answer in English.' });
+    await call('/api/files/AGENTS.md', { method: 'PUT', body: 'Answer in Latin.' });
+    const complaints = await visit('/files?path=AGENTS.md', async (page) => {
+      const history = page.getByRole('table', { name: 'History' });
+      const row = history.getByRole('row', { name: /Key /u }).nth(1);
+      await row.getByRole('button', { name: 'Show changes' }).click();
+      await page.getByText('- Answer in English.').waitFor();
+      await page.getByText('+ Answer in Latin.').waitFor();
+      await keepPicture(page, 'history');
+      await row.getByRole('button', { name: 'Restore' }).click();
+      await page.getByText('Restored.').waitFor();
+      await eventuallyHolds(async () =>
+        expect(await page.getByRole('textbox', { name: 'AGENTS.md' }).inputValue()).toBe('Answer in English.'),
+      );
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('is a schedule made in words, with the runs that follow', async () => {
+    const complaints = await visit('/schedules', async (page) => {
+      await page.getByText('New schedule').click();
+      await page.getByLabel('Name of the schedule').fill('Morning summary');
+      await page.getByLabel('What to ask the agent').fill('Summarise what came in since yesterday.');
+      await page.getByLabel('At', { exact: true }).fill('09:30');
+      await page.getByRole('status').getByText('At 09:30 AM, Monday through Friday (UTC)').waitFor();
+      await page.getByRole('button', { name: 'Make it' }).click();
+      const made = page.getByRole('article', { name: 'Morning summary' });
+      await made.waitFor();
+      expect(await made.getByRole('listitem').count()).toBe(5);
+      await keepPicture(page, 'schedule-form');
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('is a page or a conversation, at a few letters after Ctrl-K', async () => {
+    model.when('Where is the linen shirt', [say('On its way.')]);
+    await call('/api/admin', { body: { message: 'Where is the linen shirt?' } });
+    await eventuallyHolds(async () => expect(await call('/api/sessions?q=linen', { method: 'GET' })).toHaveLength(1));
+    const complaints = await visit('/', async (page) => {
+      const title = (name: string): Promise<void> => page.getByRole('heading', { level: 1, name }).waitFor();
+      await title('Today');
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Go to' }).fill('sched');
+      await page.keyboard.press('Enter');
+      await title('Schedules');
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Go to' }).fill('linen');
+      await page.getByRole('option', { name: 'Where is the linen shirt?' }).waitFor();
+      await expectSoundPage(page);
+      await page.keyboard.press('Enter');
+      await page.getByText('On its way.').waitFor();
+      await page.goBack();
+      await title('Schedules');
+    });
+    expect(complaints).toEqual([]);
+  });
 });

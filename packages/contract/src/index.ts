@@ -94,6 +94,14 @@ export {
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
 export { PolicyCheckBody, PolicyRule, PolicyVerdict, WhoAmI } from './tenants/owner.ts';
+export {
+  FILE_VERSIONS_MAX,
+  FileHistoryView,
+  FileRestoreBody,
+  FileVersion,
+  FileVersionId,
+  type FileVersionView,
+} from './tenants/file-version.ts';
 export { AuditActor, AuditEntry, auditActs, type AuditAct } from './values/audit.ts';
 export {
   CreatedTenant,

@@ -40,6 +40,7 @@ import { ModelKeys } from './settings/model-keys.ts';
 import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
+import { FileHistory } from './files/file-history.ts';
 import { TenantFiles } from './files/tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads/uploads.ts';
@@ -93,6 +94,7 @@ export class TenantScope {
   readonly root: string;
   readonly index: TenantIndex;
   readonly files: TenantFiles;
+  readonly fileHistory: FileHistory;
   readonly sessions: SessionStore;
   /** Names that the owner gave to conversations, and which are pinned. */
   readonly labels: SessionLabels;
@@ -175,6 +177,7 @@ export class TenantScope {
     this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
+    this.fileHistory = new FileHistory({ ...place, store: settingsFolder, files: this.files });
     const telling = (kind: FeedChange['kind']) => tell && ((id: string) => tell(tenantId, { kind, id }));
     this.channels = new Channels({
       ...place,

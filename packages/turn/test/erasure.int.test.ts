@@ -244,6 +244,24 @@ describe('an erasure', () => {
     ]);
   });
 
+  it('removes earlier versions of files that name the contact, and no others', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { fixture, options } = await start(stack, 'SQLite');
+    const scope = await fixture.scope();
+    await scope.contacts.remember({ sender: ann, displayName: name });
+    const write = async (text: string): Promise<unknown> => scope.fileHistory.write('USER.md', { text, by: operator });
+    await write('Opens at nine.');
+    await write(`Opens at nine. Call ${ann}.`);
+    await write('Opens at ten.');
+    await eraseContact(options, scope, { sender: ann });
+    const versions = await scope.fileHistory.list('USER.md');
+    const texts = await Promise.all(
+      versions.map(async ({ id }) => (await scope.fileHistory.list('USER.md', id)).find((one) => one.id === id)?.text),
+    );
+    expect(texts).toContain('Opens at nine.');
+    expect(texts.join(' ')).not.toContain(ann);
+  });
+
   it('is about the contact that was there: what it writes afterwards is new, and stays', async () => {
     await using stack = new AsyncDisposableStack();
     const { fixture, options, finish } = await start(stack, 'SQLite');

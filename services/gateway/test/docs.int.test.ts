@@ -1,4 +1,6 @@
+import { copyFile, readdir } from 'node:fs/promises';
 import { request as ask } from 'node:http';
+import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@concierge/contract';
@@ -100,6 +102,7 @@ const exampleOf = new Map<string, unknown>(Object.entries(examples));
 async function preparePath(route: Route): Promise<Record<string, string>> {
   const created = async (path: string, body: unknown): Promise<string> =>
     z.object({ id: z.string() }).parse(await (await gateway.ask(tenant.admin, path, { method: 'POST', body })).json()).id;
+  if (route.id === 'restoreFile') return { path: await keepExampleVersion() };
   const names = { agent: 'cs', channel: 'telegram', provider: 'openai', name: 'shop', tenant: tenant.id };
   if (route.path.startsWith('/api/cron/')) return { id: await created('/api/cron', examples.createSchedule) };
   if (route.path.startsWith('/api/event-endpoints/')) return { id: await created('/api/event-endpoints', examples.createEventEndpoint) };
@@ -111,6 +114,17 @@ async function preparePath(route: Route): Promise<Record<string, string>> {
   if (route.id === 'answerAsPerson')
     await gateway.ask(tenant.admin, `/api/sessions/${id}/handoff`, { method: 'POST', body: examples.takeOver });
   return { id, turnId };
+}
+
+/** A version of a file under the id that the example names. */
+async function keepExampleVersion(): Promise<string> {
+  const path = 'SOUL.md';
+  await tenant.scope.fileHistory.write(path, { text: textExample, by: { kind: 'operator' } });
+  const folder = join(tenant.scope.root, 'settings', 'history');
+  const [file = ''] = await readdir(folder);
+  const [version = ''] = await readdir(join(folder, file));
+  await copyFile(join(folder, file, version), join(folder, file, `${examples.restoreFile.id}.json`));
+  return path;
 }
 
 const json = { Accept: 'application/json' };

@@ -18,7 +18,10 @@ import type {
 export { toNotesOwner } from '@concierge/tenant';
 
 export interface ToolScopeOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'memory' | 'memorySearch' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'> &
+  readonly scope: Pick<
+    TenantScope,
+    'files' | 'fileHistory' | 'memory' | 'memorySearch' | 'skills' | 'skillEditor' | 'sessions' | 'index' | 'uploads'
+  > &
     MessagingSource['scope'] &
     SchedulesSource['scope'];
   readonly turn: Pick<AcceptedTurn, 'agent' | 'sender' | 'sessionId' | 'turnId'> &
@@ -50,7 +53,8 @@ export function toolScope(
     sessionId: turn.sessionId,
     status,
     get files() {
-      return access === 'admin' ? scope.files : csAccess(scope.files);
+      if (access !== 'admin') return csAccess(scope.files);
+      return scope.fileHistory.writer({ kind: 'agent', agent: turn.agent, turnId: turn.turnId });
     },
     get memory() {
       return turnMemory(scope, access, turn);

@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { ContactId, MessageText } from '../turns/chat.ts';
 
-/**
- * What the addresses of simulated contacts begin with: no provider has such an id, and nothing is sent to one, whoever
- * sends it and whenever.
- */
+/** What the addresses of simulated contacts begin with: no provider has such an id, and nothing is ever sent to one. */
 const SIMULATED_PREFIX = 'simulated:';
 
 export function isSimulated(address: string | null | undefined): boolean {

@@ -41,7 +41,7 @@ import {
   testEventEndpoint,
   updateEventEndpoint,
 } from './events.ts';
-import { deleteFile, getFile, listFiles, putFile } from './tenant/files.ts';
+import { deleteFile, getFile, listFiles, listFileVersions, putFile, restoreFile } from './tenant/files.ts';
 import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './tenant/mcp.ts';
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
@@ -171,6 +171,8 @@ export const routes = {
   getFile,
   putFile,
   deleteFile,
+  listFileVersions,
+  restoreFile,
   listKeys,
   createKey,
   revokeKey,

@@ -15,6 +15,7 @@ export const auditActs = [
   'key.rotate',
   'file.write',
   'file.delete',
+  'file.restore',
   'skill.add',
   'skill.remove',
   'schedule.create',

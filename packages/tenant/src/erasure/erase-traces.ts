@@ -30,7 +30,9 @@ export async function eraseTraces(scope: TenantScope, traces: ErasureTraces): Pr
     return isIn(sessionIds, contactId) || isIn(turnIds, turnId);
   });
   const shared = await findSharedUploads(scope, traces);
-  const [notes, named] = [await eraseNotes(scope, traces), await eraseEntries(scope, new Literals(traces))];
+  const literals = new Literals(traces);
+  await scope.fileHistory.erase(({ path, text }) => literals.isNamedIn(path) || (text !== null && literals.isNamedIn(text)));
+  const [notes, named] = [await eraseNotes(scope, traces), await eraseEntries(scope, literals)];
   await failpoint('erasure.before-sessions');
   const ended = await eraseSessions(scope, traces);
   await failpoint('erasure.after-sessions');

@@ -107,6 +107,8 @@ export async function removeExpired(scope: TenantScope, look: RetentionLook): Pr
   busy = await scope.busySessions();
   for (const { id } of expired.history)
     if (!busy.has(id)) await ignoreMissing(unlink(join(scope.root, 'sessions', `${id}${HISTORY_SUFFIX}`)));
+  const keptFromMs = toCutoff(look.rule.historyDays, look.nowMs);
+  if (keptFromMs !== -Infinity) await scope.fileHistory.erase(({ at }) => Date.parse(at) < keptFromMs);
   for (const { id } of expired.uploads) await scope.uploads.remove(id);
   return { ...expired, sessions };
 }

@@ -20,6 +20,7 @@ export const examples: { readonly [Id in WithJson]: BodyOf<Id> } = {
   forkSession: { turnId: 't_0123456789abcdef0123456789abcdef', includesTurn: true },
   labelSession: { title: 'Prices for spring', pinned: true },
   updateTenant: { name: 'Linen & Sons', timezone: 'Europe/Berlin' },
+  restoreFile: { id: '001760000000000-0123abcd' },
   createKey: { label: 'Website', scopes: ['cs'] },
   eraseContact: { sender: 'customer-4711' },
   createSchedule: {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import type { FileItem } from '@concierge/contract';
+import type { Actor, FileItem } from '@concierge/contract';
 import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenant';
-import type { Handlers } from '../http/call.ts';
+import type { Caller, Handlers } from '../http/call.ts';
 import type { ModelNames } from '../openai/model-names.ts';
 
 /** The tenant's own files. `TenantFiles` decides which paths exist and which of them are hidden. */
@@ -9,7 +9,7 @@ export function fileHandlers({
   modelNames,
 }: {
   readonly modelNames: ModelNames;
-}): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile'> {
+}): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile' | 'listFileVersions' | 'restoreFile'> {
   return {
     listFiles: async ({ caller, query }) => {
       const { path = '', recursive, limit } = query;
@@ -29,7 +29,7 @@ export function fileHandlers({
     },
     putFile: async ({ caller, params, headers, body }) => {
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
-      const { etag, created } = await caller.scope.files.writeText(params.path, body, conditions);
+      const { etag, created } = await caller.scope.fileHistory.write(params.path, { text: body, by: toActor(caller), ...conditions });
       const problem = await findProblem(caller.scope, params.path);
       const warnings = await listWarnings(caller.scope, modelNames, params.path);
       const json = { problem, ...(warnings.length > 0 && { warnings }) };
@@ -38,12 +38,25 @@ export function fileHandlers({
       return problem === null && warnings.length === 0 ? { ...answer, status: 204 } : { ...answer, status: 200, json };
     },
     deleteFile: async ({ caller, params, headers }) => {
-      const { files, memorySearch } = caller.scope;
-      await files.remove(params.path, { ifMatch: headers['if-match'] });
+      const { fileHistory, memorySearch } = caller.scope;
+      await fileHistory.remove(params.path, { by: toActor(caller), ifMatch: headers['if-match'] });
       if (isMemoryPath(params.path)) await memorySearch.forgetNote({ access: 'owner' }, params.path);
       return { kind: 'answer', status: 204 };
     },
+    listFileVersions: async ({ caller, params, query }) => ({
+      kind: 'answer',
+      status: 200,
+      json: { path: params.path, versions: await caller.scope.fileHistory.list(params.path, query.id) },
+    }),
+    restoreFile: async ({ caller, params, body }) => {
+      const { etag } = await caller.scope.fileHistory.restore(params.path, { id: body.id, by: toActor(caller) });
+      return { kind: 'answer', status: 200, json: { problem: await findProblem(caller.scope, params.path) }, headers: { ETag: etag } };
+    },
   };
+}
+
+function toActor({ key }: Caller): Actor {
+  return { kind: 'key', keyId: key.id };
 }
 
 /** Why the agent or skill that this file defines cannot be used. */

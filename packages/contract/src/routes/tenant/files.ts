@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../limits.ts';
+import { FileHistoryView, FileRestoreBody, FileVersionId } from '../../tenants/file-version.ts';
 import { flagParameter, integerParameter, defineRoute } from '../route.ts';
 
 const FILES_LIST_MAX = 10_000;
@@ -103,4 +104,38 @@ export const deleteFile = defineRoute({
   headers: z.object({ 'if-match': etag.optional() }),
   answers: { 204: { description: 'It is gone.' } },
   errors: ['not_found', 'precondition_failed'],
+});
+
+export const listFileVersions = defineRoute({
+  id: 'listFileVersions',
+  method: 'get',
+  path: '/api/file-history/{path}',
+  rest: true,
+  tag: 'files',
+  summary: 'What was written to a file, by whom and when',
+  description:
+    'The last versions of context files, skills, templates and agents; of a deleted file, too. Notes have none: what is forgotten is gone.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  params,
+  query: z.strictObject({ id: FileVersionId.optional().meta({ description: 'A version whose text is wanted.' }) }),
+  answers: { 200: { description: 'Versions, the newest first.', json: FileHistoryView } },
+  errors: [],
+});
+
+export const restoreFile = defineRoute({
+  id: 'restoreFile',
+  audit: 'file.restore',
+  method: 'post',
+  path: '/api/file-history/{path}',
+  rest: true,
+  tag: 'files',
+  summary: 'Write a version of a file again',
+  description: 'It is the newest version then; nothing of the history is lost.',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  body: { kind: 'json', schema: FileRestoreBody },
+  answers: { 200: { description: 'It is written.', json: WrittenFile, headers: etagHeader } },
+  errors: ['not_found', 'memory_quota'],
 });

@@ -170,6 +170,7 @@ export const tenantTexts = {
   usdPerMonth: 'US dollars in one month.',
   value: 'What to enter there.',
   verifyToken: 'What the provider must show when it checks the address. Write-only.',
+  versions: 'Versions, the newest first.',
   webhook: 'The URL of an event endpoint.',
   workspaceBytes: 'Bytes that files of the workspace may take.',
 } as const;

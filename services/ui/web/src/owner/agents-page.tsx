@@ -8,7 +8,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
-import { PromptPreview } from './prompt-preview.tsx';
+import { PromptPreview } from '../trials/prompt-preview.tsx';
 import { ChangeProblem, useCanChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */

@@ -9,7 +9,7 @@ import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { SimulateSection } from './simulate-section.tsx';
+import { SimulateSection } from '../trials/simulate-section.tsx';
 import { LastMessages } from './channels-page.tsx';
 import { ChangeProblem, Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 

@@ -11,6 +11,7 @@ import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
 import { useWords } from '../words/words.tsx';
+import { FileHistory } from '../trials/file-history.tsx';
 import { Done, useCanChange } from './owner-parts.tsx';
 
 interface StoredFile {
@@ -55,7 +56,12 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
   };
   return (
     <Loaded query={query}>
-      {(stored) => <TextEditor key={round} gateway={gateway} path={path} stored={stored} onReload={() => void reload()} />}
+      {(stored) => (
+        <div className="space-y-4">
+          <TextEditor key={round} gateway={gateway} path={path} stored={stored} onReload={() => void reload()} />
+          <FileHistory path={path} text={stored.text} onRestored={() => void reload()} />
+        </div>
+      )}
     </Loaded>
   );
 }
@@ -131,7 +137,9 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
     },
     onSuccess: async () =>
       Promise.all(
-        [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id].map(async (id) => queries.invalidateQueries({ queryKey: [id] })),
+        [routes.listFiles.id, routes.listFileVersions.id, routes.listAgents.id, routes.listSkills.id].map(async (id) =>
+          queries.invalidateQueries({ queryKey: [id] }),
+        ),
       ),
   });
 }

@@ -1,3 +1,4 @@
+import { routes } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
 import { lazy, useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
@@ -20,10 +21,11 @@ import {
 import { useNotifications } from '../inbox/notifications.ts';
 import { WaitingCount } from '../parts/page.tsx';
 import { Loading } from '../parts/states.tsx';
-import { ApiProvider } from '../parts/use-api.tsx';
+import { ApiProvider, useRead } from '../parts/use-api.tsx';
 import { useFeed } from '../parts/use-feed.ts';
 import { useWaitingList } from '../sessions/use-handoffs.ts';
 import { NotFound } from '../shell/not-found.tsx';
+import type { PaletteEntry } from '../shell/palette.tsx';
 import { Shell, type NavigationItem } from '../shell/shell.tsx';
 import type { Words } from '../words/en.ts';
 import type { Reach } from '../../../src/signed-in.ts';
@@ -79,6 +81,7 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
           items={listItems(words, owner.reach, waiting.total)}
           home="/"
           onSignOut={() => void ownerSession.signOut(null)}
+          useMore={owner.reach === 'tenant' ? useConversations : undefined}
         >
           <Switch>
             <Route path="/chat/*?">
@@ -96,6 +99,17 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
       </WaitingCount>
     </ApiProvider>
   );
+}
+
+/** Conversations whose title, sender or last message has these words. */
+function useConversations(words: string): readonly PaletteEntry[] {
+  const found = useRead(routes.listSessions, { query: { q: words, limit: 8 } }, { isEnabled: words !== '' });
+  if (words === '') return [];
+  return (found.data ?? []).map(({ id, title }) => ({
+    path: formatRoute({ page: 'conversation', contactId: id }),
+    label: title,
+    icon: <ChatIcon />,
+  }));
 }
 
 /** Links of earlier versions lead into the chat; a key for the agents of customers has nothing but the chat. */

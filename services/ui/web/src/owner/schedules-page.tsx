@@ -1,5 +1,5 @@
 import { routes, type ScheduleRunView, type ScheduleView } from '@concierge/contract';
-import { useEffect, useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
@@ -7,6 +7,8 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
+import { ScheduleForm } from '../trials/schedule-form.tsx';
+import { useCronWords } from '../trials/use-cron-words.ts';
 import { ChangeProblem, Done, toWallTime, useCanChange } from './owner-parts.tsx';
 
 const HISTORY_SHOWN = 20;
@@ -17,6 +19,7 @@ export function SchedulesPage({ id }: { readonly id: string | undefined }): Reac
   const query = useRead(routes.listSchedules);
   return (
     <Page title={words.title} about={words.about}>
+      <ScheduleForm />
       <Loaded query={query}>
         {(schedules) =>
           schedules.length === 0 ? (
@@ -115,25 +118,6 @@ function TimingWords({ schedule: { schedule } }: { readonly schedule: ScheduleVi
   if ('every' in schedule) return words.every(schedule.every);
   if ('at' in schedule) return words.once(formats.time(schedule.at));
   return <span title={schedule.cron}>{words.in(said, schedule.timezone)}</span>;
-}
-
-function useCronWords(cron: string, locale: string): string {
-  const [said, setSaid] = useState(cron);
-  useEffect(() => {
-    let isCurrent = true;
-    if (cron === '') return undefined;
-    // All languages are in one file, which is only loaded here.
-    void import('cronstrue/i18n')
-      .then(({ default: cronstrue }) => cronstrue.toString(cron, { locale, use24HourTimeFormat: locale !== 'en' }))
-      .catch(() => cron)
-      .then((text) => {
-        if (isCurrent) setSaid(text);
-      });
-    return () => {
-      isCurrent = false;
-    };
-  }, [cron, locale]);
-  return said;
 }
 
 function History({ id }: { readonly id: string }): ReactNode {

@@ -6,6 +6,7 @@ import { CloseIcon, ExternalIcon, LogoIcon, MenuIcon, SignOutIcon } from '../par
 import { Loading } from '../parts/states.tsx';
 import { LanguageChoice, useWords } from '../words/words.tsx';
 import { Broken } from './broken.tsx';
+import { Palette, type PaletteProps } from './palette.tsx';
 import { ThemeButton } from './theme.tsx';
 
 export interface NavigationItem {
@@ -26,11 +27,13 @@ export interface ShellProps {
   /** The first of the paths, under which only the same address is the current page. */
   readonly home: string;
   readonly onSignOut: () => void;
+  /** What Ctrl-K finds beside the pages. */
+  readonly useMore?: PaletteProps['useMore'];
   readonly children: ReactNode;
 }
 
 /** The frame of every page: navigation beside it, on a narrow screen behind a button. */
-export function Shell({ title, items, home, onSignOut, children }: ShellProps): ReactNode {
+export function Shell({ title, items, home, onSignOut, useMore, children }: ShellProps): ReactNode {
   const words = useWords();
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
@@ -63,6 +66,7 @@ export function Shell({ title, items, home, onSignOut, children }: ShellProps): 
           />
         ))}
       </Sidebar>
+      <Palette entries={items.filter(({ isOutside = false }) => !isOutside)} useMore={useMore} />
       <div id="page" tabIndex={-1} className="min-h-0 min-w-0 flex-1 outline-none">
         {/* Another address is another page, which may well work. */}
         <ErrorBoundary FallbackComponent={Broken} resetKeys={[path]}>

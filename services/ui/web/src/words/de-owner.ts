@@ -155,7 +155,7 @@ export const ownerDe: Words['owner'] = {
     problem: 'Gespeichert, aber nicht verwendbar:',
     warnings: 'Gespeichert und gültig, aber:',
     deleteTitle: (path: string) => `${path} löschen?`,
-    deleteText: 'Das lässt sich nicht rückgängig machen.',
+    deleteText: 'Die letzten Fassungen bleiben im Verlauf; Notizen haben keinen.',
     isNew: 'Eine neue Datei: es gibt sie, wenn Sie speichern.',
     leave: 'Es gibt Änderungen, die nicht gespeichert sind.',
   },

@@ -162,7 +162,7 @@ export const ownerEn = {
     problem: 'Stored, but it cannot be used:',
     warnings: 'Stored and in force, but:',
     deleteTitle: (path: string) => `Delete ${path}?`,
-    deleteText: 'This cannot be undone.',
+    deleteText: 'Its last versions stay in the history; notes have none.',
     isNew: 'A new file: it exists when you save it.',
     leave: 'There are changes that are not saved.',
   },

@@ -5,7 +5,7 @@ import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { SubmitRow, useCanChange } from './owner-parts.tsx';
+import { SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
 
 const LOOK_MS = 2000;
 const ended: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled']);

@@ -7,7 +7,7 @@ import { Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { formatFilePath } from './files-page.tsx';
+import { formatFilePath } from '../owner/files-page.tsx';
 
 /** What the model will see at the next turn, by file, and what has changed since the last one. */
 export function PromptPreview({ agents }: { readonly agents: readonly AgentView[] }): ReactNode {
