@@ -167,10 +167,7 @@ export class TenantScope {
     };
     this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
     this.uploads = new Uploads(root);
-    this.workspace = new WorkspaceMeter({
-      root,
-      maxBytes: async () => (await this.settings()).limits?.workspaceBytes ?? limits.workspaceMaxBytes,
-    });
+    this.workspace = new WorkspaceMeter({ root, maxBytes: async () => readWorkspaceLimit(await this.settings()) });
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.mcp = new McpServerStore({ tenantId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
     this.#indexStore = index;
@@ -354,6 +351,10 @@ function toOwnPublications(wal: Publications, tenantId: string, identity: () => 
 
 function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefined {
   return own?.memoryBytes ?? (plan === 'preview' ? limits.previewMemoryBytes : undefined);
+}
+
+function readWorkspaceLimit({ limits: own }: TenantSettings): number {
+  return own?.workspaceBytes ?? limits.workspaceMaxBytes;
 }
 
 interface FilesSourceOptions {
