@@ -1,10 +1,13 @@
-import { routes, type WidgetView } from '@concierge/contract';
+import { routes, type WidgetLanguage, type WidgetView } from '@concierge/contract';
 import { useId, useState, type ReactNode } from 'react';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { WidgetLookFields } from './widget-look-fields.tsx';
+import { WidgetPreview } from './widget-preview.tsx';
+import { WidgetTeamFields } from './widget-team-fields.tsx';
 import { Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
 /** The chat on the owner's site: where it may be, how it looks, and the line that puts it there. */
@@ -42,14 +45,17 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
   const id = useId();
   const [enabled, setEnabled] = useState(widget.enabled);
   const [origins, setOrigins] = useState(widget.origins.join('\n'));
-  const [appearance, setAppearance] = useState(widget.appearance);
+  const [{ appearance, display }, setLook] = useState({ appearance: widget.appearance, display: widget.display });
+  const setAppearance = (next: typeof appearance): void => setLook({ appearance: next, display });
+  const [team, setTeam] = useState(widget.team);
+  const [language, setLanguage] = useState<WidgetLanguage>('en');
   const body = {
     enabled,
     origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
     appearance,
     requireSenderToken: widget.requireSenderToken,
-    display: widget.display,
-    team: widget.team,
+    display,
+    team,
   };
   const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
@@ -84,6 +90,9 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
           {words.originsHelp}
         </p>
       </div>
+      <WidgetLookFields appearance={appearance} display={display} onChange={setLook} language={language} onLanguage={setLanguage} />
+      <WidgetPreview appearance={appearance} display={display} language={language} />
+      <WidgetTeamFields team={team} onChange={setTeam} />
       <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
   );
