@@ -20,8 +20,8 @@ const scripts = [
 ];
 
 /**
- * Builds the scripts in `dist/browser`, unless they are there and nothing they are made of has changed. Each is put in place by
- * one rename: a gateway that is running meanwhile never reads half of one.
+ * Builds the scripts in `dist/browser`, unless they are there and nothing they are made of has changed. Each is put in
+ * place by one rename: a gateway that is running meanwhile never reads half of one.
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildWidget() {
@@ -46,7 +46,7 @@ export async function buildWidget() {
           target: 'es2022',
           modulePreload: false,
           reportCompressedSize: false,
-          // One plain script: it finds its own address and key in the element that loads it, which modules do not have.
+          // Plain scripts: they find their address and key in the element that loads them, which modules do not have.
           rolldownOptions: { input: join(here, 'src', entry), output: { format: 'iife', entryFileNames: name } },
         },
       });

@@ -2,8 +2,16 @@ import { readFields, readLook, readText } from './gateway.ts';
 import { Panel, type Shown } from './panel.ts';
 import { chooseLanguage } from './words.ts';
 
-/** A conversation that has not begun. */
-const nothing: Shown = { entries: [], troubles: [], problem: null, withPerson: false, isAnswering: false, maySend: false };
+/** A visitor has waved: in their words, the owner sees the colour. In every language it is the same. */
+const sample: Shown = {
+  entries: [{ id: 'sample', from: 'visitor', text: '\u{1F44B}', files: [], atMs: null, state: 'still' }],
+  troubles: [],
+  problem: null,
+  withPerson: false,
+  isAnswering: false,
+  // Nothing leaves the frame.
+  maySend: false,
+};
 
 const ignore = (): void => undefined;
 let panel: Panel | null = null;
@@ -11,8 +19,10 @@ let panel: Panel | null = null;
 /** The real panel, in a frame of the console, as its owner has just set it. It sends nothing and remembers nothing. */
 function show(data: unknown): void {
   const { look, language } = readFields(data);
+  const chosen = chooseLanguage([readText(language)]);
+  document.documentElement.lang = chosen;
   panel?.remove();
-  panel = new Panel(readLook(look), chooseLanguage([readText(language)]), {
+  panel = new Panel(readLook(look), chosen, {
     onSend: ignore,
     onStop: ignore,
     onRetry: ignore,
@@ -21,7 +31,7 @@ function show(data: unknown): void {
     onDismiss: ignore,
     upload: async () => new Promise(ignore),
   });
-  panel.draw(nothing);
+  panel.draw(sample);
   panel.open(false);
 }
 

@@ -1,12 +1,11 @@
-import { routes, type WidgetLanguage, type WidgetView } from '@concierge/contract';
-import { useId, useState, type ReactNode } from 'react';
+import { routes, type WidgetBody, type WidgetLanguage, type WidgetView } from '@concierge/contract';
+import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { WidgetLookFields } from './widget-look-fields.tsx';
-import { WidgetPreview } from './widget-preview.tsx';
 import { WidgetTeamFields } from './widget-team-fields.tsx';
 import { Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
@@ -95,5 +94,33 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
       <WidgetTeamFields team={team} onChange={setTeam} />
       <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
+  );
+}
+
+interface WidgetPreviewProps extends Pick<WidgetBody, 'appearance' | 'display'> {
+  readonly language: string;
+}
+
+/** The real panel as it would be, in a frame that may send nothing. */
+function WidgetPreview({ appearance, display, language }: WidgetPreviewProps): ReactNode {
+  const words = useWords().owner.settings.look;
+  const frame = useRef<HTMLIFrameElement>(null);
+  const show = useCallback(() => {
+    // To an origin that has no name; what is sent is what a visitor of any site would see.
+    frame.current?.contentWindow?.postMessage({ look: { appearance, display }, language }, '*');
+  }, [appearance, display, language]);
+  useEffect(show, [show]);
+  return (
+    <div>
+      <p className="mb-1 text-xs font-medium text-muted-foreground">{words.preview}</p>
+      <iframe
+        ref={frame}
+        title={words.preview}
+        src="/widget-preview.html"
+        sandbox="allow-scripts"
+        className="h-[36rem] w-full rounded-lg border bg-muted"
+        onLoad={show}
+      />
+    </div>
   );
 }
