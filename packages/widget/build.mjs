@@ -13,9 +13,15 @@ const sources = [
   join(here, '../../pnpm-lock.yaml'),
 ];
 
+/** What a site loads, and what the console shows its owner in a frame. */
+const scripts = [
+  ['main.ts', 'widget.js'],
+  ['preview-frame.ts', 'preview.js'],
+];
+
 /**
- * Builds `dist/browser/widget.js`, unless it is there and nothing it is made of has changed. Put in place by one
- * rename: a gateway that is running meanwhile never reads half of it.
+ * Builds the scripts in `dist/browser`, unless they are there and nothing they are made of has changed. Each is put in
+ * place by one rename: a gateway that is running meanwhile never reads half of one.
  * @returns {Promise<boolean>} whether there was anything to do
  */
 export async function buildWidget() {
@@ -25,25 +31,27 @@ export async function buildWidget() {
   const { build } = await import('vite');
   const folder = `${target}.${String(process.pid)}`;
   try {
-    await build({
-      configFile: false,
-      root: here,
-      logLevel: 'warn',
-      // The packages of this repository are read as sources, whether they have been compiled or not.
-      resolve: { conditions: ['@concierge/source', 'module', 'browser', 'development|production'] },
-      cacheDir: join(here, 'node_modules/.vite'),
-      build: {
-        outDir: folder,
-        emptyOutDir: true,
-        target: 'es2022',
-        modulePreload: false,
-        reportCompressedSize: false,
-        // One plain script: it finds its own address and key in the element that loads it, which modules do not have.
-        rolldownOptions: { input: join(here, 'src/main.ts'), output: { format: 'iife', entryFileNames: 'widget.js' } },
-      },
-    });
     await mkdir(target, { recursive: true });
-    await rename(join(folder, 'widget.js'), join(target, 'widget.js'));
+    for (const [entry, name] of scripts) {
+      await build({
+        configFile: false,
+        root: here,
+        logLevel: 'warn',
+        // The packages of this repository are read as sources, whether they have been compiled or not.
+        resolve: { conditions: ['@concierge/source', 'module', 'browser', 'development|production'] },
+        cacheDir: join(here, 'node_modules/.vite'),
+        build: {
+          outDir: folder,
+          emptyOutDir: true,
+          target: 'es2022',
+          modulePreload: false,
+          reportCompressedSize: false,
+          // Plain scripts: they find their address and key in the element that loads them, which modules do not have.
+          rolldownOptions: { input: join(here, 'src', entry), output: { format: 'iife', entryFileNames: name } },
+        },
+      });
+      await rename(join(folder, name), join(target, name));
+    }
     await writeFile(join(target, '.stamp'), stamp);
   } finally {
     await rm(folder, { recursive: true, force: true });

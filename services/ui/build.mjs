@@ -1,9 +1,10 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { hashSources, listFiles } from '../../infra/build-stamp.mjs';
+import { buildWidget } from '../../packages/widget/build.mjs';
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
@@ -18,6 +19,7 @@ const sources = [
   join(here, 'build.mjs'),
   join(root, 'packages/client/src'),
   join(root, 'packages/contract/src'),
+  join(root, 'packages/widget/src'),
   join(root, 'pnpm-lock.yaml'),
 ];
 const compressible = /\.(?:html|js|css|svg|json)$/u;
@@ -51,6 +53,9 @@ export async function buildPages({ logLevel = 'warn' } = {}) {
   const previous = `${folder}.old`;
   try {
     await build({ configFile: join(here, 'web/vite.config.mjs'), logLevel, build: { outDir: folder } });
+    // The panel of the widget, as a frame of the settings shows it.
+    await buildWidget();
+    await copyFile(join(root, 'packages/widget/dist/browser/preview.js'), join(folder, 'widget-preview.js'));
     await compress(folder);
     await writeFile(join(folder, '.stamp'), stamp);
     await rename(target, previous).catch((error) => {

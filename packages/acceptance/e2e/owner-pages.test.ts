@@ -264,6 +264,47 @@ inBrowser('the pages of an owner', () => {
     ).toEqual([]);
   });
 
+  it('show the widget as it would be while its settings are changed, in a frame that sends nothing, and store them', async () => {
+    const asked: string[] = [];
+    const complaints = await visit('/settings', async (page) => {
+      const frame = page.frameLocator('iframe[title=Preview]');
+      const panel = frame.getByRole('dialog', { name: 'Ask the shop' });
+      await page.getByLabel('Heading', { exact: true }).fill('Ask the shop');
+      await panel.waitFor();
+      const inside = async (expression: string): Promise<unknown> =>
+        await page
+          .frames()
+          .find((one) => one.url().endsWith('/widget-preview.html'))
+          ?.evaluate(expression);
+      const paper = `getComputedStyle(document.querySelector('concierge-widget').shadowRoot.querySelector('.panel')).backgroundColor`;
+      page.on('request', (request) => asked.push(request.url()));
+      await page.getByLabel('Theme').selectOption('dark');
+      await eventuallyHolds(async () => expect(await inside(paper)).toBe('rgb(22, 25, 29)'));
+      await page.getByRole('group', { name: 'Texts by language' }).getByLabel('Language', { exact: true }).selectOption('de');
+      await page.getByLabel('Greeting in this language').fill('Moin!');
+      await frame.getByText('Moin!').waitFor();
+      await frame.getByLabel('Nachricht').fill('leaves nothing');
+      await page.keyboard.press('Enter');
+      expect(await inside(`fetch('/api/tenant').then(() => 'sent', () => 'refused')`)).toBe('refused');
+      expect(await inside(`(() => { try { return String(localStorage.length); } catch { return 'refused'; } })()`)).toBe('refused');
+      expect(asked).toEqual([]);
+      await page.getByLabel('Monday', { exact: true }).check();
+      await page.getByLabel('Monday, until').fill('12:30');
+      await page.getByLabel('Report after so many minutes').fill('15');
+      await page.getByLabel('E-mail to').fill('owner@shop.example');
+      const form = page.locator('form', { has: page.getByLabel('Theme') });
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByText('Saved.').waitFor();
+      expect(await call('/api/widget', { method: 'GET' })).toMatchObject({
+        appearance: { title: 'Ask the shop' },
+        display: { theme: 'dark', texts: { de: { greeting: 'Moin!' } } },
+        team: { hours: [{ day: 'mon', from: '09:00', until: '12:30' }], alert: { afterMinutes: 15, email: 'owner@shop.example' } },
+      });
+    });
+    // The only one is that of the request that was tried.
+    expect(complaints.filter((complaint) => !complaint.includes('/api/tenant'))).toEqual([]);
+  });
+
   it('say what a retention rule would remove before it is stored', async () => {
     expect(
       await visit('/settings', async (page) => {

@@ -8,13 +8,19 @@ describe('what the service or the browser’s storage holds', () => {
   it('is read as far as it is understood', () => {
     expect(readConversation({ messages: [{ id: 'a', from: 'person', text: 'x', more: 1 }, null], withPerson: 1 })).toEqual({
       messages: [
-        { id: 'a', turnId: '', from: 'person', text: 'x', at: '' },
-        { id: '', turnId: '', from: 'agent', text: '', at: '' },
+        { id: 'a', turnId: '', from: 'person', text: 'x', at: '', files: [] },
+        { id: '', turnId: '', from: 'agent', text: '', at: '', files: [] },
       ],
       withPerson: false,
       askAgainSeconds: 60,
     });
-    expect(readKept({ key: 'k', text: 't', turnId: 7 })).toEqual({ key: 'k', text: 't', turnId: null });
+    const files = [{ id: 'u', name: 'a.txt', more: 1 }, { id: 1 }];
+    expect(readKept({ key: 'k', text: 't', files, turnId: 7 })).toEqual({
+      key: 'k',
+      text: 't',
+      files: [{ id: 'u', name: 'a.txt' }],
+      turnId: null,
+    });
     expect(readKept('k')).toBeNull();
   });
 

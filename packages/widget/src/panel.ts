@@ -10,6 +10,9 @@ import { chooseWords, describeFailure, type Words } from './words.ts';
 
 const bubble = 'M21 12a8 8 0 0 1-8 8H4l2-3a8 8 0 1 1 15-5z';
 
+/** What of a conversation is drawn. */
+export type Shown = Pick<Conversation, 'entries' | 'troubles' | 'problem' | 'withPerson' | 'isAnswering' | 'maySend'>;
+
 export interface PanelEvents extends ComposerEvents {
   readonly onRetry: (key: string) => void;
   readonly onOpenChange: (isOpen: boolean) => void;
@@ -111,7 +114,7 @@ export class Panel {
     dispatchEvent(new CustomEvent('concierge:unread', { detail: count }));
   }
 
-  draw(conversation: Conversation): void {
+  draw(conversation: Shown): void {
     this.#transcript.draw(conversation.entries);
     this.#note.textContent = conversation.withPerson ? this.#describeTeam() : '';
     this.#note.hidden = !conversation.withPerson;
@@ -162,7 +165,7 @@ export class Panel {
     this.#events.onOpenChange(isOpen);
   }
 
-  #drawTroubles({ troubles, problem }: Conversation): void {
+  #drawTroubles({ troubles, problem }: Shown): void {
     const shown = troubles.map(({ key, code }) => {
       const again = element('button', { type: 'button' }, [this.#words.retry]);
       again.addEventListener('click', () => this.#events.onRetry(key));

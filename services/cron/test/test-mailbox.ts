@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 
 export interface Letter {
@@ -21,13 +20,15 @@ export class TestMailbox implements AsyncDisposable {
       authOptional: true,
       disabledCommands: ['STARTTLS'],
       onData: (stream, { envelope }, done) => {
-        void text(stream).then((all) => {
+        const pieces: Buffer[] = [];
+        stream.on('data', (piece: Buffer) => pieces.push(piece));
+        stream.once('end', () => {
           if (this.refuse) return done(new Error('come back later'));
           const { mailFrom, rcptTo } = envelope;
           const to = rcptTo.map(({ address }) => address);
-          this.letters.push({ from: mailFrom === false ? '' : mailFrom.address, to, text: all });
+          this.letters.push({ from: mailFrom === false ? '' : mailFrom.address, to, text: Buffer.concat(pieces).toString('utf8') });
           return done();
-        }, done);
+        });
       },
     });
   }

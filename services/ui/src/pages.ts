@@ -17,10 +17,23 @@ const contentSecurityPolicy = [
   "font-src 'self'",
   "connect-src 'self'",
   "manifest-src 'self'",
+  "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
+
+/** The preview of the widget: shown by the console alone, an origin of its own, and without a way to send anything. */
+const previewPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  'sandbox allow-scripts',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+].join('; ');
+const previewPage = 'widget-preview.html';
+const previewScript = 'widget-preview.js';
 
 /** Sent with every page and asset. What the gateway answers keeps its own headers. */
 const pageHeaders = new Map([
@@ -39,6 +52,13 @@ const pageHeaders = new Map([
 /** `path` is relative to the folder of the pages. */
 function setHeaders(response: ServerResponse, path: string, { size, ctimeMs }: Stats): void {
   response.setHeaders(pageHeaders);
+  const page = path.replace(/\.(?:br|gz)$/u, '');
+  if (page === previewPage) {
+    response.setHeader('content-security-policy', previewPolicy);
+    response.setHeader('x-frame-options', 'SAMEORIGIN');
+  }
+  // Asked for from the origin of the frame, which is none.
+  if (page === previewScript) response.setHeader('cross-origin-resource-policy', 'cross-origin');
   // Names under assets/ carry a hash of what they hold.
   response.setHeader('cache-control', path.startsWith(`assets${sep}`) ? 'public, max-age=31536000, immutable' : 'no-cache');
   // An encoded form is other bytes, hence another strong tag. Not the time of modification: some builds of images set

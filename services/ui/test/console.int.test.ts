@@ -42,6 +42,7 @@ async function startConsole(
   if (pages) {
     await mkdir(join(folder, 'assets'));
     await writeFile(join(folder, 'index.html'), '<title>Concierge</title>');
+    for (const name of ['widget-preview.html', 'widget-preview.html.br']) await writeFile(join(folder, name), '<title>Preview</title>');
     await writeFile(join(folder, 'assets/main-abc.js'), 'plain script');
     await writeFile(join(folder, 'assets/main-abc.js.br'), 'small script');
   }
@@ -72,6 +73,24 @@ describe('the pages', () => {
     expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/u);
     expect(page.headers.get('x-content-type-options')).toBe('nosniff');
     expect(page.headers.get('cache-control')).toBe('no-cache');
+  });
+
+  it('have one that may be framed, by the console alone, and that can send nothing', async () => {
+    const { url } = await startConsole(nowhere);
+    const policy = (await fetch(`${url}/widget-preview.html`)).headers.get('content-security-policy') ?? '';
+    expect(policy.split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self'",
+      'sandbox allow-scripts',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'self'",
+    ]);
+    const others = (await fetch(`${url}/turns`)).headers;
+    expect([others.get('x-frame-options'), others.get('content-security-policy')]).toEqual([
+      'DENY',
+      expect.stringContaining("frame-ancestors 'none'"),
+    ]);
   });
 
   it('are served for every address without an extension, and for no other', async () => {

@@ -8,7 +8,7 @@ import { keyOf } from '../keys.ts';
 
 const LOOK_EVERY_MS = 30_000;
 
-/** A letter to the owner: that somebody waits. */
+/** A letter to the owner: that a contact waits. */
 export interface UnansweredLetter {
   readonly to: string;
   readonly tenantId: string;

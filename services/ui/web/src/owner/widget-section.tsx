@@ -1,10 +1,12 @@
-import { routes, type WidgetView } from '@concierge/contract';
-import { useId, useState, type ReactNode } from 'react';
+import { routes, type WidgetBody, type WidgetLanguage, type WidgetView } from '@concierge/contract';
+import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { WidgetLookFields } from './widget-look-fields.tsx';
+import { WidgetTeamFields } from './widget-team-fields.tsx';
 import { Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
 /** The chat on the owner's site: where it may be, how it looks, and the line that puts it there. */
@@ -42,14 +44,17 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
   const id = useId();
   const [enabled, setEnabled] = useState(widget.enabled);
   const [origins, setOrigins] = useState(widget.origins.join('\n'));
-  const [appearance, setAppearance] = useState(widget.appearance);
+  const [{ appearance, display }, setLook] = useState({ appearance: widget.appearance, display: widget.display });
+  const setAppearance = (next: typeof appearance): void => setLook({ appearance: next, display });
+  const [team, setTeam] = useState(widget.team);
+  const [language, setLanguage] = useState<WidgetLanguage>('en');
   const body = {
     enabled,
     origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
     appearance,
     requireSenderToken: widget.requireSenderToken,
-    display: widget.display,
-    team: widget.team,
+    display,
+    team,
   };
   const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
@@ -84,7 +89,38 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
           {words.originsHelp}
         </p>
       </div>
+      <WidgetLookFields appearance={appearance} display={display} onChange={setLook} language={language} onLanguage={setLanguage} />
+      <WidgetPreview appearance={appearance} display={display} language={language} />
+      <WidgetTeamFields team={team} onChange={setTeam} />
       <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
+  );
+}
+
+interface WidgetPreviewProps extends Pick<WidgetBody, 'appearance' | 'display'> {
+  readonly language: string;
+}
+
+/** The real panel as it would be, in a frame that may send nothing. */
+function WidgetPreview({ appearance, display, language }: WidgetPreviewProps): ReactNode {
+  const words = useWords().owner.settings.look;
+  const frame = useRef<HTMLIFrameElement>(null);
+  const show = useCallback(() => {
+    // To an origin that has no name; what is sent is what a visitor of any site would see.
+    frame.current?.contentWindow?.postMessage({ look: { appearance, display }, language }, '*');
+  }, [appearance, display, language]);
+  useEffect(show, [show]);
+  return (
+    <div>
+      <p className="mb-1 text-xs font-medium text-muted-foreground">{words.preview}</p>
+      <iframe
+        ref={frame}
+        title={words.preview}
+        src="/widget-preview.html"
+        sandbox="allow-scripts"
+        className="h-[36rem] w-full rounded-lg border bg-muted"
+        onLoad={show}
+      />
+    </div>
   );
 }
