@@ -6,7 +6,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { useCanChange } from '../owner/owner-parts.tsx';
 import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
-import { StaffIcon } from '../parts/icons.tsx';
+import { ChevronIcon, StaffIcon } from '../parts/icons.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
@@ -58,8 +58,8 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
   return (
     <>
       <header className="flex min-h-14 flex-wrap items-center gap-2 border-b px-3 py-2 sm:px-4">
-        <Link href={backHref} className="rounded-lg px-2 py-1 text-sm text-primary underline md:hidden">
-          {words.back}
+        <Link href={backHref} aria-label={words.back} title={words.back} className="rounded-lg p-2 hover:bg-muted md:hidden">
+          <ChevronIcon className="size-5 rotate-180" />
         </Link>
         <div className="min-w-0 flex-1">
           <h2 className="truncate text-sm font-semibold">{name}</h2>

@@ -21,7 +21,7 @@ export function RelativeTime({ at }: { readonly at: string }): ReactNode {
   const now = useNow();
   return (
     <time dateTime={at} title={formats.exactTime(at)} className="whitespace-nowrap tabular-nums">
-      {formats.relative(at, now)}
+      {formats.relative(at, Math.max(now, Date.now()))}
     </time>
   );
 }
