@@ -80,7 +80,7 @@ interface Copied {
   readonly begunAtMs: number;
 }
 
-/** What was acknowledged before the backup began has to be in the copy; what came meanwhile may be, and is whole then. */
+/** What was acknowledged before the backup began has to be in the copy; what came meanwhile may be, and is whole. */
 async function auditCopy(evidence: Evidence, { restored, logsFolder, begunAtMs }: Copied): Promise<AuditReport> {
   const input = await readAuditInput({ evidence, tenantsFolder: join(restored, 'tenants'), logsFolder });
   const there = new Set(input.sessions.flatMap(({ turns }) => turns.map(({ id }) => id)));

@@ -71,13 +71,15 @@ async function lookAtWorkers(deployed: Deployed): Promise<Found> {
   if (reports.length === 0) return failed('none is alive: accepted turns wait');
   const leaving = reports.filter((report) => report.draining).length;
   const drained = reports.filter((report) => !report.draining && report.isDrained).length;
+  const alive = `${String(reports.length)} alive`;
+  if (leaving === reports.length) return failed(`${alive}, all of them stopping: accepted turns wait`);
   const parts = [
-    `${String(reports.length)} alive`,
-    ...(leaving === 0 ? [] : [`${leaving === reports.length ? 'all' : String(leaving)} of them stopping`]),
+    alive,
+    ...(leaving === 0 ? [] : [`${String(leaving)} of them stopping`]),
     ...(drained === 0 ? [] : [`${String(drained)} drained by an operator`]),
-  ];
-  if (leaving + drained === reports.length) return failed(`${parts.join(', ')}: accepted turns wait`);
-  return drained === 0 ? ok(parts.join(', ')) : warning(parts.join(', '));
+  ].join(', ');
+  if (leaving + drained === reports.length) return failed(`${parts}: accepted turns wait`);
+  return drained === 0 ? ok(parts) : warning(parts);
 }
 
 /** What the workers that run say of themselves; none when Redis cannot be asked, which has its own line. */

@@ -178,11 +178,8 @@ async function runCall(run: LoopRun, open: OpenCall): Promise<void> {
     isError: outcome.isError,
     ...(outcome.attachments !== undefined && { attachments: [...outcome.attachments] }),
   };
-  await journalCall(
-    run,
-    { kind: 'result', message, startedAtMs, durationMs, ...(outcome.usage && { usage: outcome.usage }) },
-    toolCallEnd(message, durationMs),
-  );
+  const step = { kind: 'result', message, startedAtMs, durationMs, ...(outcome.usage && { usage: outcome.usage }) } as const;
+  await journalCall(run, step, toolCallEnd(message, durationMs));
 }
 
 async function findOutcome(run: LoopRun, open: OpenCall): Promise<ToolOutcome> {

@@ -50,10 +50,12 @@ export async function selectSessions(db: Db, tenantId: string, query: SessionsQu
 
 function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   let select = db.selectFrom('sessions').where('account_id', '=', tenantId);
-  if (query.agent !== undefined) select = select.where('agent', '=', query.agent);
+  for (const name of ['agent', 'channel'] as const) {
+    const wanted = query[name];
+    if (wanted !== undefined) select = select.where(name, '=', wanted);
+  }
   if (query.withContacts === true) select = select.where('agent', '<>', 'admin');
   if (query.origin !== undefined) select = select.where('origin', 'in', query.origin);
-  if (query.channel !== undefined) select = select.where('channel', '=', query.channel);
   if (query.sender !== undefined) select = select.where('sender', '=', storable(query.sender));
   if (query.hasFailed !== undefined) select = select.where('has_failed', '=', Number(query.hasFailed));
   if (query.lastFrom !== undefined) select = select.where('last_from', 'in', query.lastFrom);

@@ -67,7 +67,10 @@ export class TurnAttempt {
     try {
       await failpoint('turn.after-lease');
       const scope = await this.#options.tenants.open(this.#lease.tenantId);
-      if ((await scope.settings()).suspended === true && !(await this.#isToBeErased())) {
+      const { tenantId, cancelled } = this.#lease;
+      // What an erasure has cancelled ends all the same, without an answer.
+      const isErased = cancelled && (await this.#options.tenants.runningErasures(tenantId)).length > 0;
+      if (!isErased && (await scope.settings()).suspended === true) {
         await this.#release(SUSPENDED_WAIT_MS, false);
         return;
       }
@@ -85,12 +88,6 @@ export class TurnAttempt {
     } catch (error) {
       await this.#giveBack(error);
     }
-  }
-
-  /** Cancelled by the erasure of a contact: it ends without an answer, also while its tenant is suspended. */
-  async #isToBeErased(): Promise<boolean> {
-    const { tenantId, cancelled } = this.#lease;
-    return cancelled && (await this.#options.tenants.runningErasures(tenantId)).length > 0;
   }
 
   async #attempt(scope: TenantScope, turn: AcceptedTurn, isNumbered: boolean): Promise<void> {

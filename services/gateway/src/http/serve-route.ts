@@ -222,10 +222,7 @@ function joinRest(params: Readonly<Record<string, string | string[]>>): Record<s
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : value.join('/')]));
 }
 
-/**
- * For whole answers alone: what a handler streams never comes here, so that no event waits for a compressor. A small
- * one goes as it is.
- */
+/** Of whole answers that are not small: what is streamed never comes here. */
 const compress = compression();
 
 function send(route: Route, response: Response, answer: UntypedAnswer): void {
