@@ -126,7 +126,7 @@ inBrowser('the chat page', () => {
         });
       }
     });
-    await visit.page.route(/markdown-[^/]*\.js$/u, async (route) => route.abort());
+    await visit.page.route(/\/markdown-[^/]*\.js$/u, async (route) => route.abort());
     await visit.page.goto(`${system.uiUrls[0] ?? ''}/chat`);
     await visit.enter(keys.admin);
     await visit.say('Hello [[say:some **bold** words]]');
