@@ -154,7 +154,11 @@ inBrowser('conversations in the chat', () => {
     await turn(1).getByText('begun').waitFor();
     await visit.say('And this waits [[say:reply three]]');
     await turn(2).getByText('Waits its turn').waitFor();
-    await visit.turn(2).getByRole('button', { name: 'Take back' }).click();
+    // The service has heard of it before the turn could begin.
+    await Promise.all([
+      visit.page.waitForResponse((response) => response.url().endsWith('/cancel')),
+      visit.turn(2).getByRole('button', { name: 'Take back' }).click(),
+    ]);
     goOn.open();
     await turn(1).getByText('begun and ended').waitFor();
     await turn(2).getByText('Taken back before it was begun.').waitFor();

@@ -242,6 +242,11 @@ function stoppedOutcome(reason: unknown): TurnOutcome {
   throw reason;
 }
 
+/** Of a cancelled turn: whether the model was asked nothing yet. */
+export function markUnbegun({ hasPrompt }: Pick<Conversation, 'hasPrompt'>, outcome: TurnOutcome): TurnOutcome {
+  return outcome.status === 'cancelled' && !hasPrompt ? { ...outcome, isUnbegun: true } : outcome;
+}
+
 /** The result of an open tool call after the turn ended so. */
 export function noteFor(outcome: TurnOutcome): string {
   return `No result: ${describeEnd(outcome)} before this call finished. It may have taken effect.`;

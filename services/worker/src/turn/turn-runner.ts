@@ -2,7 +2,7 @@ import { closeOpenCalls, Conversation, runAgentLoop } from '@concierge/agent';
 import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
 import { ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
-import { newSession, type TurnOutcome, noteFor, toOutcome, whyItFailed } from './ended-session.ts';
+import { markUnbegun, newSession, type TurnOutcome, noteFor, toOutcome, whyItFailed } from './ended-session.ts';
 import { logFacts, promptStep, TurnPreparation, type TurnPreparationOptions } from './prepare-turn.ts';
 import { TurnPublication, type TurnPublicationOptions } from './publish-turn.ts';
 import { redactTurn } from './taken-back.ts';
@@ -66,8 +66,7 @@ export class TurnRunner implements TurnHandlers {
       await using prepared = await this.#preparation.prepareTurn(run, conversation, { session, settings });
       return { status: 'done', finishReason: await runAgentLoop(prepared.loop) };
     } catch (error) {
-      const stopped = toOutcome(error, run.signal, await isOwners(run));
-      const outcome = stopped.status === 'cancelled' && !conversation.hasPrompt ? { ...stopped, isUnbegun: true } : stopped;
+      const outcome = markUnbegun(conversation, toOutcome(error, run.signal, await isOwners(run)));
       if (outcome.status === 'failed') this.#reportFailure(run, error, outcome.code);
       return endEarly(run, conversation, outcome);
     }
