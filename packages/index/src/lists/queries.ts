@@ -60,14 +60,19 @@ function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   if (query.hasFailed !== undefined) select = select.where('has_failed', '=', Number(query.hasFailed));
   if (query.lastFrom !== undefined) select = select.where('last_from', 'in', query.lastFrom);
   if (query.updatedBeforeMs !== undefined) select = select.where('updated_at', '<', query.updatedBeforeMs);
-  const { ids, words } = query;
-  // A list without any id is no SQL; no session has this one.
-  for (const one of ids ?? [])
-    select = 'only' in one ? select.where('id', 'in', ['', ...one.only]) : select.where('id', 'not in', ['', ...one.without]);
+  const { ids = [], words } = query;
+  if (ids.length > 0) select = select.where((eb) => eb.and(ids.map((some) => isAmong(eb, some))));
   return words === undefined ? select : select.where((eb) => hasWords(eb, words));
 }
 
-function hasWords(eb: ExpressionBuilder<IndexTables, 'sessions'>, { text, senders, ids = [] }: NonNullable<SessionsQuery['words']>) {
+type SessionsBuilder = ExpressionBuilder<IndexTables, 'sessions'>;
+
+/** A list without any id is no SQL; no session has the empty one. */
+function isAmong(eb: SessionsBuilder, some: NonNullable<SessionsQuery['ids']>[number]) {
+  return 'only' in some ? eb('id', 'in', ['', ...some.only]) : eb('id', 'not in', ['', ...some.without]);
+}
+
+function hasWords(eb: SessionsBuilder, { text, senders, ids = [] }: NonNullable<SessionsQuery['words']>) {
   const pattern = toLikePattern(storable(foldWords(text)));
   return eb.or([
     sql<boolean>`words like ${pattern} escape '\\'`,

@@ -67,9 +67,8 @@ export class TurnAttempt {
     try {
       await failpoint('turn.after-lease');
       const scope = await this.#options.tenants.open(this.#lease.tenantId);
-      const { tenantId, cancelled } = this.#lease;
       // What an erasure has cancelled ends all the same, without an answer.
-      const isErased = cancelled && (await this.#options.tenants.runningErasures(tenantId)).length > 0;
+      const isErased = this.#lease.cancelled && (await this.#options.tenants.runningErasures(scope.tenantId)).length > 0;
       if (!isErased && (await scope.settings()).suspended === true) {
         await this.#release(SUSPENDED_WAIT_MS, false);
         return;
