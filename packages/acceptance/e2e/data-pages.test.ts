@@ -142,4 +142,26 @@ inBrowser('what an owner sees', () => {
     });
     expect(complaints).toEqual([]);
   });
+
+  it('is a key for a model provider and an address for events, set and removed', async () => {
+    const complaints = await visit('/settings', async (page) => {
+      await page.getByRole('textbox', { name: 'Model provider' }).fill('test');
+      await page.getByLabel('Its key').fill('sk-example-0123456789');
+      await page
+        .locator('form', { has: page.getByLabel('Its key') })
+        .getByRole('button', { name: 'Save' })
+        .click();
+      await page
+        .getByRole('table', { name: 'Own keys for models' })
+        .getByRole('row', { name: /test … 6789/u })
+        .waitFor();
+      await page.getByRole('textbox', { name: 'Address for events' }).fill('https://shop.example/hooks');
+      await page.getByRole('button', { name: 'Add it' }).click();
+      await page.getByText('whsec_').waitFor();
+      await page.getByRole('table', { name: 'Webhook events' }).getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('table', { name: 'Webhook events' }).waitFor({ state: 'detached' });
+    });
+    expect(complaints).toEqual([]);
+  });
 });

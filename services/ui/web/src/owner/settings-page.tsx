@@ -9,6 +9,7 @@ import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { saveAs } from '../parts/save-as.ts';
 import { useWords } from '../words/words.tsx';
+import { EventEndpointsSection, ModelKeysSection } from '../trials/connections-section.tsx';
 import { KeysSection } from './keys-section.tsx';
 import { ChangeProblem, SubmitRow, useCanChange } from './owner-parts.tsx';
 import { RetentionSection } from './retention-section.tsx';
@@ -25,6 +26,8 @@ export function SettingsPage({ gateway }: { readonly gateway: GatewayClient }): 
       <Loaded query={tenant}>{(settings) => <Business tenant={settings} />}</Loaded>
       <KeysSection />
       <WidgetSection />
+      <ModelKeysSection />
+      <EventEndpointsSection />
       <Loaded query={tenant}>{(settings) => <RetentionSection tenant={settings} />}</Loaded>
       {canChange && <Archive gateway={gateway} />}
     </Page>

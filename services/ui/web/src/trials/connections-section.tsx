@@ -1,0 +1,163 @@
+import { routes, type EventEndpointView, type ModelKeyView } from '@concierge/contract';
+import { useState, type ReactNode } from 'react';
+import { Button } from '../parts/button.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { Badge, Section } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { Table } from '../parts/table.tsx';
+import { useChange, useRead } from '../parts/use-api.tsx';
+import { useWords } from '../words/words.tsx';
+import { ChangeProblem, Copyable, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+
+const form = 'space-y-3 rounded-xl border bg-card p-4';
+
+/** Own keys for model providers: given, never shown again, removed. */
+export function ModelKeysSection(): ReactNode {
+  const { tools, owner } = useWords();
+  const words = tools.modelKeys;
+  const canChange = useCanChange();
+  const query = useRead(routes.listModelKeys);
+  const [provider, setProvider] = useState('');
+  const [apiKey, setApiKey] = useState('');
+  const put = useChange(routes.putModelKey, [routes.listModelKeys]);
+  const remove = useChange(routes.deleteModelKey, [routes.listModelKeys]);
+  const columns = [
+    { label: words.provider, cell: (key: ModelKeyView) => key.provider },
+    {
+      label: words.key,
+      cell: ({ hint, problem }: ModelKeyView) => (problem === null ? `… ${hint}` : <Badge tone="danger">{problem}</Badge>),
+    },
+    {
+      label: owner.remove,
+      isActions: true,
+      cell: ({ provider: name }: ModelKeyView) =>
+        canChange && (
+          <ConfirmButton
+            label={owner.remove}
+            title={words.removeTitle(name)}
+            action={owner.remove}
+            onConfirm={async () => remove.mutateAsync({ params: { provider: name } })}
+          >
+            {words.removeText}
+          </ConfirmButton>
+        ),
+    },
+  ];
+  return (
+    <Section title={words.title} about={words.about}>
+      {canChange && (
+        <form
+          className={form}
+          onSubmit={(event) => {
+            event.preventDefault();
+            put.mutate({ params: { provider }, body: { apiKey } }, { onSuccess: () => setApiKey('') });
+          }}
+        >
+          <div className="grid gap-3 sm:grid-cols-2">
+            <TextField
+              label={words.provider}
+              value={provider}
+              onChange={setProvider}
+              required
+              maxLength={64}
+              autoComplete="off"
+              spellCheck={false}
+            />
+            <TextField label={words.key} type="password" value={apiKey} onChange={setApiKey} required minLength={8} autoComplete="off" />
+          </div>
+          <SubmitRow change={put} canChange={canChange} label={owner.save} done={owner.saved} />
+        </form>
+      )}
+      <Loaded query={query}>
+        {(keys) => keys.length > 0 && <Table caption={words.title} columns={columns} rows={keys} keyOf={({ provider: name }) => name} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+/** Where the tenant's own systems hear of events: made with a secret that is shown once, tried, removed. */
+export function EventEndpointsSection(): ReactNode {
+  const { tools, owner } = useWords();
+  const words = tools.endpoints;
+  const canChange = useCanChange();
+  const query = useRead(routes.listEventEndpoints);
+  const [url, setUrl] = useState('');
+  const create = useChange(routes.createEventEndpoint, [routes.listEventEndpoints]);
+  return (
+    <Section title={words.title} about={words.about}>
+      {canChange && (
+        <form
+          className={form}
+          onSubmit={(event) => {
+            event.preventDefault();
+            create.mutate({ body: { url } }, { onSuccess: () => setUrl('') });
+          }}
+        >
+          <TextField label={words.url} type="url" value={url} onChange={setUrl} required placeholder="https://shop.example/hooks" />
+          <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />
+          {create.data !== undefined && <Copyable label={words.secret} text={create.data.secret} />}
+        </form>
+      )}
+      <Loaded query={query}>
+        {(endpoints) => endpoints.length > 0 && <Endpoints endpoints={endpoints} caption={words.title} label={owner.state} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+interface EndpointsProps {
+  readonly endpoints: readonly EventEndpointView[];
+  readonly caption: string;
+  readonly label: string;
+}
+
+function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
+  const { tools, owner } = useWords();
+  const words = tools.endpoints;
+  const canChange = useCanChange();
+  const test = useChange(routes.testEventEndpoint, [routes.listEventEndpoints]);
+  const remove = useChange(routes.deleteEventEndpoint, [routes.listEventEndpoints]);
+  const columns = [
+    { label: words.url, cell: ({ url }: EventEndpointView) => url },
+    {
+      label,
+      cell: ({ state, reason }: EventEndpointView) => (
+        <>
+          <Badge tone={state === 'enabled' ? 'ok' : 'warn'}>{words.states[state]}</Badge> {reason}
+        </>
+      ),
+    },
+    {
+      label: owner.remove,
+      isActions: true,
+      cell: ({ id, url }: EventEndpointView) =>
+        canChange && (
+          <span className="flex flex-wrap gap-2">
+            <Button disabled={test.isPending} onClick={() => test.mutate({ params: { id } })}>
+              {words.test}
+            </Button>
+            <ConfirmButton
+              label={owner.remove}
+              title={words.removeTitle(url)}
+              action={owner.remove}
+              onConfirm={async () => remove.mutateAsync({ params: { id } })}
+            >
+              {words.removeText}
+            </ConfirmButton>
+          </span>
+        ),
+    },
+  ];
+  return (
+    <>
+      <Table caption={caption} columns={columns} rows={endpoints} keyOf={({ id }) => id} />
+      <ChangeProblem change={test} />
+      {test.data !== undefined && (
+        <p role="status" className={`text-sm ${test.data.ok ? 'text-ok' : 'text-danger'}`}>
+          {test.data.ok ? words.works : test.data.problem}
+        </p>
+      )}
+    </>
+  );
+}
