@@ -94,7 +94,7 @@ export function EventEndpointsSection(): ReactNode {
             create.mutate({ body: { url } }, { onSuccess: () => setUrl('') });
           }}
         >
-          <TextField label={words.url} type="url" value={url} onChange={setUrl} required placeholder="https://shop.example/hooks" />
+          <TextField label={words.url} type="url" value={url} onChange={setUrl} required />
           <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />
           {create.data !== undefined && <Copyable label={words.secret} text={create.data.secret} />}
         </form>
