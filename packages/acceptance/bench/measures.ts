@@ -10,6 +10,7 @@ import { measureScale } from './measures/scale.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
 import { measureTenants } from './measures/tenants.ts';
 import { measureThroughput, measureTwoWorkers } from './measures/throughput.ts';
+import { measureUi } from './measures/ui.ts';
 import { measureWebhooks } from './measures/webhooks.ts';
 import type { Row } from './row.ts';
 
@@ -34,6 +35,7 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['webhooks', measureWebhooks],
   ['tenants', measureTenants],
   ['scale', measureScale],
+  ['ui', measureUi],
 ]);
 
 /** Each selects a measure. */

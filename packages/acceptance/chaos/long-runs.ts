@@ -10,6 +10,7 @@ import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import {
   runChaos,
   runCutConnections,
+  runFailover,
   runFailPoints,
   runFloodBeside,
   runFullDisk,
@@ -105,6 +106,7 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
     const faults = { kills, stops: 0, stopMs: STOP_MS, redisKills: 0, flushes: 0, overMs };
     return await audited(async (verdict) => runBackupKills({ seed, tree, load, faults, deadlineMs: overMs * 3 }, verdict), options);
   },
+  failover: async (options) => await audited(async (verdict) => runFailover(options, verdict), options),
   failpoints: async (options) => await audited(async (verdict) => runFailPoints(options, verdict), options),
   rolling: async (options) => await audited(async (verdict) => runRollingRestart(options, verdict), options),
   versions: async (options) => {

@@ -38,7 +38,7 @@ const REREAD_TIMEOUT_MS = 120_000;
 
 export interface SystemSize extends Pick<
   SystemOptions,
-  'gateways' | 'workers' | 'crons' | 'tree' | 'envFor' | 'env' | 'dataDir' | 'logsFolder' | 'databaseUrl'
+  'gateways' | 'workers' | 'crons' | 'tree' | 'envFor' | 'env' | 'dataDir' | 'logsFolder' | 'databaseUrl' | 'replicatedRedis'
 > {
   readonly graceS?: number;
 }

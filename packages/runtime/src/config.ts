@@ -1,6 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { checkTogether, port, seconds, wholeNumber } from './environment.ts';
+import { findAddressProblem } from './redis-address.ts';
 
 // The rest of what a service's config.ts needs, without the weight of the package's clients.
 export { spansCheck, spansEnvironment, toSpanSettings } from './spans/span-settings.ts';
@@ -42,7 +43,10 @@ export const dataEnvironment = {
     .string()
     .default('./data')
     .transform((path) => resolve(path)),
-  REDIS_URL: z.string(redisError).regex(/^(?:rediss?:\/\/|unix:\/)/u, redisError),
+  REDIS_URL: z.string(redisError).check((given) => {
+    const problem = findAddressProblem(given.value);
+    if (problem !== undefined) given.issues.push({ code: 'custom', input: given.value, message: problem });
+  }),
   /** Of REDIS_URL, which then has none in it. */
   REDIS_PASSWORD: z.string().optional(),
   DATABASE_URL: z
@@ -79,14 +83,14 @@ function* findWrongPasswords(given: Addresses): Iterable<[string, string]> {
 }
 
 function hasPassword(url: string): boolean {
-  return /^[a-z]+:\/\/[^:@/?#]*:[^@/?#]*@/u.test(url);
+  return /^[a-z+]+:\/\/[^:@/?#]*:[^@/?#]*@/u.test(url);
 }
 
 /** The address with the password that stands beside it. */
 export function addPassword(url: string, password: string | undefined): string {
   if (password === undefined) return url;
   return url.replace(
-    /^(?<scheme>[a-z]+:\/\/)(?:(?<user>[^:@/?#]*)@)?/u,
+    /^(?<scheme>[a-z+]+:\/\/)(?:(?<user>[^:@/?#]*)@)?/u,
     (_start, scheme: string, user = '') => `${scheme}${String(user)}:${encodeURIComponent(password)}@`,
   );
 }

@@ -7,6 +7,7 @@ import { backoffMs } from '@concierge/contract/backoff';
 import { ConfigError } from './environment.ts';
 import type { Log } from './log.ts';
 import { processCounts } from './metrics/process-counts.ts';
+import { parseRedisAddress } from './redis-address.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -17,7 +18,7 @@ const require = createRequire(import.meta.url);
 export type RedisRole = 'producer' | 'worker' | 'subscriber';
 
 export interface RedisConnectOptions {
-  /** `redis://…`, `rediss://…`, or `unix:/path/to/socket`. */
+  /** As `parseRedisAddress` reads it. */
   readonly url: string;
   readonly role: RedisRole;
   readonly log: Log;
@@ -43,6 +44,12 @@ function chooseOptions(role: RedisRole): ClientOptions {
     // A client that was never connected holds its process for this long after disconnect().
     disconnectTimeout: 200,
     lazyConnect: false,
+    // The server became a replica: the connection is for the master, wherever it is now.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    // A master that froze closes no connection: the sentinels tell that another one took its place.
+    failoverDetector: true,
+    sentinelRetryStrategy: reconnectDelayMs,
+    sentinelReconnectStrategy: reconnectDelayMs,
   };
   switch (role) {
     case 'producer': {
@@ -62,10 +69,10 @@ function chooseOptions(role: RedisRole): ClientOptions {
  * ends the process.
  */
 export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
-  const options = chooseOptions(role);
+  const options = { ...chooseOptions(role), ...parseRedisAddress(url) };
   // On demand: most commands need no Redis.
   const { Redis: Client }: typeof Ioredis = require('ioredis');
-  const redis = url.startsWith('unix:') ? new Client({ ...options, path: url.slice('unix:'.length) }) : new Client(url, options);
+  const redis = new Client(options);
   interceptCommands(redis, role);
   let down = false;
   redis.on('error', (error: unknown) => {
@@ -83,7 +90,7 @@ export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
 
 /** An address as it may be shown. */
 export function hideCredentials(url: string): string {
-  return url.replace(/^(?<scheme>[a-z]+:\/\/)[^@/]*@/u, '$<scheme>');
+  return url.replace(/^(?<scheme>[a-z+]+:\/\/)[^@/]*@/u, '$<scheme>').replace(/(?<=[?&]sentinelPassword=)[^&]*/u, '…');
 }
 
 /** Of several addresses that a name has, Node reports all failures as one without a message. */
@@ -182,10 +189,23 @@ export async function openRedis(
   stack: AsyncDisposableStack,
 ): Promise<Redis> {
   const redis = openConnection(options, stack);
+  const refuse = (reason: string): ConfigError =>
+    new ConfigError([`REDIS_URL: must lead to a Redis that can be used (${hideCredentials(options.url)}: ${reason})`]);
   await redisReady(redis, timeoutMs).catch((error: unknown) => {
-    throw new ConfigError([`REDIS_URL: must lead to a Redis that can be used (${hideCredentials(options.url)}: ${describeReason(error)})`]);
+    throw refuse(describeReason(error));
   });
+  const unfit = await findUnfit(redis).catch(() => undefined);
+  if (unfit !== undefined) throw refuse(unfit);
   return redis;
+}
+
+/** What stands in the place of a server that takes writes. */
+async function findUnfit(redis: Redis): Promise<string | undefined> {
+  const [server, replication] = [await redis.info('server'), await redis.info('replication')];
+  const mode = /redis_mode:(\w+)/u.exec(server)?.[1];
+  if (mode === 'sentinel') return 'it is a sentinel: its address begins with redis+sentinel://, and ends with the name of the master';
+  if (mode === 'cluster') return 'it is a node of a cluster, and Concierge keeps all it has in one master; use sentinels';
+  return /role:slave/u.test(replication) ? 'it is a replica' : undefined;
 }
 
 /**

@@ -15,6 +15,7 @@ import { freePort } from './free-port.ts';
 import { describeHits, LogSearch } from './log-search.ts';
 import { startScriptedModel, type ScriptedModel, type ScriptedModelOptions } from './model/scripted-model.ts';
 import { TestRedis } from './redis-server.ts';
+import type { ReplicatedRedis } from './replicated-redis.ts';
 import { ServiceProcess, sourceFlags, systemPath } from './service-process.ts';
 
 export interface SystemOptions {
@@ -29,6 +30,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What one process gets besides, by its name: `gateway-0`, `worker-1`, `redis`. */
   readonly envFor?: (name: string) => Readonly<Record<string, string>>;
+  /** In place of a single server of its own. */
+  readonly replicatedRedis?: Pick<ReplicatedRedis, 'url' | 'client'> | undefined;
   /** Redis syncs every second, as in production: for what measures it. */
   readonly redisSyncs?: boolean;
   /** Another checkout whose services are run; this one when left out. */
@@ -121,7 +124,7 @@ export class System implements AsyncDisposable {
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
-      const redis = this.redis.client();
+      const redis = (this.#options.replicatedRedis ?? this.redis).client();
       this.#redisClient = redis;
       const logged = new SharedLogs({ redis, lanes: new Lanes(redis), folder: toLogsFolder(this.dataDir) });
       this.#tenants = new Tenants({
@@ -207,7 +210,7 @@ export class System implements AsyncDisposable {
     const { databaseUrl } = this.#options;
     return {
       DATA_DIR: this.dataDir,
-      REDIS_URL: this.redis.url,
+      REDIS_URL: (this.#options.replicatedRedis ?? this.redis).url,
       PROVIDERS_FILE: join(this.dataDir, 'providers.json'),
       KEY_SECRET: this.#keySecret,
       SECRETS_KEY: this.#keySecret,

@@ -117,6 +117,8 @@ export interface LookedAtFile {
   readonly name: string;
   readonly type: UploadRef['type'];
   readonly bytes: Buffer;
+  /** A visitor of the web widget. */
+  readonly sender?: string | undefined;
 }
 
 /** Keeps a file. What is text is kept as such at once; a PDF is read when it is requested (`UploadTexts`). */

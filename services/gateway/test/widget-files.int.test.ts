@@ -64,6 +64,12 @@ describe('a file of a visitor', () => {
     expect(await readCode(await upload(visitor, ...files))).toEqual(refusal);
   });
 
+  it('of another visitor, or of the owner, is refused with its message as one that there is not', async () => {
+    const theirs = UploadRef.parse(await (await upload(newVisitor(gateway, key), ['a.txt', 'theirs'])).json());
+    const owners = await tenant.scope.uploads.save({ name: 'b.txt', type: 'text/plain', bytes: Buffer.from('the owner’s') });
+    for (const { id } of [theirs, owners]) expect(await readCode(await say(visitor, 'see', [id]))).toEqual([400, 'invalid_request']);
+  });
+
   it('that nobody has sent is refused with its message', async () => {
     expect(await readCode(await say(visitor, 'see', [`u_${'0'.repeat(32)}`]))).toEqual([400, 'invalid_request']);
   });

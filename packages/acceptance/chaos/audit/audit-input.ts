@@ -122,11 +122,11 @@ function byId<Item extends { readonly id: string }>(items: readonly Item[]): Ite
   return [...new Map(items.map((item) => [item.id, item])).values()];
 }
 
-/** Everything but what quotes the conversation itself. */
+/** Everything but what quotes the conversation itself, and earlier versions of files. */
 async function readEffects(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const kept = files.filter((path) => !/^\/(?:sessions|inbox)\//u.test(path.slice(folder.length)));
+  const kept = files.filter((path) => !/^\/(?:sessions|inbox|settings\/history)\//u.test(path.slice(folder.length)));
   return (await Promise.all(kept.map(async (path) => effectsIn(await readFile(path, 'utf8'))))).flat();
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { holds } from '../holds.ts';
-import { runCutConnections, runLostStreams } from '../scenarios.ts';
+import { runCutConnections, runFailover, runLostStreams } from '../scenarios.ts';
 import { streamFaults } from './lost-streams.ts';
 
 const seed = 20_261_122;
@@ -31,6 +31,20 @@ describe('connections to Redis that are killed under requests', () => {
         expect(report.faults).toBeGreaterThan(CUTS);
       });
       await runCutConnections({ seed, cuts: CUTS }, verdict);
+    },
+    12 * minutes,
+  );
+});
+
+describe('a replica that sentinels put in the place of its master under load', () => {
+  it(
+    'loses, doubles and reorders nothing, and every turn is answered',
+    async () => {
+      const verdict = holds((report) => {
+        expect(report.turns).toBe(300);
+        expect(report.failedTurns).toEqual({});
+      });
+      await runFailover({ seed }, verdict);
     },
     12 * minutes,
   );

@@ -30,6 +30,7 @@ const OPEN_MAX = 200;
  * seconds.
  */
 const BUSY_WAIT_MS = 30_000;
+const FOLDER_TRIES = 5;
 const BUSY_TRY_EVERY_MS = 10;
 /** A file that is lost or corrupt again right after it was made anew is the disk's trouble, not the file's. */
 const REPAIRS_MAX = 2;
@@ -176,7 +177,7 @@ export class SqliteBackend implements IndexBackend {
   }
 
   async #locked<Result>(work: () => Promise<Result>): Promise<Result> {
-    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#options.folder);
     return this.#lock.hold(work);
   }
 
@@ -201,6 +202,19 @@ export class SqliteBackend implements IndexBackend {
 
   #toPath(tenantId: string): string {
     return join(this.#options.folder, tenantId, 'data.db');
+  }
+}
+
+/** A folder that another process deletes between two steps of making it is made again. */
+async function makeFolder(path: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return;
+    } catch (error) {
+      const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+      if (!isGone || tries === FOLDER_TRIES) throw error;
+    }
   }
 }
 

@@ -70,6 +70,7 @@ async function findSenders(scope: TenantScope, known: readonly string[]): Promis
 export async function findTraces(scope: TenantScope, known: ErasureTraces): Promise<ErasureTraces> {
   const senders = await findSenders(scope, known.senders);
   const [sessionIds, turnIds, uploads] = [new Set(known.sessionIds), new Set(known.turnIds), new Set(known.uploadIds)];
+  for (const id of await scope.uploads.idsFrom(senders)) uploads.add(id);
   const names = new Set(known.names);
   for (const sender of senders) {
     const { displayName } = (await scope.contacts.recordIn(toContactFolder(sender))) ?? {};

@@ -12,8 +12,10 @@ import {
   temporaryPrefix,
   writePlainFile,
 } from '@concierge/files';
+import { toContactFolder } from '../sessions/session-ids.ts';
 
 const metaMaxBytes = 16 * 1024;
+const senderMaxBytes = 64;
 /** Extracted text; what the model sees of it is cut shorter. */
 const textMaxBytes = 16 * 1024 * 1024;
 
@@ -23,11 +25,13 @@ export interface NewUpload {
   readonly bytes: Uint8Array;
   /** What was read out of a PDF or a text file. */
   readonly text?: string | undefined;
+  /** A visitor of the web widget, who may attach nothing else. */
+  readonly sender?: string | undefined;
 }
 
 /**
- * uploads/<id>/{meta.json, content, text.txt}: written once, whole, and never changed. The text of a PDF comes when it
- * is first read.
+ * uploads/<id>/{meta.json, content, text.txt, sender}: written once, whole, and never changed. The text of a PDF comes
+ * when it is first read; `sender` is the contact's hash, there for files of the widget's visitors.
  */
 export class Uploads {
   readonly #root: string;
@@ -38,7 +42,7 @@ export class Uploads {
   }
 
   /** On disk when it returns. The caller has checked size and type. */
-  async save({ name, type, bytes, text }: NewUpload): Promise<UploadRef> {
+  async save({ name, type, bytes, text, sender }: NewUpload): Promise<UploadRef> {
     const ref = UploadRef.parse({ id: `u_${randomBytes(16).toString('hex')}`, name, type, size: bytes.length });
     await using uploads = await FolderHandle.walk(this.#root, ['uploads'], { create: true });
     const temporary = temporaryName();
@@ -48,6 +52,7 @@ export class Uploads {
       await writeNew(folder.at('meta.json'), JSON.stringify(ref));
       await writeNew(folder.at('content'), bytes);
       if (text !== undefined) await writeNew(folder.at('text.txt'), text);
+      if (sender !== undefined) await writeNew(folder.at('sender'), toContactFolder(sender));
       await folder.sync();
       await rename(uploads.at(temporary), uploads.at(ref.id));
     } catch (error) {
@@ -62,6 +67,23 @@ export class Uploads {
     const meta = await this.#read(id, 'meta.json', metaMaxBytes);
     const parsed = meta === undefined ? undefined : parseStored(UploadRef, meta.toString('utf8'));
     return parsed?.status === 'ok' ? parsed.value : undefined;
+  }
+
+  /** Whether this visitor of the web widget has uploaded it. */
+  async isFrom(id: string, sender: string): Promise<boolean> {
+    return (await this.#read(id, 'sender', senderMaxBytes))?.toString('utf8') === toContactFolder(sender);
+  }
+
+  /** Those that one of these visitors has uploaded, attached to a message or not. */
+  async idsFrom(senders: readonly string[]): Promise<string[]> {
+    await using root = await FolderHandle.open(this.#root);
+    await using uploads = await enterIfThere(root, 'uploads');
+    const found: string[] = [];
+    for (const id of (await uploads?.names()) ?? []) {
+      const isTheirs = await Promise.all(senders.map(async (sender) => this.isFrom(id, sender)));
+      if (isTheirs.includes(true)) found.push(id);
+    }
+    return found;
   }
 
   /** @throws AppError not_found */

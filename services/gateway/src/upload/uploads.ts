@@ -49,11 +49,11 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
 export async function storeOne(
   request: Request,
   response: Response,
-  { scope, storing }: { readonly scope: TenantScope; readonly storing: UploadOptions },
+  { scope, sender, storing }: { readonly scope: TenantScope; readonly sender: string; readonly storing: UploadOptions },
 ): Promise<UploadRef> {
   await using received = await receiveFiles(request, response);
   if (received.files.length > 1) throw missing('one file a request');
-  const [stored] = await storing.atOnce.run(scope.tenantId, async () => keep(scope, received.files, storing));
+  const [stored] = await storing.atOnce.run(scope.tenantId, async () => keep(scope, received.files, { ...storing, sender }));
   if (stored === undefined) throw missing('at least one file is needed');
   return stored;
 }
@@ -69,14 +69,20 @@ function contentDisposition(name: string): string {
  * Stores all files or none: every file is checked before the first is kept. One at a time, so that a request holds one
  * in memory.
  */
-async function keep(scope: TenantScope, files: readonly ReceivedFile[], options: StoreOptions): Promise<UploadRef[]> {
+async function keep(
+  scope: TenantScope,
+  files: readonly ReceivedFile[],
+  { sender, ...options }: StoreOptions & Pick<LookedAtFile, 'sender'>,
+): Promise<UploadRef[]> {
   const sniffed: SniffedFile[] = [];
   for (const file of files) {
     const name = safeFileName(file.name);
     sniffed.push({ ...file, name, type: await sniffType(await readFile(file.path), name) });
   }
   const stored: UploadRef[] = [];
-  for (const { path, name, type } of sniffed) stored.push(await storeCounted(scope, { name, type, bytes: await readFile(path) }, options));
+  for (const { path, name, type } of sniffed) {
+    stored.push(await storeCounted(scope, { name, type, bytes: await readFile(path), sender }, options));
+  }
   return stored;
 }
 

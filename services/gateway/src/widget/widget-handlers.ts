@@ -1,4 +1,5 @@
 import { AppError, type WidgetMessageBody, type WidgetReply, limits } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
 import type { TurnReceipt, Turns, RateLimits } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import { streamed, type Call, type Handlers } from '../http/call.ts';
@@ -54,7 +55,7 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
     sendWidgetFile: async ({ caller, request, response }) => {
       if (caller.widget.display.files === 'refused') throw new AppError('invalid_request', 'No files can be sent here.');
       await widget.limits.takeFile(caller);
-      return { kind: 'answer', status: 201, json: await storeOne(request, response, { scope: caller.scope, storing: options.storing }) };
+      return { kind: 'answer', status: 201, json: await storeOne(request, response, { ...caller, storing: options.storing }) };
     },
     followWidgetTurn: async (call) => {
       const { turnId } = call.params;
@@ -89,6 +90,7 @@ async function accept(
   { scope, sender, sessionId, name }: VisitorCaller,
   { message, attachments, key }: WidgetMessageBody & { readonly key: string | undefined },
 ): Promise<TurnReceipt> {
+  await assertOwnFiles(scope, sender, attachments);
   if (name !== null) await scope.contacts.remember({ sender, displayName: name });
   return await acceptance.accept(
     // None of the tenant's keys sent it, so a key for cs alone may not see it.
@@ -104,6 +106,16 @@ async function accept(
       busy: 'queue',
     },
   );
+}
+
+/** One answer, whether there is no such file or it is not this visitor's. @throws AppError `invalid_request` */
+async function assertOwnFiles(scope: TenantScope, sender: string, ids: readonly string[]): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    if (await scope.uploads.isFrom(id, sender)) continue;
+    throw new AppError('invalid_request', undefined, {
+      errors: [{ path: `attachments.${String(index)}`, message: 'is not an upload of this tenant' }],
+    });
+  }
 }
 
 /** One and the same answer, whether there is no such turn or it is another visitor's. @throws AppError `not_found` */

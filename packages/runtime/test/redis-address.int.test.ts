@@ -1,0 +1,108 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import { connectRedis, ConfigError, createLog, hideCredentials, openRedis } from '@concierge/runtime';
+import { eventually, freePort, ReplicatedRedis, temporaryDirectory } from '@concierge/testing';
+import { setUpEach } from '@concierge/testing/set-up';
+
+const log = createLog({ service: 'test', level: 'silent' });
+const WITHIN_MS = 60_000;
+
+let cleanUp: AsyncDisposableStack;
+setUpEach((stack) => {
+  cleanUp = stack;
+});
+
+async function findProblem(url: string): Promise<string> {
+  const error: unknown = await openRedis({ url, role: 'producer', log, timeoutMs: 5000 }, cleanUp).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof ConfigError ? (error.problems[0] ?? '') : `no ConfigError: ${String(error)}`;
+}
+
+async function runServer(...flags: readonly string[]): Promise<void> {
+  const server = spawn('redis-server', ['--save', '', ...flags], { stdio: 'ignore' });
+  await once(server, 'spawn');
+  cleanUp.defer(async () => {
+    const gone = once(server, 'exit');
+    server.kill('SIGKILL');
+    await gone;
+  });
+}
+
+describe('Redis behind sentinels', () => {
+  it('is the master, and the replica that takes its place when it dies', async () => {
+    const replicated = cleanUp.use(await ReplicatedRedis.start());
+    const [producer, waiting] = await Promise.all([
+      openRedis({ url: replicated.url, role: 'producer', log, timeoutMs: WITHIN_MS }, cleanUp),
+      openRedis({ url: replicated.url, role: 'worker', log, timeoutMs: WITHIN_MS }, cleanUp),
+    ]);
+    await producer.set('kept', 'yes');
+    await eventually(async () => (await producer.wait(1, 1000)) === 1);
+    const before = await replicated.masterPort();
+    await replicated.killMaster();
+    expect(await replicated.masterPort()).not.toBe(before);
+    expect(await waiting.get('kept')).toBe('yes');
+    await eventually(async () => (await producer.set('again', 'yes')) === 'OK', { timeoutMs: WITHIN_MS });
+  });
+
+  it('is named in a line when there is no such master, or when a replica or a sentinel stands in its place', async () => {
+    const replicated = cleanUp.use(await ReplicatedRedis.start());
+    const [sentinel = ''] = replicated.url.slice('redis+sentinel://'.length).split(/[,/]/u);
+    expect(await findProblem(replicated.url.replace(/\/concierge$/u, '/nobody'))).toContain(
+      'REDIS_URL: must lead to a Redis that can be used',
+    );
+    expect(await findProblem(`redis://${sentinel}`)).toContain('it is a sentinel: its address begins with redis+sentinel://');
+    expect(await findProblem(`redis://127.0.0.1:${String(replicated.replicaPort)}`)).toContain('it is a replica');
+    expect(await findProblem(`redis+sentinel://${sentinel}`)).toContain('the name of the master is missing');
+  });
+});
+
+describe('a node of a cluster', () => {
+  it('is refused: what Concierge keeps is in one master', async () => {
+    const port = await freePort();
+    const folder = cleanUp.use(await temporaryDirectory()).path;
+    await runServer('--port', String(port), '--dir', folder, '--cluster-enabled', 'yes');
+    const problem = await eventually(async () => {
+      const found = await findProblem(`redis://127.0.0.1:${String(port)}`);
+      return found.includes('ECONNREFUSED') ? undefined : found;
+    });
+    expect(problem).toContain('it is a node of a cluster');
+  });
+});
+
+describe('Redis over TLS', () => {
+  it('is reached with an authority and a certificate from files, and not without them', async () => {
+    const folder = cleanUp.use(await temporaryDirectory()).path;
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '2'];
+    await promisify(execFile)('openssl', [...made, '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']);
+    const port = String(await freePort());
+    const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+    await runServer('--port', '0', '--tls-port', port, '--bind', '127.0.0.1', '--dir', folder, '--requirepass', 'p@ss', ...files);
+    const address = `rediss://:p%40ss@127.0.0.1:${port}/2`;
+    const whole = `${address}?ca=${cert}&cert=${cert}&key=${key}`;
+    const redis = await openRedis({ url: whole, role: 'producer', log, timeoutMs: WITHIN_MS }, cleanUp);
+    await redis.set('secret', 'yes');
+    expect(await redis.client('INFO')).toContain('db=2');
+    expect(await findProblem(`${address}?ca=${cert}`)).toContain('REDIS_URL: must lead to a Redis that can be used');
+    expect(await findProblem(address)).toContain('REDIS_URL: must lead to a Redis that can be used');
+    expect(await findProblem(`${address}?ca=${join(folder, 'none.pem')}`)).toContain('the file that ca names cannot be read');
+  });
+});
+
+describe('an address in a log', () => {
+  it.each([
+    ['redis+sentinel://me:secret@a:1,b:2/main', 'redis+sentinel://a:1,b:2/main'],
+    ['rediss+sentinel://a/main?sentinelPassword=secret&ca=/x.pem', 'rediss+sentinel://a/main?sentinelPassword=…&ca=/x.pem'],
+  ])('has no password: %s', (url, shown) => {
+    expect(hideCredentials(url)).toBe(shown);
+  });
+
+  it('that is none names the forms there are', () => {
+    expect(() => connectRedis({ url: 'http://localhost', role: 'producer', log })).toThrow('redis+sentinel://host,host,host/master');
+  });
+});
