@@ -164,4 +164,23 @@ inBrowser('what an owner sees', () => {
     });
     expect(complaints).toEqual([]);
   });
+
+  it('is a server for tools: attached, asked, and detached', async () => {
+    const complaints = await visit('/settings', async (page) => {
+      await page.getByRole('textbox', { name: 'Name of the server' }).fill('shop');
+      await page.getByRole('textbox', { name: 'Address of the server' }).fill('http://127.0.0.1:1/mcp');
+      await page.getByLabel('Authorization header').fill('Bearer example');
+      await page.getByRole('button', { name: 'Attach it' }).click();
+      const row = page.getByRole('table', { name: 'MCP servers' }).getByRole('row', { name: /shop .*admin/u });
+      await row.getByRole('button', { name: 'Ask for its tools' }).click();
+      // Of the service's own machine: a tenant reaches nothing there, and is not told what there is.
+      const problem = page.locator('p[role=status].text-danger');
+      await problem.waitFor();
+      expect(await problem.innerText()).toMatch(/^(?!.*ECONNREFUSED)./u);
+      await row.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('table', { name: 'MCP servers' }).waitFor({ state: 'detached' });
+    });
+    expect(complaints).toEqual([]);
+  });
 });

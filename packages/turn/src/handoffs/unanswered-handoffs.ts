@@ -71,7 +71,9 @@ export class UnansweredHandoffs extends Reconciler {
     const { tenantId } = scope;
     try {
       await webhookEvents.emit(scope, handoffUnanswered(handoff, afterMinutes));
-      if (email !== null) await sendLetter?.({ to: email, tenantId, handoff });
+      if (email !== null && sendLetter === undefined) {
+        log.warn({ tenantId, handoffId: handoff.id }, 'the owner wants an e-mail when nobody answers, and SMTP_URL is not set');
+      } else if (email !== null) await sendLetter?.({ to: email, tenantId, handoff });
       await scope.handoffs.markAlerted(handoff);
     } catch (error) {
       log.warn({ err: error, tenantId, handoffId: handoff.id }, 'the owner could not be told that nobody answers; tried again');

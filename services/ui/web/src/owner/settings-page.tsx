@@ -10,6 +10,7 @@ import { useChange, useRead } from '../parts/use-api.tsx';
 import { saveAs } from '../parts/save-as.ts';
 import { useWords } from '../words/words.tsx';
 import { EventEndpointsSection, ModelKeysSection } from '../trials/connections-section.tsx';
+import { McpServersSection } from '../trials/mcp-section.tsx';
 import { KeysSection } from './keys-section.tsx';
 import { ChangeProblem, SubmitRow, useCanChange } from './owner-parts.tsx';
 import { RetentionSection } from './retention-section.tsx';
@@ -28,6 +29,7 @@ export function SettingsPage({ gateway }: { readonly gateway: GatewayClient }): 
       <WidgetSection />
       <ModelKeysSection />
       <EventEndpointsSection />
+      <McpServersSection />
       <Loaded query={tenant}>{(settings) => <RetentionSection tenant={settings} />}</Loaded>
       {canChange && <Archive gateway={gateway} />}
     </Page>

@@ -89,7 +89,10 @@ function TurnsTable({ turns: rows }: { readonly turns: readonly TurnView[] }): R
     },
     { label: owner.agent, cell: ({ agent }) => agent },
     { label: owner.channel, cell: ({ channel }) => channelLabel(channel) },
-    { label: owner.turns.origin, cell: ({ origin }) => owner.turns.origins[origin] },
+    {
+      label: owner.turns.origin,
+      cell: ({ origin, simulated }) => owner.turns.origins[origin] + (simulated === true ? ` (${owner.turns.simulated})` : ''),
+    },
     { label: owner.when, cell: ({ acceptedAt }) => <RelativeTime at={acceptedAt} /> },
     { label: owner.turns.took, align: 'end', cell: (turn) => <Duration ms={measureTurn(turn, now)} since={turn.acceptedAt} /> },
     { label: owner.turns.cost, align: 'end', cell: ({ costUsd }) => (costUsd == null ? '–' : formats.usd(costUsd)) },

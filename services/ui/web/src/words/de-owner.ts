@@ -65,6 +65,7 @@ export const ownerDe: Words['owner'] = {
     none: 'Kein Turn passt zu diesen Filtern.',
     noneYet: 'Noch wurde kein Agent gefragt.',
     noneYetHelp: 'Eine erste Nachricht im Chat beginnt einen.',
+    simulated: 'simuliert',
     origins: {
       api: 'Anwendung',
       webhook: 'Kanal',

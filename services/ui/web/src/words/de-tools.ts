@@ -62,6 +62,21 @@ export const toolsDe: Words['tools'] = {
     removeTitle: (url: string) => `${url} entfernen?`,
     removeText: 'Ereignisse, die darauf warten, werden nicht gesendet.',
   },
+  mcp: {
+    title: 'MCP-Server',
+    about:
+      'Server, deren Werkzeuge Ihre Agenten benutzen dürfen, unter öffentlichen Adressen. Was im Header steht, wird versiegelt und nicht mehr gezeigt.',
+    name: 'Name des Servers',
+    url: 'Adresse des Servers',
+    authorization: 'Authorization-Header',
+    agents: 'Agenten, die seine Werkzeuge bekommen',
+    attach: 'Anbinden',
+    attached: 'Er ist angebunden.',
+    test: 'Nach Werkzeugen fragen',
+    works: (tools) => (tools === 1 ? 'Er bietet 1 Werkzeug.' : `Er bietet ${String(tools)} Werkzeuge.`),
+    removeTitle: (name) => `${name} trennen?`,
+    removeText: 'Beim nächsten Turn sind seine Werkzeuge weg, und seine Zugangsdaten auch.',
+  },
   palette: { title: 'Gehe zu', placeholder: 'Eine Seite oder ein Gespräch', found: 'Gefunden', none: 'Nichts passt.' },
   history: {
     title: 'Verlauf',

@@ -72,6 +72,7 @@ export const ownerEn = {
     none: 'No turn fits these filters.',
     noneYet: 'No agent was asked anything yet.',
     noneYetHelp: 'A first message in the chat begins one.',
+    simulated: 'simulated',
     origins: {
       api: 'client',
       webhook: 'channel',
