@@ -54,7 +54,7 @@ describe('the check of expressions', () => {
     expect(checked('// bounded-expression:\nexport const end = /[.,;]+$/u;\n').status).toBe(1);
   });
 
-  it.each(['packages/x/src/y.test.ts', 'infra/docs/y.mjs'])('leaves %s alone: nobody else writes what it matches', (path) => {
+  it.each(['packages/x/src/y.test.ts', 'infra/docs/y.mjs'])('leaves %s alone: only developers write what it matches', (path) => {
     expect(checked('export const end = /[.,;]+$/u;\n', path).status).toBe(0);
   });
 

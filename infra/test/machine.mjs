@@ -30,6 +30,7 @@ const wanted = [
     tests: 'the example in Python',
     has: async () => (await run('python3', ['-c', 'import requests'], { timeoutMs: 60_000 })).ok,
   },
+  { name: 'openssl', tests: 'Redis over TLS', has: async () => findProgram('openssl') !== null },
   { name: 'faketime', tests: 'clocks that disagree', has: async () => findProgram('faketime') !== null },
   {
     name: 'Helm',

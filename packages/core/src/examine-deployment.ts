@@ -22,7 +22,7 @@ export interface Deployed {
   readonly log: Log;
 }
 
-/** Undefined: nobody could be asked. */
+/** Undefined: no worker could be asked. */
 type Look = (deployed: Deployed) => Promise<Found | undefined>;
 
 async function lookAtRedis(deployed: Deployed): Promise<Found> {
@@ -146,13 +146,13 @@ export const deploymentLooks: Readonly<Record<string, Look>> = {
   versions: lookAtVersions,
 };
 
-const nobodyAsked = warning('no worker runs that could be asked');
+const noWorkerAsked = warning('no worker runs that could be asked');
 
 /** Everything that can be found out about a deployment from any of its machines. Never rejects. */
 export async function examineDeployment(deployed: Deployed): Promise<Finding[]> {
   const looks = Object.entries(deploymentLooks).map(async ([name, look]): Promise<Finding> => {
     const found = await look(deployed).catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
-    return { name, ...(found ?? nobodyAsked) };
+    return { name, ...(found ?? noWorkerAsked) };
   });
   return Promise.all(looks);
 }

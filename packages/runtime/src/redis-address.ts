@@ -8,6 +8,7 @@ export type RedisAddress = Pick<
   | 'path'
   | 'host'
   | 'port'
+  | 'family'
   | 'db'
   | 'username'
   | 'password'
@@ -46,7 +47,7 @@ export function findAddressProblem(url: string): string | undefined {
 /**
  * The settings in an address. Sentinels: `redis+sentinel://[user[:password]@]host[:port][,host…]/MASTER[/db]`, whose
  * user and password are those of the servers; `?sentinelUser=`, `?sentinelPassword=` and `?sentinelPasswordFile=` those
- * of the sentinels. TLS (`rediss`): `?ca=`, `?cert=` and `?key=` name files in PEM.
+ * of the sentinels. TLS (`rediss`): `?ca=`, `?cert=` and `?key=` name files in PEM. `?family=`: 4, 6, or 0 for either.
  * @throws ConfigError for an address that is none, or a file that cannot be read
  */
 export function parseRedisAddress(url: string): RedisAddress {
@@ -58,7 +59,7 @@ export function parseRedisAddress(url: string): RedisAddress {
   const tls = found['secure'] === 'rediss' ? readTls(query) : undefined;
   const hosts = found['hosts'] ?? '';
   const path = readPath(found['path']);
-  const common = { ...readLogin(found), ...(tls !== undefined && { tls }) };
+  const common = { ...readLogin(found), ...readFamily(query), ...(tls !== undefined && { tls }) };
   if (found['sentinel'] === undefined) return { ...readHost(hosts, REDIS_PORT), ...readDatabase(path[0]), ...common };
   return {
     sentinels: hosts.split(',').map((host) => readHost(host, SENTINEL_PORT)),
@@ -75,6 +76,11 @@ function readLogin({ user, password }: Record<string, string | undefined>): Pick
     ...(isGiven(user) && { username: decodeURIComponent(user) }),
     ...(isGiven(password) && { password: decodeURIComponent(password) }),
   };
+}
+
+function readFamily(query: URLSearchParams): Pick<RedisAddress, 'family'> {
+  const family = query.get('family');
+  return family === null ? {} : { family: Number(family) };
 }
 
 function readSentinelLogin(query: URLSearchParams): Pick<RedisAddress, 'sentinelUsername' | 'sentinelPassword'> {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { connectRedis, ConfigError, createLog, hideCredentials, openRedis } from '@concierge/runtime';
-import { eventually, freePort, ReplicatedRedis, temporaryDirectory } from '@concierge/testing';
+import { canRun, eventually, freePort, ReplicatedRedis, temporaryDirectory } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
+import { parseRedisAddress } from '../src/redis-address.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 const WITHIN_MS = 60_000;
@@ -74,7 +75,8 @@ describe('a node of a cluster', () => {
   });
 });
 
-describe('Redis over TLS', () => {
+const withTls = canRun(['openssl', 'version'], 'no openssl (apt install openssl)') ? describe : describe.skip;
+withTls('Redis over TLS', () => {
   it('is reached with an authority and a certificate from files, and not without them', async () => {
     const folder = cleanUp.use(await temporaryDirectory()).path;
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
@@ -91,6 +93,20 @@ describe('Redis over TLS', () => {
     expect(await findProblem(`${address}?ca=${cert}`)).toContain('REDIS_URL: must lead to a Redis that can be used');
     expect(await findProblem(address)).toContain('REDIS_URL: must lead to a Redis that can be used');
     expect(await findProblem(`${address}?ca=${join(folder, 'none.pem')}`)).toContain('the file that ca names cannot be read');
+  });
+});
+
+describe('an address', () => {
+  it('says which family of addresses is asked for', () => {
+    expect(parseRedisAddress('redis://me:p%40ss@redis.internal/2?family=0')).toEqual({
+      host: 'redis.internal',
+      port: 6379,
+      db: 2,
+      username: 'me',
+      password: 'p@ss',
+      family: 0,
+    });
+    expect(parseRedisAddress('redis://[fd00::1]:7000?family=6')).toEqual({ host: 'fd00::1', port: 7000, family: 6 });
   });
 });
 

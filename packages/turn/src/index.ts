@@ -7,7 +7,7 @@ export { DueQueue, type DueClaim, type DueKey, type DueQueueOptions } from './du
 export { DueWorker } from './due/due-worker.ts';
 export { Reconciler, unhurried, type OnRepaired } from './due/reconciler.ts';
 export { toEndEvent } from './streams/stream-entry.ts';
-export { UnansweredHandoffs, type UnansweredLetter } from './handoffs/unanswered-handoffs.ts';
+export { UnansweredHandoffs, type UnansweredEmail } from './handoffs/unanswered-handoffs.ts';
 export { RetentionReconciler } from './retention/retention-reconciler.ts';
 export { continueErasure, eraseContact, ErasureReconciler, type ErasureOptions } from './erasure/erase-contact.ts';
 export { EventQueue, EventReconciler } from './events/event-queue.ts';

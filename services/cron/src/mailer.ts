@@ -1,17 +1,17 @@
-import type { UnansweredLetter } from '@concierge/turn';
+import type { UnansweredEmail } from '@concierge/turn';
 import { createTransport } from 'nodemailer';
 
 export interface MailSettings {
   /** With user and password, where the server wants them. */
   readonly smtpUrl: string;
-  /** Whom letters are from. */
+  /** Whom e-mails are from. */
   readonly from: string;
 }
 
 /** Servers that answer do so within seconds. */
 const TIMEOUT_MS = 20_000;
 
-/** Sends letters to owners, over the operator's SMTP server. */
+/** Sends e-mails to owners, over the operator's SMTP server. */
 export class Mailer {
   readonly #transport: ReturnType<typeof createTransport>;
   readonly #from: string;
@@ -19,12 +19,12 @@ export class Mailer {
   constructor({ smtpUrl, from }: MailSettings) {
     this.#from = from;
     const timeouts = { connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS };
-    // Letters have no attachments: nothing is read from files or fetched.
+    // E-mails have no attachments: nothing is read from files or fetched.
     this.#transport = createTransport({ url: smtpUrl, ...timeouts, disableFileAccess: true, disableUrlAccess: true });
   }
 
   /** Rejects when the server has not taken it. */
-  async sendUnanswered({ to, tenantId, handoff }: UnansweredLetter): Promise<void> {
+  async sendUnanswered({ to, tenantId, handoff }: UnansweredEmail): Promise<void> {
     const { id, sessionId, reason, since } = handoff;
     const domain = this.#from.slice(this.#from.lastIndexOf('@') + 1).replace(/>$/u, '');
     await this.#transport.sendMail({
@@ -32,10 +32,10 @@ export class Mailer {
       // An object is one address, whatever characters it has.
       to: { name: '', address: to },
       subject: `A conversation waits for an answer (${tenantId})`,
-      // The same letter again, after a crash, is one letter to most mailboxes.
+      // The same e-mail again, after a crash, is one e-mail to most mailboxes.
       messageId: `<${id}@${domain}>`,
       text: [
-        `Since ${since} a conversation has waited for a person, and nobody has answered.`,
+        `Since ${since} a conversation has waited for a person, and no staff member has answered.`,
         '',
         `Why: ${reason}`,
         `Conversation: ${sessionId}`,

@@ -38,8 +38,8 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
   startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
   const mailer = config.mail === undefined ? undefined : new Mailer(config.mail);
-  const sendLetter = mailer?.sendUnanswered.bind(mailer);
-  startPart(stack, new UnansweredHandoffs({ tenants, redis, webhookEvents: events.outgoing, sendLetter, log, now: Date.now }));
+  const sendEmail = mailer?.sendUnanswered.bind(mailer);
+  startPart(stack, new UnansweredHandoffs({ tenants, redis, webhookEvents: events.outgoing, sendEmail, log, now: Date.now }));
   const runner = new ScheduleRunner({ turns, webhookEvents: events.outgoing, budgets, metrics, log, now: Date.now });
   startPart(stack, new ScheduleClock({ redis, tenants, runner, log, now: Date.now }));
   startPart(stack, systemFigures);

@@ -30,8 +30,8 @@ setUpEach(async (stack) => {
 async function look(mail = mailbox.url): Promise<void> {
   const { tenants, redis, events } = opened.core;
   const mailer = new Mailer({ smtpUrl: mail, from: 'Concierge <concierge@example.com>' });
-  const sendLetter = mailer.sendUnanswered.bind(mailer);
-  const parts = { tenants, redis, webhookEvents: events.outgoing, sendLetter, log, now: () => nowMs };
+  const sendEmail = mailer.sendUnanswered.bind(mailer);
+  const parts = { tenants, redis, webhookEvents: events.outgoing, sendEmail, log, now: () => nowMs };
   await new UnansweredHandoffs(parts).lookAtAll();
 }
 

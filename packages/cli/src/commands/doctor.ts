@@ -57,7 +57,7 @@ function listChecks(deployment: Deployment): [string, () => Promise<Found>][] {
   };
   const looks = Object.entries(deploymentLooks).map(([name, look]): [string, () => Promise<Found>] => [
     name,
-    async () => (await look(deployed)) ?? (await fallbacks[name]?.(deployment)) ?? failed('nobody could be asked'),
+    async () => (await look(deployed)) ?? (await fallbacks[name]?.(deployment)) ?? failed('no worker could be asked'),
   ]);
   return [['node', checkNode], ['data', async () => checkDataFolder(deployment)], ...looks];
 }

@@ -59,7 +59,7 @@ export type HandoffCall = z.infer<typeof HandoffCall>;
 export const StoredHandoffCall = HandoffCall.omit({ channelAddress: true }).extend({ chatApp: ChannelAddress.nullable() });
 export type StoredHandoffCall = z.infer<typeof StoredHandoffCall>;
 
-/** tenants/<id>/handoffs/alerts/<handoffId>.json: the owner has been told that nobody answers. */
+/** tenants/<id>/handoffs/alerts/<handoffId>.json: the owner was told that it is unanswered. */
 export const HandoffAlert = z.strictObject({
   version: z.literal(1),
   handoffId: HandoffId,

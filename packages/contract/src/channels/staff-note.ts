@@ -44,7 +44,7 @@ export type Assignee = z.infer<typeof Assignee>;
 /** GET /api/sessions/{id}/staff */
 export const SessionStaff = z
   .object({
-    assignee: Assignee.nullable().meta({ description: 'Who looks after the conversation; null: nobody in particular.' }),
+    assignee: Assignee.nullable().meta({ description: 'Who looks after the conversation; null: no one in particular.' }),
     notes: z.array(StaffNote).meta({ description: 'The first one first.' }),
   })
   .meta({ id: 'SessionStaff' });
@@ -57,7 +57,7 @@ export const StaffNoteBody = z
   })
   .meta({ id: 'StaffNoteBody' });
 export const AssigneeBody = z
-  .strictObject({ name: StaffName.nullable().meta({ description: 'The staff member; null: nobody in particular.' }) })
+  .strictObject({ name: StaffName.nullable().meta({ description: 'The staff member; null: no one in particular.' }) })
   .meta({ id: 'AssigneeBody' });
 
 /** GET /api/answers */

@@ -10,7 +10,7 @@ const TeamHours = z
   .strictObject({
     day: z.enum(weekdays).meta({ description: 'The day of the week, in the time zone of the tenant.' }),
     from: ClockTime.meta({ description: 'When staff answers from, as `09:00`.' }),
-    until: ClockTime.meta({ description: 'When nobody answers any more, on the same day; `24:00` is its end.' }),
+    until: ClockTime.meta({ description: 'When staff stops answering, on the same day; `24:00` is its end.' }),
   })
   .refine(({ from, until }) => from < until, { error: 'must be later than from', path: ['until'] });
 export type TeamHours = z.infer<typeof TeamHours>;
@@ -39,7 +39,7 @@ export const WidgetTeam = z
       })
       .nullable()
       .default(null)
-      .meta({ description: 'What happens when nobody answers: the event `handoff.unanswered`, and an e-mail. null: nothing.' }),
+      .meta({ description: 'What happens when a handoff is not answered: the event `handoff.unanswered`, and an e-mail. null: nothing.' }),
   })
   .meta({ id: 'WidgetTeam' });
 export type WidgetTeam = z.infer<typeof WidgetTeam>;

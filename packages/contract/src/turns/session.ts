@@ -214,7 +214,7 @@ export const SessionListItem = z
     lastMessage: LastMessage.nullable(),
     state: SessionState,
     pinned: z.boolean().meta({ description: 'It stands above the others in the console.' }),
-    assignee: z.string().nullable().meta({ description: 'The staff member who looks after it; null: nobody in particular.' }),
+    assignee: z.string().nullable().meta({ description: 'The staff member who looks after it; null: no one in particular.' }),
   })
   .meta({ id: 'SessionListItem' });
 export type SessionListItem = z.infer<typeof SessionListItem>;

@@ -162,7 +162,7 @@ export class Handoffs {
     await this.#calls.remove(handoffId);
   }
 
-  /** Whether the owner has been told that nobody answers; a file that cannot be read says so, too. */
+  /** Whether the owner was told that it is unanswered; a file that cannot be read says so, too. */
   async isAlerted(handoffId: string): Promise<boolean> {
     return (await this.#alerts.read(handoffId)) !== undefined;
   }

@@ -65,7 +65,7 @@ export class StaffNotes {
     return this.#notes(session.id).remove(id);
   }
 
-  /** Null: nobody in particular. On disk when it returns. */
+  /** Null: no one in particular. On disk when it returns. */
   async assign(session: OfSession, name: string | null, by: Actor): Promise<void> {
     if (name === null) await this.#assignees.remove(session.id);
     else await this.#assignees.put(session.id, { version: 1, ...toOwner(session), name, by, since: new Date().toISOString() });

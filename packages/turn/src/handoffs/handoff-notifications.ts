@@ -135,7 +135,7 @@ export class HandoffNotifications {
 
   /**
    * Sends a notice: a handoff of the owner's own conversation does not withhold it. None of a simulated contact's: a
-   * test rings nobody.
+   * test disturbs no staff.
    */
   async #notify(scope: TenantScope, sent: Notified): Promise<void> {
     const { notify } = sent.settings;

@@ -8,19 +8,19 @@ import { keyOf } from '../keys.ts';
 
 const LOOK_EVERY_MS = 30_000;
 
-/** A letter to the owner: that a contact waits. */
-export interface UnansweredLetter {
+/** An e-mail to the owner: that a contact waits. */
+export interface UnansweredEmail {
   readonly to: string;
   readonly tenantId: string;
   readonly handoff: HandoffView;
 }
 
 export interface UnansweredHandoffsOptions {
-  readonly tenants: Pick<Tenants, 'list' | 'open'>;
+  readonly tenants: Pick<Tenants, 'list' | 'open' | 'handoffSessions'>;
   readonly redis: Redis;
   readonly webhookEvents: Pick<WebhookEvents, 'emit'>;
   /** Undefined where the service sends no e-mail. Rejects when it was not taken; it is tried again. */
-  readonly sendLetter: ((letter: UnansweredLetter) => Promise<void>) | undefined;
+  readonly sendEmail: ((email: UnansweredEmail) => Promise<void>) | undefined;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -44,7 +44,10 @@ export class UnansweredHandoffs extends Reconciler {
   /** One look through all tenants. */
   async lookAtAll(): Promise<void> {
     const { tenants } = this.#options;
-    await this.forEachTenant(tenants, async (tenantId) => this.#lookAt(await tenants.open(tenantId)));
+    await this.forEachTenant(tenants, async (tenantId) => {
+      // Most tenants have none: a look opens only the others.
+      if ((await tenants.handoffSessions(tenantId)).length > 0) await this.#lookAt(await tenants.open(tenantId));
+    });
   }
 
   async #lookAt(scope: TenantScope): Promise<void> {
@@ -65,18 +68,18 @@ export class UnansweredHandoffs extends Reconciler {
     return !messages.some((message) => message.role === 'assistant' && message.by !== undefined && message.at >= since);
   }
 
-  /** The event is one, however often this is tried; the letter may come twice after a crash, and is never left out. */
+  /** The event is one, however often this is tried; the e-mail may come twice after a crash, and is never left out. */
   async #report(scope: TenantScope, handoff: HandoffView, { afterMinutes, email }: Alert): Promise<void> {
-    const { webhookEvents, sendLetter, log } = this.#options;
+    const { webhookEvents, sendEmail, log } = this.#options;
     const { tenantId } = scope;
     try {
       await webhookEvents.emit(scope, handoffUnanswered(handoff, afterMinutes));
-      if (email !== null && sendLetter === undefined) {
-        log.warn({ tenantId, handoffId: handoff.id }, 'the owner wants an e-mail when nobody answers, and SMTP_URL is not set');
-      } else if (email !== null) await sendLetter?.({ to: email, tenantId, handoff });
+      if (email !== null && sendEmail === undefined) {
+        log.warn({ tenantId, handoffId: handoff.id }, 'the owner wants an e-mail about an unanswered handoff, and SMTP_URL is not set');
+      } else if (email !== null) await sendEmail?.({ to: email, tenantId, handoff });
       await scope.handoffs.markAlerted(handoff);
     } catch (error) {
-      log.warn({ err: error, tenantId, handoffId: handoff.id }, 'the owner could not be told that nobody answers; tried again');
+      log.warn({ err: error, tenantId, handoffId: handoff.id }, 'the owner could not be told of an unanswered handoff; tried again');
     }
   }
 }

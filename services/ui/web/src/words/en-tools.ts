@@ -16,7 +16,7 @@ export const toolsEn = {
   },
   simulate: {
     title: 'Try it without a provider',
-    about: 'A message comes in, signed and taken as the provider’s are. The answer is shown here, and sent to nobody.',
+    about: 'A message comes in, signed and taken as the provider’s are. The answer is shown here, and not sent.',
     message: 'Message',
     sender: 'From',
     senderHelp: 'Lower-case letters, digits and hyphens: one conversation for each',
