@@ -221,7 +221,7 @@ export {
   type OutputMessage,
   type OutputText,
 } from './turns/openai.ts';
-export { ModelFacts, ProvidersFile, type Embedder, type HowToEmbed } from './tenants/provider.ts';
+export { ModelFacts, ProvidersFile, type CallMeter, type Embedder, type ExpectedCall, type HowToEmbed } from './tenants/provider.ts';
 export {
   FailureAlert,
   MissedPolicy,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { cut, hang, raw, startScriptedModel, status, type Script, type ScriptedModel } from '@concierge/testing';
-import { ProvidersFile, type ModelUsage } from '@concierge/contract';
+import { ProvidersFile, type CallMeter, type ModelUsage } from '@concierge/contract';
 import { resolveProviders } from '../src/index.ts';
 import { Embeddings, type EmbeddingsOptions, type FailedAttempt } from '../src/openai/index.ts';
 import { API_KEY, neverAborted } from './provider-fixture.ts';
@@ -8,6 +8,15 @@ import { API_KEY, neverAborted } from './provider-fixture.ts';
 /** An answer that is no stream of a conversation. */
 const answer = (body: unknown): Script => [status(200, { body })];
 const vectors = (...embeddings: number[][]): Script => answer({ data: embeddings.map((embedding, index) => ({ index, embedding })) });
+
+/** Collects what calls took. */
+function meterInto(usage: ModelUsage[]): CallMeter {
+  const settle = async (used: ModelUsage | undefined): Promise<void> => {
+    if (used !== undefined) usage.push(used);
+    await Promise.resolve();
+  };
+  return { reserve: async () => Promise.resolve({ settle }) };
+}
 
 describe('embeddings', () => {
   let server: ScriptedModel;
@@ -45,7 +54,7 @@ describe('embeddings', () => {
 
   it('are asked of the provider of their model with their own key, in order, and counted', async () => {
     const embeddings = open();
-    const [one, two] = await embeddings.embed(['blue lamp', 'green chair'], neverAborted, { onUsage: (used) => usage.push(used) });
+    const [one, two] = await embeddings.embed(['blue lamp', 'green chair'], neverAborted, { meter: meterInto(usage) });
     expect(one?.length).toBe(two?.length);
     expect(one).not.toEqual(two);
     expect(server.embeddings.requests).toMatchObject([

@@ -120,7 +120,7 @@ describe('a tenant with a key of its own', () => {
 });
 
 describe('what a search by meaning takes', () => {
-  it('is in the turn’s record, in the usage, and counts for the budget with the next call', async () => {
+  it('is in the turn’s record, in the usage and in the budget', async () => {
     const tenant = await whole.tenant();
     await tenant.scope.updateSettings({ limits: { tokensPerDay: 1_000_000 } });
     await tenant.scope.files.writeText('memory/notes.md', '# Garden\n\nThe roses are by the gate.');
@@ -141,6 +141,19 @@ describe('what a search by meaning takes', () => {
     expect(budgets?.items).toMatchObject([{ unit: 'tokens', spent: all }]);
     const view = TurnView.parse(await (await request(tenant, `/api/turns/${turnId}`)).json());
     expect(view.usage.inputTokens + view.usage.outputTokens).toBe(all);
+  });
+});
+
+describe('a search by meaning beyond the budget', () => {
+  it('is made by words alone: a call for embeddings is reserved before it is made', async () => {
+    const tenant = await whole.tenant();
+    await tenant.scope.updateSettings({ limits: { tokensPerDay: 10_000 } });
+    await tenant.scope.files.writeText('memory/notes.md', '# Garden\n\nThe lilies are by the pond.');
+    const search = { name: 'memory_search', args: { query: 'the unpaid lily' } };
+    model.when('spend it all', [callTools([search]), oneDollar], [say('never asked')]);
+    const refused = await ask(tenant, 'spend it all');
+    expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('budget_exceeded')]);
+    expect(model.embeddings.inputs.filter((text) => text.includes('lil'))).toEqual([]);
   });
 });
 

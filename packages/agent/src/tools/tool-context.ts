@@ -1,11 +1,11 @@
-import type { ModelUsage, SessionListItem, SessionView, UploadRef, UsageRow } from '@concierge/contract';
+import type { CallMeter, SessionListItem, SessionView, UploadRef, UsageRow } from '@concierge/contract';
 import type { FileBytes, FileEntry, FileText, MemoryAnswer, MemoryFiles, MemoryQuery, SkillEditor, Skills } from '@concierge/tenant';
 import type { TurnSchedules } from './automation/turn-schedules.ts';
 import type { RequestStaff, FindReplyWindow, TurnMessaging } from './messaging/turn-messaging.ts';
 import type { RuntimeAccess } from './runtime/runtime-access.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal' | 'onUsage'>;
+type MemoryQuestion = Pick<MemoryQuery, 'text' | 'limit' | 'offset' | 'kinds' | 'signal' | 'meter'>;
 
 export type TurnMemory = Pick<MemoryFiles, 'write' | 'get' | 'list' | 'forget'> & {
   readonly search: (question: MemoryQuestion) => Promise<MemoryAnswer>;
@@ -168,11 +168,11 @@ export interface ToolContext extends Pick<TurnCapabilities, 'runtime' | 'fetchPa
   readonly progress: (delta: string) => void;
   /** Lets the model see an image: it is sent along with the results of this round. */
   readonly show: (image: UploadRef) => void;
-  /** Counts what a model that the tool called has used. */
-  readonly spend: (usage: ModelUsage) => void;
+  /** Of models that the tool calls. */
+  readonly meter: CallMeter;
   /** Ends with the turn or at the call's deadline. */
   readonly signal: AbortSignal;
 }
 
 /** What comes with each call; the rest of its context is the turn's. */
-export type CallContext = Pick<ToolContext, 'signal' | 'callId' | 'progress' | 'show' | 'spend'>;
+export type CallContext = Pick<ToolContext, 'signal' | 'callId' | 'progress' | 'show' | 'meter'>;

@@ -6,7 +6,9 @@ import {
   isMcpToolName,
   limits,
   readArguments,
+  type CallMeter,
   type CsToolName,
+  type ExpectedCall,
   type JsonObject,
   type ModelUsage,
   type ToolCall,
@@ -193,14 +195,19 @@ export class ToolRegistry {
   }
 }
 
+/** What is reserved before a call, and settled after it. */
+interface CallBudget {
+  reserve(expected: ExpectedCall): ReturnType<CallMeter['reserve']>;
+}
+
 export interface TurnToolsOptions {
   readonly set: ToolRegistry;
   /** What one call can reach. */
   contextFor(call: CallContext): ToolContext;
   /** Called for a failure that is no answer to the model but a defect or an outage. */
   onFailure(failure: { readonly tool: string; readonly error: unknown }): void;
-  /** Called for what a model that a tool called has used. */
-  readonly onSpent?: ((usage: ModelUsage) => void) | undefined;
+  /** Reserves calls that the operator pays; undefined: nothing bounds them. */
+  readonly budget?: CallBudget | undefined;
 }
 
 /** The tools of one agent in one turn: its set, over what this turn may reach. */
@@ -235,13 +242,20 @@ export class TurnTools implements LoopTools {
       shown.push(image);
     };
     let usage: ModelUsage | undefined;
-    const spend = (spent: ModelUsage): void => {
-      usage = usage === undefined ? spent : sumUsage(usage, spent);
-      this.#options.onSpent?.(spent);
+    const meter: CallMeter = {
+      reserve: async (expected) => {
+        const reserved = expected === undefined ? undefined : await this.#options.budget?.reserve(expected);
+        return {
+          settle: async (used) => {
+            if (used !== undefined) usage = usage === undefined ? used : sumUsage(usage, used);
+            await reserved?.settle(used);
+          },
+        };
+      },
     };
     try {
       const output = await beforeAbort(
-        tool.run(input.value, this.#options.contextFor({ callId: call.id, signal: bounded, progress, show, spend })),
+        tool.run(input.value, this.#options.contextFor({ callId: call.id, signal: bounded, progress, show, meter })),
         bounded,
         tool.sideEffect === 'writes' ? SETTLE_MS : 0,
       );

@@ -74,6 +74,20 @@ export interface Embedder {
 export interface HowToEmbed {
   /** A tenant's, in place of the operator's. */
   readonly ownKey?: string | undefined;
-  /** Called after each answered request. */
-  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
+  readonly meter?: CallMeter | undefined;
+}
+
+/** What a call of a model is expected to take, as far as the operator pays: tokens, and billionths of a dollar. */
+export interface ExpectedCall {
+  readonly tokens: number;
+  readonly nanos: number;
+}
+
+/** Reserves each call of a model before it is made, and hears what it took. */
+export interface CallMeter {
+  /**
+   * `expected`: undefined where the operator does not pay; `settle`: undefined when the call failed.
+   * @throws AppError budget_exceeded
+   */
+  reserve(expected: ExpectedCall | undefined): Promise<{ settle(usage: ModelUsage | undefined): Promise<void> }>;
 }

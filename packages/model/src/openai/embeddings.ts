@@ -1,4 +1,4 @@
-import type { Embedder, HowToEmbed, ModelUsage } from '@concierge/contract';
+import type { CallMeter, Embedder, HowToEmbed, ModelUsage } from '@concierge/contract';
 import type OpenAI from 'openai';
 import { z } from 'zod';
 import type { EmbeddingsModel, Providers } from '../providers.ts';
@@ -30,6 +30,7 @@ const BODY_MAX_CHARACTERS = 64 * 1024 * 1024;
 
 /** Prices are per million tokens. */
 const TOKENS_PER_PRICE = 1_000_000;
+const NANOS_PER_DOLLAR = 1_000_000_000;
 
 interface Embedded {
   readonly vectors: readonly Float32Array[];
@@ -59,14 +60,12 @@ export class Embeddings implements Embedder {
     this.#operators = openAccess(options.embeddings);
   }
 
-  async embed(texts: readonly string[], signal: AbortSignal, { ownKey, onUsage }: HowToEmbed = {}): Promise<readonly Float32Array[]> {
+  async embed(texts: readonly string[], signal: AbortSignal, { ownKey, meter }: HowToEmbed = {}): Promise<readonly Float32Array[]> {
     const { embeddings } = this.#options;
     const access = ownKey === undefined ? this.#operators : openAccess({ ...embeddings, apiKey: ownKey, ownKey: true });
     const vectors: Float32Array[] = [];
     for (let from = 0; from < texts.length; from += BATCH_TEXTS) {
-      const batch = await this.#embedBatch(texts.slice(from, from + BATCH_TEXTS), access, signal);
-      vectors.push(...batch.vectors);
-      onUsage?.(batch.usage);
+      vectors.push(...(await this.#metered(texts.slice(from, from + BATCH_TEXTS), access, { signal, meter })));
     }
     return vectors;
   }
@@ -74,6 +73,24 @@ export class Embeddings implements Embedder {
   /** Ends all connections. */
   close(): void {
     this.#transport.close();
+  }
+
+  async #metered(
+    texts: readonly string[],
+    access: Access,
+    { signal, meter }: { readonly signal: AbortSignal; readonly meter: CallMeter | undefined },
+  ): Promise<readonly Float32Array[]> {
+    const { inputTokens, costUsd } = this.#toUsage(estimateTokens(texts.join('\n')), access);
+    const expected = { tokens: inputTokens, nanos: Math.ceil((costUsd ?? 0) * NANOS_PER_DOLLAR) };
+    const call = await meter?.reserve(access.ownKey ? undefined : expected);
+    let usage: ModelUsage | undefined;
+    try {
+      const batch = await this.#embedBatch(texts, access, signal);
+      ({ usage } = batch);
+      return batch.vectors;
+    } finally {
+      await call?.settle(usage);
+    }
   }
 
   async #embedBatch(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Embedded> {

@@ -1,4 +1,4 @@
-import type { Embedder, ModelUsage } from '@concierge/contract';
+import type { CallMeter, Embedder } from '@concierge/contract';
 import { embeddedText, type PassageIndex, type PassageRank, type PassageScope } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 
@@ -16,10 +16,10 @@ export type MeaningAnswer =
   | { readonly outcome: 'used'; readonly found: readonly MeaningFound[] }
   | { readonly outcome: 'failed'; readonly found: readonly [] };
 
-/** How long a search may take, and who hears what it uses. */
+/** How long a search may take, and what reserves and counts its calls. */
 interface MeaningAsk {
   readonly signal: AbortSignal;
-  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
+  readonly meter?: CallMeter | undefined;
 }
 
 /** Embedded before one search answers; the rest waits for the next one. */
@@ -68,9 +68,9 @@ export class MeaningSearch {
   }
 
   /** Undefined when the provider failed or was not in time. */
-  async #embed(texts: readonly string[], { signal, onUsage }: MeaningAsk): Promise<readonly Float32Array[] | undefined> {
+  async #embed(texts: readonly string[], { signal, meter }: MeaningAsk): Promise<readonly Float32Array[] | undefined> {
     try {
-      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), { onUsage });
+      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), { meter });
     } catch (error) {
       signal.throwIfAborted();
       this.#options.log.warn(

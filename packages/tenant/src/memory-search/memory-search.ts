@@ -9,7 +9,7 @@ import {
   type TableDrift,
   tenantOwner,
 } from '@concierge/index';
-import { channelNames, type Embedder, type ModelUsage } from '@concierge/contract';
+import { channelNames, type CallMeter, type Embedder } from '@concierge/contract';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
 import { fuseScores, MeaningSearch, type MeaningAnswer, type MeaningFound } from './meaning-search.ts';
@@ -43,8 +43,8 @@ export interface MemoryQuery {
   /** Default: both. */
   readonly kinds?: readonly PassageKind[] | undefined;
   readonly signal: AbortSignal;
-  /** Called after each request for embeddings. */
-  readonly onUsage?: ((usage: ModelUsage) => void) | undefined;
+  /** Of its requests for embeddings. */
+  readonly meter?: CallMeter | undefined;
 }
 
 export interface MemoryHit {

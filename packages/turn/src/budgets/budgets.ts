@@ -257,7 +257,6 @@ export class TurnBudget {
   readonly #budgets: Budgets;
   readonly #options: TurnBudgetOptions;
   #used: Amount;
-  #unsettled: Amount = nothing;
   readonly #seeds: Record<string, string> = {};
 
   constructor(budgets: Budgets, options: TurnBudgetOptions) {
@@ -277,29 +276,17 @@ export class TurnBudget {
     for (const period of look.periods) this.#seeds[toStart(period)] ??= period.seed;
     return {
       settle: async (usage) => {
-        if (usage !== undefined) this.count(usage);
-        const took = this.#unsettled;
-        this.#unsettled = nothing;
+        const took = usage === undefined ? nothing : sumUsage([usage]);
+        this.#used = { tokens: this.#used.tokens + took.tokens, nanos: this.#used.nanos + took.nanos };
         await this.#budgets.settleCall(scope, look, { turn: this.#total(), call: { id, ...took } });
       },
     };
-  }
-
-  /** Adds what was used without a reservation, as by a search by meaning: it is settled with the next call. */
-  count(usage: ModelUsage): void {
-    const took = sumUsage([usage]);
-    this.#used = add(this.#used, took);
-    this.#unsettled = add(this.#unsettled, took);
   }
 
   #total(): TurnTotal {
     const { turn, attempt } = this.#options;
     return { id: turn.turnId, attempt, ...this.#used, seeds: { ...this.#seeds } };
   }
-}
-
-function add(one: Amount, other: Amount): Amount {
-  return { tokens: one.tokens + other.tokens, nanos: one.nanos + other.nanos };
 }
 
 async function paysItself(scope: TenantScope): Promise<boolean> {

@@ -8,11 +8,6 @@ interface PricedModel extends Model {
   readonly facts: ModelFacts;
 }
 
-interface BudgetedModel extends PricedModel {
-  /** What another model has used for the turn: known by the next call. */
-  count(usage: ModelUsage): void;
-}
-
 /** Of text and of JSON, roughly: what a call takes is known when it ends. */
 const CHARACTERS_PER_TOKEN = 4;
 /** Most replies are shorter. */
@@ -20,11 +15,10 @@ const REPLY_TOKENS = 1024;
 const NANOS_PER_PRICE = 1000;
 
 /** The same model, whose calls are reserved before and counted after: those of the loop and those of a compaction. */
-export function withBudget(model: PricedModel, budget: Pick<TurnBudget, 'reserve' | 'count'>): BudgetedModel {
+export function withBudget(model: PricedModel, budget: Pick<TurnBudget, 'reserve'>): PricedModel {
   return {
     ref: model.ref,
     facts: model.facts,
-    count: (usage) => budget.count(usage),
     isContextOverflow: (error) => model.isContextOverflow(error),
     async *stream(request, signal) {
       const call = await budget.reserve(expectedAmount(request, model.facts));

@@ -17,10 +17,10 @@ import {
   type ToolAccess,
   type TurnCapabilities,
 } from '@concierge/agent';
-import { limits, type ModelFacts, type ModelUsage, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
+import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
 import { ModelError, type Model, type OwnKeys } from '@concierge/model';
 import { failpoint, Slots, type Log } from '@concierge/runtime';
-import type { Budgets, TurnRun } from '@concierge/turn';
+import type { Budgets, TurnBudget, TurnRun } from '@concierge/turn';
 import { withBudget } from './budgeted-model.ts';
 import { OpenedCapabilities, type CapabilityFactories, type McpTools } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
@@ -47,8 +47,6 @@ export interface ChosenModel extends Model {
   readonly facts: ModelFacts;
   /** The tenant's own keys pay for every call of it. */
   readonly ownKey?: boolean;
-  /** Adds what another model has used for the turn to what its budget knows. */
-  count?(usage: ModelUsage): void;
 }
 
 /** The models that turns may have. */
@@ -123,7 +121,7 @@ export class TurnPreparation {
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);
-    const model = await this.#chooseModel(run, { ref: agent.model, settings, conversation });
+    const { model, budget } = await this.#chooseModel(run, { ref: agent.model, settings, conversation });
     const context = await promptContext(run, { agent, facts: model.facts, warn });
     const heartbeat = { now: context.heartbeat, known: conversation.heartbeat };
     if (!conversation.hasPrompt) await this.addPrompt(run, conversation, { turns, heartbeat, timezone: settings.timezone });
@@ -137,7 +135,7 @@ export class TurnPreparation {
         newDispatcher: () => new Dispatcher({ ...loop, newSlots: () => new Slots(limits.nestedCallsAtOnce) }),
       }),
     );
-    const loop: LoopRun = this.#buildLoop(asked, conversation, { settings, agent, model, context, toolRegistry, capabilities });
+    const loop: LoopRun = this.#buildLoop(asked, conversation, { settings, agent, model, budget, context, toolRegistry, capabilities });
     const parts = listPromptParts({ context, agent, tools: toolRegistry, conversation });
     const facts = { at: begunAt.toISOString(), ms: Math.max(0, Date.now() - begunAt.getTime()), parts };
     conversation.tally.prompt = { facts, model: model.ref };
@@ -152,12 +150,11 @@ export class TurnPreparation {
       settings,
       conversation,
     }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
-  ): Promise<ChosenModel> {
+  ): Promise<{ readonly model: ChosenModel; readonly budget: TurnBudget | undefined }> {
     const model = this.#options.models.forRef(ref, await run.scope.openModelKeys());
-    // A budget is of what the operator pays.
-    if (model.ownKey === true) return model;
     const budget = this.#options.budgets?.forTurn(run, settings, conversation.tally.models);
-    return budget === undefined ? model : withBudget(model, budget);
+    // A budget is of what the operator pays.
+    return { model: budget === undefined || model.ownKey === true ? model : withBudget(model, budget), budget };
   }
 
   /** Adds the user's message: once, and journaled as it was. */
@@ -209,7 +206,7 @@ export class TurnPreparation {
   #buildLoop(
     run: TurnRun,
     conversation: Conversation,
-    { settings, agent, model, context, toolRegistry, capabilities }: LoopParts,
+    { settings, agent, model, budget: callBudget, context, toolRegistry, capabilities }: LoopParts,
   ): LoopRun {
     const { scope, turn, writer, signal } = run;
     const { maxTurns } = agent;
@@ -217,7 +214,7 @@ export class TurnPreparation {
     const budget = contextBudget(model.facts, system, toolRegistry);
     warnOfSmallWindow(run, { budget, model, warn: this.#options.warn });
     const status = turnStatus({ turn, conversation, budget, model, maxTurns, timezone: settings.timezone });
-    const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, model });
+    const tools = this.#openTools(run, { agent, toolRegistry, capabilities, status, budget: callBudget, showsImages: model.facts.images });
     const images = model.facts.images ? new SessionImages(scope.uploads) : undefined;
     const onFallback = (error: unknown): void => this.#reportDigest(run, error);
     return {
@@ -240,17 +237,17 @@ export class TurnPreparation {
     };
   }
 
-  #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, model }: ToolParts): TurnTools {
+  #openTools(run: TurnRun, { agent, toolRegistry, capabilities, status, budget, showsImages }: ToolParts): TurnTools {
     const { scope, turn } = run;
     const { access, allow } = agent;
-    const reach = { scope, turn, access, allow, capabilities, status, showsImages: model.facts.images };
+    const reach = { scope, turn, access, allow, capabilities, status, showsImages };
     return new TurnTools({
       set: toolRegistry,
       contextFor: (call) => toolScope(reach, call),
       onFailure: ({ tool, error }) => {
         this.#options.log.error({ ...logFacts(run), tool, err: error }, 'tool failed inside the service');
       },
-      onSpent: (usage) => model.count?.(usage),
+      budget,
     });
   }
 
@@ -271,6 +268,7 @@ interface LoopParts {
   readonly settings: TenantSettings;
   readonly agent: TurnAgent;
   readonly model: ChosenModel;
+  readonly budget: TurnBudget | undefined;
   readonly context: PromptContext;
   readonly toolRegistry: ToolRegistry;
   readonly capabilities: OpenedCapabilities;
@@ -279,7 +277,8 @@ interface LoopParts {
 interface ToolParts extends Pick<LoopParts, 'agent' | 'toolRegistry'> {
   readonly capabilities: TurnCapabilities;
   readonly status: ReturnType<typeof turnStatus>;
-  readonly model: ChosenModel;
+  readonly budget: TurnBudget | undefined;
+  readonly showsImages: boolean;
 }
 
 /**

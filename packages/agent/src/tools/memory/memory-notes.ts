@@ -154,8 +154,8 @@ export const memorySearch = defineTool({
     offset: z.int().min(0).max(OFFSET_MAX).optional().describe('Passages to leave out at the beginning, to page on. Default 0.'),
   }),
   sideEffect: 'none',
-  run: async ({ query, scope = 'all', limit = LIMIT_DEFAULT, offset = 0 }, { memory, sessionId, signal, spend }) => {
-    const answer = await memory.search({ text: query, limit, offset, kinds: kindsByScope[scope], signal, onUsage: spend });
+  run: async ({ query, scope = 'all', limit = LIMIT_DEFAULT, offset = 0 }, { memory, sessionId, signal, meter }) => {
+    const answer = await memory.search({ text: query, limit, offset, kinds: kindsByScope[scope], signal, meter });
     return [...hitLines(answer, { offset, sessionId }), ...notes(answer)].join('\n\n');
   },
 });
