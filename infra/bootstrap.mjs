@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPackages } from './install.mjs';
+import { mindUsage } from './usage.mjs';
 
 /** The folder of the repository. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -77,10 +78,11 @@ export function pathWithTools() {
 }
 
 /**
- * Installs what is missing, then makes sure that Node 24 runs: calls `main` in this process, or runs the same script
- * again under the Node that was installed, with `flags`.
+ * Answers --help and wrong flags, installs what is missing, then makes sure that Node 24 runs: calls `main` in this
+ * process, or runs the same script again under the Node that was installed, with `flags`.
  */
 export async function bootstrap(scriptUrl, main, { flags = [] } = {}) {
+  mindUsage(scriptUrl);
   const major = readMajor(process.versions.node);
   if (major < OLDEST_MAJOR) fail(`Concierge needs Node ${OLDEST_MAJOR} or newer to start; this is ${process.versions.node}.`);
   await ensureInstalled();

@@ -8,6 +8,9 @@ import { root } from './bootstrap.mjs';
 import { compose, must } from './deploy/compose.mjs';
 import { listPackages, toSbom } from './deploy/sbom.mjs';
 import { complain, say } from './start/terminal.mjs';
+import { mindUsage } from './usage.mjs';
+
+mindUsage(import.meta.url);
 
 const BYTES_PER_MB = 1e6;
 const { values } = parseArgs({ options: { sbom: { type: 'string' } } });

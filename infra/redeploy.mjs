@@ -4,6 +4,9 @@
 // Docker Compose, and nothing that is installed by npm; COMPOSE_FILE in .env names the override files.
 import { redeploy, rolledServices } from './deploy/redeploy.mjs';
 import { complain, say } from './start/terminal.mjs';
+import { mindUsage } from './usage.mjs';
+
+mindUsage(import.meta.url);
 
 const args = process.argv.slice(2);
 const named = args.filter((arg) => arg !== '--all');
