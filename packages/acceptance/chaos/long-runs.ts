@@ -6,11 +6,11 @@ import { runCronKills } from './cron/cron-kills.ts';
 import { streamFaults } from './redis/lost-streams.ts';
 import { redisFaults } from './redis/redis-faults.ts';
 import { SeededRandom } from './load/seeded-random.ts';
+import { runCluster, runFailover } from './redis/failover.ts';
 import { runSandboxKills } from './sandbox/sandbox-kills.ts';
 import {
   runChaos,
   runCutConnections,
-  runFailover,
   runFailPoints,
   runFloodBeside,
   runFullDisk,
@@ -106,6 +106,7 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
     const faults = { kills, stops: 0, stopMs: STOP_MS, redisKills: 0, flushes: 0, overMs };
     return await audited(async (verdict) => runBackupKills({ seed, tree, load, faults, deadlineMs: overMs * 3 }, verdict), options);
   },
+  cluster: async (options) => await audited(async (verdict) => runCluster(options, verdict), options),
   failover: async (options) => await audited(async (verdict) => runFailover(options, verdict), options),
   failpoints: async (options) => await audited(async (verdict) => runFailPoints(options, verdict), options),
   rolling: async (options) => await audited(async (verdict) => runRollingRestart(options, verdict), options),

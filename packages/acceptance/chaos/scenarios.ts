@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { ReplicatedRedis, startPostgres, type System } from '@concierge/testing';
+import { startPostgres } from '@concierge/testing';
 import type { AuditReport } from './audit/auditor.ts';
 import { walkFailPoints, type FailPoint } from './failpoints.ts';
 import type { FaultPlan } from './faults.ts';
@@ -112,21 +112,6 @@ export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict)
     await rollOver(rig);
   };
   await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 900_000 });
-  await verdict(await rig.finish(), rig);
-}
-
-/** The master dies under load, and sentinels put its replica in its place: without what was not replicated yet. */
-export async function runFailover({ seed, tree }: Place, verdict: Verdict): Promise<void> {
-  await using redis = await ReplicatedRedis.start();
-  const load = { turns: 300, conversations: 24, tenants: 3, overMs: 24_000, burst: 3 };
-  const start = async (modelUrl: string): Promise<System> => await startSystem(modelUrl, { tree, replicatedRedis: redis });
-  await using rig = await ChaosRig.start({ seed, load, start });
-  const meanwhile = async (): Promise<void> => {
-    await rig.quiet(load.overMs / 3);
-    rig.evidence.fault({ atMs: Date.now(), kind: 'redis-kill', target: 'redis' });
-    await redis.killMaster();
-  };
-  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: 600_000 });
   await verdict(await rig.finish(), rig);
 }
 

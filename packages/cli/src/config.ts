@@ -14,6 +14,7 @@ import {
   sandboxEnvironment,
   toProvidersFile,
   toSandboxSettings,
+  withSlots,
 } from '@concierge/runtime/config';
 import { outboundAllow } from '@concierge/web/outbound-url';
 import { z } from 'zod';
@@ -38,15 +39,16 @@ const Settings = z
   })
   .transform((given) => {
     const { DATA_DIR: dataDir } = given;
+    const redisUrl =
+      given.REDIS_URL === undefined
+        ? readIfThere(join(dataDir, 'redis', 'url'))?.trim()
+        : addPassword(given.REDIS_URL, given.REDIS_PASSWORD);
     const secrets = Secrets.parse(JSON.parse(readIfThere(join(dataDir, 'secrets.json')) ?? '{}'));
     return {
       ...toProviderSettings(given),
       dataDir,
       /** Undefined when no server was ever started here. */
-      redisUrl:
-        given.REDIS_URL === undefined
-          ? readIfThere(join(dataDir, 'redis', 'url'))?.trim()
-          : addPassword(given.REDIS_URL, given.REDIS_PASSWORD),
+      redisUrl: redisUrl && withSlots(redisUrl, given.REDIS_SLOTS),
       databaseUrl: given.DATABASE_URL === undefined ? undefined : addPassword(given.DATABASE_URL, given.DATABASE_PASSWORD),
       databasePool: given.DATABASE_POOL ?? DATABASE_POOL,
       /** Undefined before the first start. */

@@ -74,17 +74,20 @@ export class Deployment {
     return new Connections({ urls: this.config.providerUrls, publicUrl: this.config.publicUrl });
   }
 
-  /** @throws AppError overloaded, when it does not answer */
+  /** @throws AppError overloaded, when it does not answer; ConfigError, when the services have other slots */
   async redis(): Promise<Redis> {
     const { redisUrl } = this.config;
     if (redisUrl === undefined) throw new AppError('overloaded', 'Redis is not known: run npm start, or set REDIS_URL.');
     // Its warnings would repeat the one line of the error.
     const log = this.log.child({}, { level: 'silent' });
     this.#redis ??= openRedis({ url: redisUrl, role: 'producer', log, timeoutMs: REDIS_TIMEOUT_MS }, this.#stack);
-    return this.#redis.catch((error: unknown) => {
+    const redis = await this.#redis.catch((error: unknown) => {
       const why = error instanceof ConfigError ? ` ${error.problems.join(' ')}` : '';
       throw new AppError('overloaded', `Redis does not answer: is Concierge running?${why}`, { cause: error });
     });
+    const { assertSlots } = await import('@concierge/turn');
+    await assertSlots(redis);
+    return redis;
   }
 
   async turns(): Promise<Turns> {

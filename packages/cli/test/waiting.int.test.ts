@@ -49,6 +49,14 @@ describe('concierge waiting', () => {
   });
 });
 
+describe('a command that needs Redis', () => {
+  it('is refused in a line where the services spread tenants over other slots', async () => {
+    const { code, out, err } = await concierge.runWith({ REDIS_SLOTS: '3' }, 'waiting');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toContain('REDIS_SLOTS: must be 1, as it is for the services (given: 3)');
+  });
+});
+
 describe('concierge worker list', () => {
   it('fails where no worker takes turns', async () => {
     expect(await concierge.run('worker', 'list')).toMatchObject({ code: 1, out: 'No worker lives.\n' });

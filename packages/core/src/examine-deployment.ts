@@ -1,5 +1,5 @@
 import type { Finding } from '@concierge/contract';
-import { assertNoEviction, readVersion, type Log, type Version } from '@concierge/runtime';
+import { askSlots, assertNoEviction, readVersion, listSlots, type Log, type Version } from '@concierge/runtime';
 import { readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
 import { describeShortage, readConnectionBudget } from './connection-budget.ts';
 import type { Core } from './open-core.ts';
@@ -29,10 +29,19 @@ async function lookAtRedis(deployed: Deployed): Promise<Found> {
   const redis = await deployed.redis();
   await assertNoEviction(redis, deployed.log);
   const version = /redis_version:(\S+)/u.exec(await redis.info('server'))?.[1] ?? 'of unknown version';
-  const durable = /aof_enabled:1/u.test(await redis.info('persistence'));
+  const servers = await askSlots(redis, async (slot) => ({
+    server: await slot.info('server'),
+    persistence: await slot.info('persistence'),
+  }));
+  const durable = servers.every(({ persistence }) => /aof_enabled:1/u.test(persistence));
+  const masters = new Set(servers.map(({ server }) => /run_id:(\w+)/u.exec(server)?.[1])).size;
+  const slots = listSlots(redis).length;
+  const over = slots === 1 ? '' : `, ${String(slots)} slots on ${masters === 1 ? 'one master' : `${String(masters)} masters`}`;
+  if (servers.length < slots)
+    return failed(`Redis ${version}${over}: ${String(slots - servers.length)} slots are away, and their tenants wait`);
   return durable
-    ? ok(`Redis ${version}, append-only file on`)
-    : warning(`Redis ${version}, but its append-only file is off: a restart of it loses live streams`);
+    ? ok(`Redis ${version}, append-only file on${over}`)
+    : warning(`Redis ${version}${over}, but its append-only file is off: a restart of it loses live streams`);
 }
 
 /** Signatures of providers carry times, and so do the files. */

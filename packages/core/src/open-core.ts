@@ -3,8 +3,10 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import {
   armFailpoints,
   assertNoEviction,
+  openConnection,
   openRedis,
   stopPart,
+  withSlots,
   type connectRedis,
   type Log,
   type RedisRole,
@@ -12,6 +14,7 @@ import {
 } from '@concierge/runtime';
 import { Tenants, toLogsFolder } from '@concierge/tenant';
 import {
+  agreeOnSlots,
   Budgets,
   ProcessLog,
   WakeupQueue,
@@ -77,6 +80,7 @@ export async function openCore(config: CoreConfig, stack: AsyncDisposableStack, 
   armFailpoints(config.failpoints);
   const redis = await openRedis({ url: config.redisUrl, role, log }, stack);
   await assertNoEviction(redis, log);
+  await agreeOnSlots(redis, (slots) => openConnection({ url: withSlots(config.redisUrl, slots), role, log }, stack), log);
   const index = stack.adopt(await openIndex({ databaseUrl, databasePool, dataDir, log }), async (opened) => opened.close());
   const path = openTurnPath(redis, stack, { dataDir, log });
   const wakeOutbox = wakeOutboxBy(path.deliveries);
@@ -103,7 +107,8 @@ export function openTurnPath(
   { dataDir, log }: { readonly dataDir: string; readonly log: Log },
 ): TurnPath {
   const deliveries = stack.adopt(openDeliveryQueue(redis, log), stopPart);
-  const queue = { lanes: new Lanes(redis), wakeupQueue: stack.adopt(new WakeupQueue(redis, log), stopPart) };
+  const wakeupQueue = stack.adopt(new WakeupQueue(redis, log), stopPart);
+  const queue = { lanes: new Lanes(redis, wakeupQueue), wakeupQueue };
   const folder = toLogsFolder(dataDir);
   const accepted = stack.adopt(new ProcessLog({ redis, folder, log }), stopPart);
   const logged = new SharedLogs({ redis, lanes: queue.lanes, folder });

@@ -1,10 +1,11 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { checkTogether, port, seconds, wholeNumber } from './environment.ts';
-import { findAddressProblem } from './redis-address.ts';
+import { findAddressProblem, withSlots } from './redis-address.ts';
 
 // The rest of what a service's config.ts needs, without the weight of the package's clients.
 export { spansCheck, spansEnvironment, toSpanSettings } from './spans/span-settings.ts';
+export { withSlots } from './redis-address.ts';
 export { checkTogether, ConfigError, parseConfig, port, readSecret, seconds, wholeNumber } from './environment.ts';
 
 /*
@@ -36,6 +37,8 @@ export const secret = z.string(secretError).min(32, secretError);
 const redisError = 'must be a redis:// or rediss:// address, or unix:/path';
 /** More than any server allows one process. */
 const POOL_MAX = 1000;
+/** Each is a connection more for each connection of a process. */
+const SLOTS_MAX = 64;
 
 /** Variables of processes that work on tenants' files. */
 export const dataEnvironment = {
@@ -49,6 +52,8 @@ export const dataEnvironment = {
   }),
   /** Of REDIS_URL, which then has none in it. */
   REDIS_PASSWORD: z.string().optional(),
+  /** Over so many slots of Redis tenants are spread. */
+  REDIS_SLOTS: wholeNumber({ min: 1, max: SLOTS_MAX }).default(1),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(?:ql)?:\/\//u, 'must be a postgres:// address')
@@ -119,7 +124,7 @@ export function toServiceSettings(given: ServiceVariables, { databasePool }: { r
   return {
     ...toProcessSettings(given),
     dataDir: given.DATA_DIR,
-    redisUrl: addPassword(given.REDIS_URL, given.REDIS_PASSWORD),
+    redisUrl: withSlots(addPassword(given.REDIS_URL, given.REDIS_PASSWORD), given.REDIS_SLOTS),
     /** Undefined: SQLite in the data directory. */
     databaseUrl: given.DATABASE_URL === undefined ? undefined : addPassword(given.DATABASE_URL, given.DATABASE_PASSWORD),
     /** Connections to PostgreSQL that this process opens at most. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { RedisOptions } from 'ioredis';
+import type { NodeAddress } from './cluster/cluster-map.ts';
 import { ConfigError } from './environment.ts';
 
 /** How Redis is reached, and as whom. */
@@ -19,15 +20,18 @@ export type RedisAddress = Pick<
   | 'sentinelPassword'
   | 'sentinelTLS'
   | 'enableTLSForSentinelMode'
->;
+> & {
+  /** Nodes of a Redis Cluster, which know the others. */
+  readonly cluster?: readonly NodeAddress[];
+};
 
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 const addressError =
-  'must be redis://host, rediss://host, unix:/path, or redis+sentinel://host,host,host/master (rediss+sentinel:// with TLS)';
+  'must be redis://host, rediss://host, unix:/path, redis+sentinel://host,host,host/master or redis+cluster://host,host,host (rediss+… with TLS)';
 
 const addressPattern =
-  /^(?<secure>rediss|redis)(?<sentinel>\+sentinel)?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^@/?#]*))?@)?(?<hosts>[^@/?#]+)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/u;
+  /^(?<secure>rediss|redis)(?:\+(?<kind>sentinel|cluster))?:\/\/(?:(?<user>[^:@/?#]*)(?::(?<password>[^@/?#]*))?@)?(?<hosts>[^@/?#]+)(?<path>\/[^?#]*)?(?:\?(?<query>[^#]*))?$/u;
 
 /** Undefined: it is none; said with `addressError`. */
 function matchAddress(url: string): Record<string, string | undefined> | undefined {
@@ -39,8 +43,9 @@ export function findAddressProblem(url: string): string | undefined {
   if (url.startsWith('unix:/')) return undefined;
   const found = matchAddress(url);
   if (found === undefined) return addressError;
-  if (found['sentinel'] !== undefined && readPath(found['path'])[0] === undefined)
-    return `${addressError}; the name of the master is missing`;
+  const [name] = readPath(found['path']);
+  if (found['kind'] === 'sentinel' && name === undefined) return `${addressError}; the name of the master is missing`;
+  if (found['kind'] === 'cluster' && name !== undefined) return `${addressError}; a cluster has one database, and no name`;
   return undefined;
 }
 
@@ -51,16 +56,15 @@ export function findAddressProblem(url: string): string | undefined {
  * @throws ConfigError for an address that is none, or a file that cannot be read
  */
 export function parseRedisAddress(url: string): RedisAddress {
-  if (url.startsWith('unix:')) return { path: url.slice('unix:'.length) };
-  const problem = findAddressProblem(url);
-  const found = matchAddress(url);
-  if (problem !== undefined || found === undefined) throw new ConfigError([`REDIS_URL: ${problem ?? addressError}`]);
+  if (url.startsWith('unix:')) return { path: url.slice('unix:'.length).replace(/\?slots=\d+$/u, '') };
+  const found = matchSoundAddress(url);
   const query = new URLSearchParams(found['query'] ?? '');
   const tls = found['secure'] === 'rediss' ? readTls(query) : undefined;
   const hosts = found['hosts'] ?? '';
   const path = readPath(found['path']);
   const common = { ...readLogin(found), ...readFamily(query), ...(tls !== undefined && { tls }) };
-  if (found['sentinel'] === undefined) return { ...readHost(hosts, REDIS_PORT), ...readDatabase(path[0]), ...common };
+  if (found['kind'] === 'cluster') return { cluster: hosts.split(',').map((host) => readHost(host, REDIS_PORT)), ...common };
+  if (found['kind'] === undefined) return { ...readHost(hosts, REDIS_PORT), ...readDatabase(path[0]), ...common };
   return {
     sentinels: hosts.split(',').map((host) => readHost(host, SENTINEL_PORT)),
     name: decodeURIComponent(path[0] ?? ''),
@@ -69,6 +73,23 @@ export function parseRedisAddress(url: string): RedisAddress {
     ...readSentinelLogin(query),
     ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
   };
+}
+
+function matchSoundAddress(url: string): Record<string, string | undefined> {
+  const problem = findAddressProblem(url);
+  const found = matchAddress(url);
+  if (problem !== undefined || found === undefined) throw new ConfigError([`REDIS_URL: ${problem ?? addressError}`]);
+  return found;
+}
+
+/** The address with the number of slots over which tenants are spread (REDIS_SLOTS). */
+export function withSlots(url: string, slots: number): string {
+  const plain = url.replace(/[?&]slots=\d+$/u, '');
+  return slots === 1 ? plain : `${plain}${plain.includes('?') ? '&' : '?'}slots=${String(slots)}`;
+}
+
+export function readSlots(url: string): number {
+  return Number(/[?&]slots=(\d+)$/u.exec(url)?.[1] ?? 1);
 }
 
 function readLogin({ user, password }: Record<string, string | undefined>): Pick<RedisAddress, 'username' | 'password'> {

@@ -7,7 +7,9 @@ import { backoffMs } from '@concierge/contract/backoff';
 import { ConfigError } from './environment.ts';
 import type { Log } from './log.ts';
 import { processCounts } from './metrics/process-counts.ts';
-import { parseRedisAddress } from './redis-address.ts';
+import { toClusterConnector } from './cluster/cluster-connector.ts';
+import { chooseTags, findHashSlot, joinSlots, redisPrefix, renameFor, listSlots } from './cluster/redis-slots.ts';
+import { parseRedisAddress, readSlots } from './redis-address.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -45,7 +47,7 @@ function chooseOptions(role: RedisRole): ClientOptions {
     disconnectTimeout: 200,
     lazyConnect: false,
     // The server became a replica: the connection is for the master, wherever it is now.
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    reconnectOnError: (error) => /^(?:READONLY|MOVED)\b/u.test(error.message),
     // A master that froze closes no connection: the sentinels tell that another one took its place.
     failoverDetector: true,
     sentinelRetryStrategy: reconnectDelayMs,
@@ -66,13 +68,24 @@ function chooseOptions(role: RedisRole): ClientOptions {
 
 /**
  * Connects with the settings that each role needs. The first failure and each change are logged once; an `error` never
- * ends the process.
+ * ends the process. Where there are several slots, the connection leads to the first, and has one to each other beside
+ * it (`listSlots`).
  */
-export function connectRedis({ url, role, log }: RedisConnectOptions): Redis {
-  const options = { ...chooseOptions(role), ...parseRedisAddress(url) };
+export function connectRedis(options: RedisConnectOptions): Redis {
+  const [first = '', ...others] = chooseTags(readSlots(options.url));
+  const redis = connectTo(first, options);
+  if (others.length > 0) joinSlots([redis, ...others.map((tag) => connectTo(tag, options))]);
+  return redis;
+}
+
+function connectTo(tag: string, { url, role, log }: RedisConnectOptions): Redis {
+  const { cluster: nodes, ...address } = parseRedisAddress(url);
   // On demand: most commands need no Redis.
-  const { Redis: Client }: typeof Ioredis = require('ioredis');
-  const redis = new Client(options);
+  const ioredis: typeof Ioredis = require('ioredis');
+  const slot = { url, nodes: nodes ?? [], hashSlot: findHashSlot(tag), options: address, retryAfterMs: reconnectDelayMs };
+  const Connector = nodes === undefined ? undefined : toClusterConnector(ioredis, slot);
+  const redis = new ioredis.Redis({ ...chooseOptions(role), ...address, ...(Connector !== undefined && { Connector }) });
+  if (!redisPrefix.endsWith(`{${tag}}`)) renameFor(redis, tag);
   interceptCommands(redis, role);
   let down = false;
   redis.on('error', (error: unknown) => {
@@ -100,10 +113,10 @@ function describeReason(error: unknown): string {
 }
 
 /** Answers that stay the same until an operator changes a setting. */
-const refusal = /^(?:WRONGPASS|NOAUTH|NOPERM|DENIED|ERR invalid password|ERR AUTH)\b/u;
+const refusal = /^(?:WRONGPASS|NOAUTH|NOPERM|DENIED|ERR invalid password|ERR AUTH|ERR This instance has cluster support disabled)\b/u;
 
 /** The first words of Redis' error answers for temporary failures. */
-const passingReplies = new Set(['OOM', 'LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'MISCONF', 'NOREPLICAS', 'BUSY', 'TRYAGAIN']);
+const passingReplies = new Set('OOM LOADING READONLY MASTERDOWN MISCONF NOREPLICAS BUSY CLUSTERDOWN TRYAGAIN MOVED ASK'.split(' '));
 
 const unavailable = new WeakSet<Error>();
 
@@ -171,8 +184,12 @@ export function isRedisUnavailable(error: Error): boolean {
 
 /** Waits for the answers to commands that were sent; a broken connection is closed at once. */
 async function closeRedis(redis: Redis): Promise<void> {
-  if (redis.status === 'ready') await redis.quit().catch(() => undefined);
-  redis.disconnect();
+  await Promise.all(
+    listSlots(redis).map(async (slot) => {
+      if (slot.status === 'ready') await slot.quit().catch(() => undefined);
+      slot.disconnect();
+    }),
+  );
 }
 
 /** Like `connectRedis`; the stack closes it. */
@@ -194,17 +211,23 @@ export async function openRedis(
   await redisReady(redis, timeoutMs).catch((error: unknown) => {
     throw refuse(describeReason(error));
   });
-  const unfit = await findUnfit(redis).catch(() => undefined);
+  const unfit = await findUnfit(redis, options.url).catch(() => undefined);
   if (unfit !== undefined) throw refuse(unfit);
+  // A slot that is away keeps no tenant of another from work.
+  for (const slot of listSlots(redis).slice(1)) {
+    await redisReady(slot, timeoutMs).catch((error: unknown) => {
+      options.log.warn({ redis: hideCredentials(options.url), reason: describeReason(error) }, 'a slot of Redis is away');
+    });
+  }
   return redis;
 }
 
 /** What stands in the place of a server that takes writes. */
-async function findUnfit(redis: Redis): Promise<string | undefined> {
+async function findUnfit(redis: Redis, url: string): Promise<string | undefined> {
   const [server, replication] = [await redis.info('server'), await redis.info('replication')];
   const mode = /redis_mode:(\w+)/u.exec(server)?.[1];
   if (mode === 'sentinel') return 'it is a sentinel: its address begins with redis+sentinel://, and ends with the name of the master';
-  if (mode === 'cluster') return 'it is a node of a cluster, and Concierge keeps all it has in one master; use sentinels';
+  if (mode === 'cluster' && !/^rediss?\+cluster:/u.test(url)) return 'it is a node of a cluster: its address begins with redis+cluster://';
   return /role:slave/u.test(replication) ? 'it is a replica' : undefined;
 }
 
@@ -246,6 +269,10 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
  * @throws ConfigError
  */
 export async function assertNoEviction(redis: Redis, log: Log): Promise<void> {
+  for (const slot of listSlots(redis)) if (slot === redis || slot.status === 'ready') await assertSlotKeeps(slot, log);
+}
+
+async function assertSlotKeeps(redis: Redis, log: Log): Promise<void> {
   const policy = await redis.config('GET', 'maxmemory-policy').then(
     (answer: unknown) => (Array.isArray(answer) ? String(answer[1]) : null),
     () => null,

@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { connectRedis, ConfigError, createLog, hideCredentials, openRedis } from '@concierge/runtime';
 import { canRun, eventually, freePort, ReplicatedRedis, temporaryDirectory } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
+import { chooseTags, findHashSlot } from '../src/cluster/redis-slots.ts';
 import { parseRedisAddress } from '../src/redis-address.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
@@ -63,7 +64,7 @@ describe('Redis behind sentinels', () => {
 });
 
 describe('a node of a cluster', () => {
-  it('is refused: what Concierge keeps is in one master', async () => {
+  it('is refused where the address does not say that it is one', async () => {
     const port = await freePort();
     const folder = cleanUp.use(await temporaryDirectory()).path;
     await runServer('--port', String(port), '--dir', folder, '--cluster-enabled', 'yes');
@@ -110,12 +111,33 @@ describe('an address', () => {
   });
 });
 
+describe('slots', () => {
+  it.each([1, 2, 3, 4, 6, 12, 64])('are spread evenly over masters that share the key space evenly: %i', (count) => {
+    const tags = chooseTags(count);
+    expect(tags[0]).toBe('q0');
+    const parts = tags.map((tag) => Math.floor((findHashSlot(tag) * count) / 16_384));
+    expect(parts.toSorted((left, right) => left - right)).toEqual(Array.from({ length: count }, (_, part) => part));
+  });
+});
+
 describe('an address in a log', () => {
   it.each([
     ['redis+sentinel://me:secret@a:1,b:2/main', 'redis+sentinel://a:1,b:2/main'],
     ['rediss+sentinel://a/main?sentinelPassword=secret&ca=/x.pem', 'rediss+sentinel://a/main?sentinelPassword=…&ca=/x.pem'],
   ])('has no password: %s', (url, shown) => {
     expect(hideCredentials(url)).toBe(shown);
+  });
+
+  it('of a cluster names some of its nodes, and no database', () => {
+    expect(parseRedisAddress('redis+cluster://me:p@a,b:7000')).toEqual({
+      cluster: [
+        { host: 'a', port: 6379 },
+        { host: 'b', port: 7000 },
+      ],
+      username: 'me',
+      password: 'p',
+    });
+    expect(() => parseRedisAddress('redis+cluster://a,b/2')).toThrow('a cluster has one database');
   });
 
   it('that is none names the forms there are', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { keyScopes, type KeyScope } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog } from '@concierge/runtime';
+import { createLog, listSlots } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
 import { Lanes, LogsOnDisk, SharedLogs } from '@concierge/turn';
 import { z } from 'zod';
@@ -30,8 +30,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What one process gets besides, by its name: `gateway-0`, `worker-1`, `redis`. */
   readonly envFor?: (name: string) => Readonly<Record<string, string>>;
-  /** In place of a single server of its own. */
-  readonly replicatedRedis?: Pick<ReplicatedRedis, 'url' | 'client'> | undefined;
+  /** In place of a single server of its own. `slots`: over which tenants are spread. */
+  readonly replicatedRedis?: (Pick<ReplicatedRedis, 'url' | 'client'> & { readonly slots?: number }) | undefined;
   /** Redis syncs every second, as in production: for what measures it. */
   readonly redisSyncs?: boolean;
   /** Another checkout whose services are run; this one when left out. */
@@ -166,7 +166,9 @@ export class System implements AsyncDisposable {
     await using stack = new AsyncDisposableStack();
     if (this.#options.dataDir === undefined) stack.defer(async () => rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 }));
     stack.use(this.redis);
-    stack.defer(() => this.#redisClient?.disconnect());
+    stack.defer(() => {
+      for (const slot of this.#redisClient === undefined ? [] : listSlots(this.#redisClient)) slot.disconnect();
+    });
     stack.defer(async () => this.#index?.close());
     await Promise.all(this.services.map(async (service) => await service.kill()));
     const hits = await this.logSearch.findHits(this.services.map(({ name }) => this.#toLogFile(name)));
@@ -211,6 +213,7 @@ export class System implements AsyncDisposable {
     return {
       DATA_DIR: this.dataDir,
       REDIS_URL: (this.#options.replicatedRedis ?? this.redis).url,
+      REDIS_SLOTS: String(this.#options.replicatedRedis?.slots ?? 1),
       PROVIDERS_FILE: join(this.dataDir, 'providers.json'),
       KEY_SECRET: this.#keySecret,
       SECRETS_KEY: this.#keySecret,

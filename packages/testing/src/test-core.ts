@@ -1,7 +1,7 @@
 import { openCore, type Core, type CoreConfig } from '@concierge/core';
 import type { RedisRole } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { TurnReconciler } from '@concierge/turn';
+import { listTurnReconcilers, TurnReconciler } from '@concierge/turn';
 import { silentLog } from './index-backends.ts';
 import { TestRedis } from './redis-server.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
@@ -9,7 +9,8 @@ import { testSecrets } from './test-tenants.ts';
 
 export type { Core } from '@concierge/core';
 
-export interface TestCoreOptions extends Partial<Omit<CoreConfig, 'redisUrl'>> {
+/** `redisUrl`: of another Redis than its own. */
+export interface TestCoreOptions extends Partial<CoreConfig> {
   readonly role?: RedisRole;
 }
 
@@ -35,11 +36,15 @@ export class TestCore implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const dataDir = changes.dataDir ?? opened.use(await temporaryDirectory()).path;
     const server = opened.use(await TestRedis.start());
-    const config = { databaseUrl: undefined, failpoints: '', ...testSecrets, ...changes, dataDir, redisUrl: server.url };
+    const config = { redisUrl: server.url, databaseUrl: undefined, failpoints: '', ...testSecrets, ...changes, dataDir };
     const core = await openCore(config, opened, { role, log: silentLog });
-    await newReconciler(core).reconcile();
+    for (const reconciler of listReconcilers(core)) await reconciler.reconcile();
     await core.accepted.open();
     return new TestCore({ server, core, config, stack: opened.move() });
+  }
+
+  get redisUrl(): string {
+    return this.#config.redisUrl;
   }
 
   /** The objects of another process over the same Redis and files. */
@@ -58,6 +63,11 @@ export class TestCore implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+/** One for each slot. */
+export function listReconcilers({ redis, queue, tenants }: Core): TurnReconciler[] {
+  return listTurnReconcilers({ redis, ...queue, tenants, log: silentLog });
 }
 
 /** Compares this process' tenants with Redis; `start` repeats it as a worker does, and `stop` ends that. */

@@ -1,4 +1,5 @@
 import type { IndexedTurn } from '@concierge/index';
+import { findSlot } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from './keys.ts';
@@ -10,7 +11,9 @@ import { keyOf } from './keys.ts';
 export async function findEndedTurn(redis: Redis, scope: TenantScope, turnId: string): Promise<IndexedTurn | undefined> {
   const indexed = await scope.index.findTurn(turnId);
   if (indexed !== undefined) return indexed;
-  const sessionId = await redis.hget(keyOf.turn(turnId), 'session').catch(() => null);
+  const sessionId = await findSlot(redis, scope.tenantId)
+    .hget(keyOf.turn(turnId), 'session')
+    .catch(() => null);
   const session = sessionId === null ? undefined : await scope.sessions.load(sessionId);
   const record = session?.turns.find(({ id }) => id === turnId);
   if (session === undefined || record === undefined) return undefined;

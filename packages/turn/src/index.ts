@@ -45,7 +45,9 @@ export { ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFact
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { traceRecord } from './traces/build-trace.ts';
-export { TurnReconciler } from './lanes/turn-reconciler.ts';
+export { askInTime } from './wal/unanswered.ts';
+export { agreeOnSlots, assertSlots } from './agree-on-slots.ts';
+export { listTurnReconcilers, TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
 export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
 export { setDrained } from './waiting/drained-workers.ts';

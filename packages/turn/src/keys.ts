@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { hashParts } from '@concierge/runtime';
+import { hashParts, redisPrefix } from '@concierge/runtime';
 
 /**
- * Names in Redis. Everything of one queue carries one hash tag, so a script's keys are in one slot of a Redis Cluster;
- * a deployment grows by hashing its tenants over several queues.
+ * Names in Redis. Everything carries one hash tag, so a script's keys are in one place of a Redis Cluster. What belongs
+ * to a tenant is named the same in each slot: the connection (`findSlot`) puts the slot's own tag in its place.
  */
-export const queuePrefix = 'concierge:{q0}';
+export const queuePrefix = redisPrefix;
 /** The BullMQ queue of wake-ups for turns at this depth; BullMQ allows no colon in its name. */
 export function wakeupQueueName(depth: number): string {
   return depth === 0 ? 'turns' : `turns-${String(depth)}`;
@@ -39,6 +39,10 @@ export const keyOf = {
    */
   unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
+  /** How many slots the deployment has; missing: one. */
+  slots: `${queuePrefix}:slots`,
+  /** Held while the slots are changed. */
+  slotsLock: `${queuePrefix}:slots-lock`,
   /** All processes of the deployment, by the time at which each was last heard of, and what each announces. */
   processes: `${queuePrefix}:processes`,
   processFacts: `${queuePrefix}:process-facts`,

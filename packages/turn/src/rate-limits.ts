@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { RedisScript } from '@concierge/runtime';
+import { RedisScript, findSlot } from '@concierge/runtime';
 import { keyOf } from './keys.ts';
 
 const script = new RedisScript(new URL('lua/rate-limit.lua', import.meta.url));
@@ -27,7 +27,9 @@ export class RateLimits {
     { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number },
   ): Promise<RateLimitState> {
     const given = JSON.stringify({ limit, windowMs: windowSeconds * 1000, request: randomUUID() });
-    const [allowed, remaining, waitMs] = Reply.parse(await script.run(this.#redis, [keyOf.requests(tenantId)], [given]));
+    const [allowed, remaining, waitMs] = Reply.parse(
+      await script.run(findSlot(this.#redis, tenantId), [keyOf.requests(tenantId)], [given]),
+    );
     return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
 }

@@ -1,5 +1,5 @@
 import { AppError } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { findSlot, listSlots, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { Reconciler } from './due/reconciler.ts';
@@ -87,6 +87,12 @@ const kindsByTenant = new Set([
  * work. A tenant created later with the same name finds none of it.
  */
 export async function forgetTenant(redis: Redis, tenantId: string): Promise<void> {
+  // Its due work is in the first slot.
+  const [first = redis] = listSlots(redis);
+  for (const slot of new Set([first, findSlot(redis, tenantId)])) await forgetIn(slot, tenantId);
+}
+
+async function forgetIn(redis: Redis, tenantId: string): Promise<void> {
   const pages = redis.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE });
   for await (const page of pages) {
     const keys = Array.isArray(page) ? page.map(String) : [];

@@ -7,7 +7,7 @@ import { keyOf } from './keys.ts';
 
 const BEAT_EVERY_MS = 10_000;
 /** Two announcements may be late or lost. */
-const SILENCE_MS = 30_000;
+export const PROCESS_SILENCE_MS = 30_000;
 
 /** What a process of the deployment announces of itself. */
 const ProcessFacts = z.object({
@@ -61,7 +61,7 @@ export class ProcessAnnouncement {
     const { nowMs, aheadMs: clockAheadMs } = await readClocks(redis);
     const facts: ProcessFacts = { service, ...readVersion(), host: hostname(), pid: process.pid, databasePool, clockAheadMs };
     await redis.multi().zadd(keyOf.processes, nowMs, this.#id).hset(keyOf.processFacts, this.#id, JSON.stringify(facts)).exec();
-    const silent = await redis.zrangebyscore(keyOf.processes, '-inf', nowMs - SILENCE_MS);
+    const silent = await redis.zrangebyscore(keyOf.processes, '-inf', nowMs - PROCESS_SILENCE_MS);
     if (silent.length > 0) await forget(redis, silent);
   }
 }
@@ -77,7 +77,7 @@ async function forget(redis: Redis, ids: readonly string[]): Promise<void> {
 /** The processes that were heard of lately. What another version announces in another way is left out. */
 export async function readRunningProcesses(redis: Redis): Promise<ProcessFacts[]> {
   const { nowMs } = await readClocks(redis);
-  const ids = await redis.zrangebyscore(keyOf.processes, nowMs - SILENCE_MS, '+inf');
+  const ids = await redis.zrangebyscore(keyOf.processes, nowMs - PROCESS_SILENCE_MS, '+inf');
   const announced = ids.length === 0 ? [] : await redis.hmget(keyOf.processFacts, ...ids);
   return announced.flatMap((text) => ProcessFacts.safeParse(JSON.parse(text ?? 'null')).data ?? []);
 }

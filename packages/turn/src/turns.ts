@@ -14,6 +14,7 @@ import {
   isSimulated,
   type SessionMessage,
 } from '@concierge/contract';
+import { findSlot } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
@@ -96,7 +97,7 @@ export class Turns extends OrderedAcceptance {
       return { turn: { ...toTurnView(ended), steps }, facts, deliveries };
     }
     if (live === undefined) return undefined;
-    const steps = await readEntries(this.#redis, turnId, null).then(
+    const steps = await readEntries(findSlot(this.#redis, scope.tenantId), turnId, null).then(
       (entries) => viewSteps(entries.map((entry) => toStep(entry)).filter((step) => step !== null)),
       () => [],
     );
@@ -161,7 +162,7 @@ export class Turns extends OrderedAcceptance {
     for (const turnId of await scope.inbox.turnIds()) {
       const turn = await unlessLater(scope.inbox.read(turnId));
       if (turn?.sessionId !== sessionId || turn.origin === 'person') continue;
-      if ((await this.#liveFacts(turnId)).status === 'running') await this.requestCancel(scope, turnId);
+      if ((await this.#liveFacts({ tenantId: scope.tenantId, turnId })).status === 'running') await this.requestCancel(scope, turnId);
     }
   }
 
@@ -183,7 +184,7 @@ export class Turns extends OrderedAcceptance {
     for (const turnId of await scope.inbox.turnIds()) await this.requestCancel(scope, turnId);
     for (;;) {
       const turnIds = await scope.inbox.turnIds();
-      const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts(turnId)));
+      const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts({ tenantId: scope.tenantId, turnId })));
       const running = facts.filter(({ status }) => status === 'running').length;
       if (running === 0 || Date.now() > until) return running;
       await wait(STOPPED_LOOK_EVERY_MS);
@@ -209,14 +210,14 @@ export class Turns extends OrderedAcceptance {
     const views = await Promise.all(
       files.map(async ({ turnId }) => {
         const turn = await unlessLater(scope.inbox.read(turnId));
-        return turn === undefined ? undefined : toLiveView(turn, await this.#liveFacts(turnId));
+        return turn === undefined ? undefined : toLiveView(turn, await this.#liveFacts(turn));
       }),
     );
     return views.filter((view) => view !== undefined);
   }
 
   async #viewLive(live: AcceptedTurn, { explains = false }: TurnViewer): Promise<TurnView> {
-    const view = toLiveView(live, await this.#liveFacts(live.turnId));
+    const view = toLiveView(live, await this.#liveFacts(live));
     const waitsFor = explains && view.status === 'waiting' ? await this.#explainWait(live) : undefined;
     return { ...view, ...(waitsFor !== undefined && { waitsFor }) };
   }
@@ -227,8 +228,8 @@ export class Turns extends OrderedAcceptance {
     return found === undefined ? undefined : describeWaitToTenant(found.turns, found.look);
   }
 
-  async #liveFacts(turnId: string): Promise<LiveFacts> {
-    const [state, startedAt, attempts, cancelled] = await this.#redis
+  async #liveFacts({ tenantId, turnId }: Pick<AcceptedTurn, 'tenantId' | 'turnId'>): Promise<LiveFacts> {
+    const [state, startedAt, attempts, cancelled] = await findSlot(this.#redis, tenantId)
       .hmget(keyOf.turn(turnId), 'state', 'startedAt', 'attempts', 'cancelled')
       .catch(() => [null, null, null, null]);
     return {

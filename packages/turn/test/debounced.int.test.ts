@@ -138,8 +138,8 @@ describe('a lane that is debounced', () => {
     const [first, second] = [turn('s1'), turn('s1')];
     await collect(first, long);
     await collect(second, long);
-    expect((await lanes.cancel(first.turnId)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
-    expect(await lanes.cancel(second.turnId)).toEqual([]);
+    expect((await lanes.cancel(first)).map(({ turnId }) => turnId)).toEqual([first.turnId]);
+    expect(await lanes.cancel(second)).toEqual([]);
     expect(await take('s1')).toMatchObject({ turnId: first.turnId, cancelled: true });
   });
 
@@ -172,7 +172,7 @@ describe('a lane that is debounced', () => {
     await redis.del(keyOf.enqueued);
     await due('s1');
     expect((await lanes.findDue()).wakeups).toEqual([]);
-    expect(await lanes.cancel(second.turnId)).toEqual([]);
+    expect(await lanes.cancel(second)).toEqual([]);
     expect(await place({ ...first, acceptedAtMs: second.acceptedAtMs - 1 }, 'emptied')).toEqual([]);
     expect((await fixture.open()).map(({ turnId }) => turnId)).toEqual([first.turnId]);
     expect((await lanes.findDue()).wakeups).toEqual([]);

@@ -215,7 +215,7 @@ describe('a lease', () => {
     await place(turn('s1'));
     await place(turn('s2'));
     const [kept, lost] = [await take('s1'), await take('s2')];
-    await lanes.cancel(kept.turnId);
+    await lanes.cancel(kept);
     await redis.hset(keyOf.lease({ tenantId: 'acme', sessionId: 's2' }), 'epoch', '99');
     const renewed = await lanes.renew([kept, lost]);
     expect(renewed.lost).toEqual([lost]);

@@ -1,13 +1,14 @@
 import { jest } from '@jest/globals';
 import { AppError, type AcceptedTurn, type Session, type TurnEvent, type TurnInput, type TurnRecord } from '@concierge/contract';
 import type { IndexStore } from '@concierge/index';
-import { background, connectRedis } from '@concierge/runtime';
+import { background, connectRedis, openConnection } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import { silentLog as log, type TestRedis } from '@concierge/testing';
 import { newReconciler, TestCore, type Core, type TestCoreOptions } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
 import type { EnqueueOutcome } from '../src/lanes/lane-replies.ts';
+import type { WakeupQueue } from '../src/lanes/wakeup-queue.ts';
 import type { Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
 
 /** What a test's turns do; the session is published and the end announced by the fixture. */
@@ -50,7 +51,7 @@ export class TestTurns implements AsyncDisposable {
     this.streams = this.reader(core.queue.lanes);
   }
 
-  static async start(options: Pick<TestCoreOptions, 'databaseUrl'> = {}): Promise<TestTurns> {
+  static async start(options: Pick<TestCoreOptions, 'databaseUrl' | 'dataDir' | 'redisUrl'> = {}): Promise<TestTurns> {
     await using opened = new AsyncDisposableStack();
     const core = opened.use(await TestCore.start(options));
     return new TestTurns(core, opened.move());
@@ -62,14 +63,14 @@ export class TestTurns implements AsyncDisposable {
     tenantShare,
     renewals = [],
   }: { concurrency?: number; tenantShare?: number; renewals?: readonly BrokenRenewal[] } = {}): Promise<TurnWorker> {
-    const redis = connectRedis({ url: this.server.url, role: 'worker', log });
-    this.#stack.defer(() => redis.disconnect());
-    const subscriber = connectRedis({ url: this.server.url, role: 'subscriber', log });
+    const url = this.#opened.redisUrl;
+    const redis = openConnection({ url, role: 'worker', log }, this.#stack);
+    const subscriber = openConnection({ url, role: 'subscriber', log }, this.#stack);
     const { tenants, queue } = this.#opened.core;
     const worker = new TurnWorker({
       redis,
       subscriber,
-      queue: { ...queue, lanes: new WatchedLanes(redis, this, renewals) },
+      queue: { ...queue, lanes: new WatchedLanes({ redis, wakeupQueue: queue.wakeupQueue }, this, renewals) },
       tenants,
       log,
       capacity: { concurrency, tenantShare: tenantShare ?? concurrency },
@@ -113,7 +114,8 @@ export class TestTurns implements AsyncDisposable {
   /** The readers of a process: of the one that accepts turns by these lanes, or of another. */
   reader(lanes: Pick<Lanes, 'reader'> = { reader: undefined }): TurnStreams {
     const { redis } = this.#opened.core;
-    const streams = new TurnStreams({ redis, subscriber: connectRedis({ url: this.server.url, role: 'subscriber', log }), lanes, log });
+    const subscriber = openConnection({ url: this.#opened.redisUrl, role: 'subscriber', log }, this.#stack);
+    const streams = new TurnStreams({ redis, subscriber, lanes, log });
     this.#stack.defer(async () => streams.stop());
     return streams;
   }
@@ -170,8 +172,12 @@ class WatchedLanes extends Lanes {
   readonly #fixture: Pick<TestTurns, 'answers' | 'renewed'>;
   readonly #broken: BrokenRenewal[];
 
-  constructor(redis: Redis, fixture: Pick<TestTurns, 'answers' | 'renewed'>, broken: readonly BrokenRenewal[]) {
-    super(redis);
+  constructor(
+    { redis, wakeupQueue }: { readonly redis: Redis; readonly wakeupQueue: WakeupQueue },
+    fixture: Pick<TestTurns, 'answers' | 'renewed'>,
+    broken: readonly BrokenRenewal[],
+  ) {
+    super(redis, wakeupQueue);
     this.#fixture = fixture;
     this.#broken = [...broken];
   }

@@ -1,7 +1,7 @@
 import { waitReasons, type WaitReason } from '@concierge/contract';
-import { Figures, readRedisMemory, type connectRedis, type Log } from '@concierge/runtime';
+import { askSlots, Figures, readRedisMemory, type connectRedis, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
-import { keyOf, LoadSeries, Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
+import { askInTime, keyOf, LoadSeries, Reconciler, WaitingRoom, type WaitingLook } from '@concierge/turn';
 import type { Gauge, Registry } from 'prom-client';
 
 const LOOK_EVERY_MS = 5000;
@@ -62,10 +62,18 @@ export class SystemFigures extends Reconciler {
     await this.share(this.#options.redis, { task: keyOf.seriesLock, everyMs: SAMPLE_EVERY_MS }, async () => this.#series.add(look));
     for (const state of ['running', 'draining', 'stalled'] as const)
       this.#workers.set({ state }, look.workers.filter((worker) => worker.state === state).length);
-    const { usedBytes, maxBytes } = await readRedisMemory(this.#options.redis);
-    this.#memory.set({ kind: 'used' }, usedBytes);
-    this.#memory.set({ kind: 'max' }, maxBytes);
+    await this.#showMemory();
     this.#lookedMs = performance.now();
+  }
+
+  /** Of the fullest master, where there are several. */
+  async #showMemory(): Promise<void> {
+    const masters = await askSlots(this.#options.redis, async (slot) => askInTime(slot, async () => readRedisMemory(slot)));
+    const share = ({ usedBytes, maxBytes }: (typeof masters)[number]): number => usedBytes / (maxBytes === 0 ? Infinity : maxBytes);
+    const [fullest] = masters.toSorted((left, right) => share(right) - share(left) || right.usedBytes - left.usedBytes);
+    if (fullest === undefined) return;
+    this.#memory.set({ kind: 'used' }, fullest.usedBytes);
+    this.#memory.set({ kind: 'max' }, fullest.maxBytes);
   }
 
   #showWaiting({ waiting, atMs }: WaitingLook): void {

@@ -5,7 +5,7 @@ import {
   ErasureReconciler,
   RemovalReconciler,
   RetentionReconciler,
-  TurnReconciler,
+  listTurnReconcilers,
   UnansweredHandoffs,
   type OnRepaired,
 } from '@concierge/turn';
@@ -36,7 +36,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   startPart(stack, new ErasureReconciler({ tenants, turns, redis, logsFolder: tenants.logsFolder, log }));
   startPart(stack, new RetentionReconciler({ tenants, redis, log, now: Date.now }));
   startPart(stack, new DeliveryReconciler({ redis, queue: deliveries, tenants, onRepaired, log }));
-  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
+  for (const part of listTurnReconcilers({ redis, ...queue, tenants, onRepaired, log })) startPart(stack, part);
   const mailer = config.mail === undefined ? undefined : new Mailer(config.mail);
   const sendEmail = mailer?.sendUnanswered.bind(mailer);
   startPart(stack, new UnansweredHandoffs({ tenants, redis, webhookEvents: events.outgoing, sendEmail, log, now: Date.now }));

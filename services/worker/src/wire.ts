@@ -27,7 +27,7 @@ import {
   EventReconciler,
   EventWorker,
   HandoffReconciler,
-  TurnReconciler,
+  listTurnReconcilers,
   emitDeliveries,
   TurnStreams,
   LogRecovery,
@@ -114,7 +114,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   if (config.metrics !== undefined) stack.use(await serveMetrics(registry, config.metrics));
   startPart(stack, reaper);
   startPart(stack, new HandoffReconciler({ redis, tenants, calls: handoffs.calls, log }));
-  startPart(stack, new TurnReconciler({ redis, ...queue, tenants, onRepaired, log }));
+  for (const part of listTurnReconcilers({ redis, ...queue, tenants, onRepaired, log })) startPart(stack, part);
   // Turns that are still running when it stops leave their events to other workers.
   startEvents(outside, building);
   const deliveryWorker = newDeliveryWorker(building);

@@ -142,6 +142,9 @@ seccompProfile:
 {{- else if not $values.redis.external.urlKey }}
 - { name: REDIS_URL, value: {{ $values.redis.external.url | quote }} }
 {{- end }}
+{{- if and (not $values.redis.bundled) (gt (int $values.redis.external.slots) 1) }}
+- { name: REDIS_SLOTS, value: {{ $values.redis.external.slots | quote }} }
+{{- end }}
 {{- if $values.postgresql.bundled }}
 - { name: DATABASE_URL, value: "postgres://concierge@{{ $name }}-postgresql:5432/concierge" }
 {{- else if not $values.postgresql.external.urlKey }}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { holds } from '../holds.ts';
-import { runCutConnections, runFailover, runLostStreams } from '../scenarios.ts';
+import { runCutConnections, runLostStreams } from '../scenarios.ts';
+import { runCluster, runFailover } from './failover.ts';
 import { streamFaults } from './lost-streams.ts';
 
 const seed = 20_261_122;
@@ -45,6 +46,20 @@ describe('a replica that sentinels put in the place of its master under load', (
         expect(report.failedTurns).toEqual({});
       });
       await runFailover({ seed }, verdict);
+    },
+    12 * minutes,
+  );
+});
+
+describe('masters of a cluster of which one dies and one freezes under load', () => {
+  it(
+    'lose, double and reorder nothing of the tenants that are spread over them, and every turn is answered',
+    async () => {
+      const verdict = holds((report) => {
+        expect(report.turns).toBe(300);
+        expect(report.failedTurns).toEqual({});
+      });
+      await runCluster({ seed }, verdict);
     },
     12 * minutes,
   );

@@ -10,7 +10,7 @@ import {
   type ModelUsage,
   type TenantSettings,
 } from '@concierge/contract';
-import { background, RedisScript, type Log } from '@concierge/runtime';
+import { background, RedisScript, findSlot, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { budgetReached, type WebhookEvents } from '../events/webhook-events.ts';
 import type { TurnRun } from '../runs/turn-run.ts';
@@ -161,7 +161,7 @@ export class Budgets {
       ...settled,
     };
     try {
-      const reached = SettleReply.parse(await scripts.settle.run(redis, budgetKeys(tenantId), [JSON.stringify(given)]));
+      const reached = SettleReply.parse(await scripts.settle.run(findSlot(redis, tenantId), budgetKeys(tenantId), [JSON.stringify(given)]));
       for (const [index, unit, percent, spent] of reached) {
         const period = rules.periods[index - 1];
         if (period !== undefined) this.#report(scope, period, { unit, percent, spent });
@@ -193,7 +193,7 @@ export class Budgets {
     let seeds: Record<string, unknown> = {};
     for (let sums = 0; sums <= SUMS_MAX; sums += 1) {
       const given = { ...base, seeds, ...(forget && sums === 0 && { forget }) };
-      const reply = ReserveReply.parse(await scripts.reserve.run(redis, budgetKeys(tenantId), [JSON.stringify(given)]));
+      const reply = ReserveReply.parse(await scripts.reserve.run(findSlot(redis, tenantId), budgetKeys(tenantId), [JSON.stringify(given)]));
       if (reply[0] !== 'unknown') return toLook(rules, reply);
       seeds = await this.#sumUp(scope, rules, reply);
     }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import type { ErasedCounts, Erasure, ErasureBody, ErasurePlace, ErasureReport, ErasureTraces } from '@concierge/contract';
 import { isSystemError, lstatIfThere, namesIn } from '@concierge/files';
-import { failpoint, waitForAnswer, type Log } from '@concierge/runtime';
+import { failpoint, findSlot, waitForAnswer, type Log } from '@concierge/runtime';
 import { eraseTraces, findPlaces, findTraces, identifyContact, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { Reconciler, takeTask } from '../due/reconciler.ts';
@@ -128,7 +128,8 @@ async function findSegments(logsFolder: string, { sessionIds }: ErasureTraces): 
 }
 
 /** Turns and their streams in Redis, which keeps them for a day; how many. */
-async function forgetTurns(redis: Redis, tenantId: string, { sessionIds, turnIds }: ErasureTraces): Promise<number> {
+async function forgetTurns(anySlot: Redis, tenantId: string, { sessionIds, turnIds }: ErasureTraces): Promise<number> {
+  const redis = findSlot(anySlot, tenantId);
   const [sessions, known] = [new Set(sessionIds), new Set(turnIds)];
   const prefix = keyOf.turn('');
   let forgotten = 0;

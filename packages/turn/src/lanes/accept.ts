@@ -212,7 +212,7 @@ export class TurnAcceptance {
   async requestCancel(scope: TenantScope, turnId: string): Promise<boolean> {
     if ((await scope.inbox.read(turnId)) === undefined) return false;
     await scope.inbox.markCancelled(turnId);
-    background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel(turnId)), this.#options.log);
+    background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel({ tenantId: scope.tenantId, turnId })), this.#options.log);
     return true;
   }
 

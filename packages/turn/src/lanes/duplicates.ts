@@ -1,4 +1,5 @@
 import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
+import { findSlot } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
@@ -31,7 +32,9 @@ export async function findDuplicate(
   scope: TenantScope,
   { turnId, sessionId }: Pick<AcceptedTurn, 'turnId' | 'sessionId'>,
 ): Promise<Duplicate | null> {
-  const [requestHash, session] = await redis.hmget(keyOf.turn(turnId), 'requestHash', 'session').catch(() => [null, null]);
+  const [requestHash, session] = await findSlot(redis, scope.tenantId)
+    .hmget(keyOf.turn(turnId), 'requestHash', 'session')
+    .catch(() => [null, null]);
   if (requestHash != null && session != null) return { turnId, sessionId: session, requestHash };
   return await findEnded(scope, turnId, sessionId);
 }

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { z } from 'zod';
-import { RedisScript } from '@concierge/runtime';
+import { askSlots, isFirstSlot, RedisScript, findSlot, listSlots } from '@concierge/runtime';
 import { limits, type AcceptedTurn, type TurnInput, type TurnStatus } from '@concierge/contract';
 import { keyOf, laneMember, queuePrefix, type Lane } from '../keys.ts';
 import type { StreamWrite } from '../streams/stream-entry.ts';
@@ -10,18 +9,20 @@ import {
   DueReply,
   EnqueuedReply,
   FinishReply,
-  FoundReply,
   LeaseReply,
   OpenReply,
   OrderReply,
   ReadinessReply,
   ReleaseReply,
   RenewReply,
+  readLease,
+  readWakeups,
+  toEnqueueOutcome,
+  toWakeups,
   type EnqueueOutcome,
   type Finished,
-  type WakeupReply,
 } from './lane-replies.ts';
-import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup } from './wakeup-queue.ts';
+import { keptWakeups, sentByScripts, type TakenWakeup, type Wakeup, type WakeupQueue } from './wakeup-queue.ts';
 
 const scripts = {
   accept: new RedisScript(new URL('../lua/accept.lua', import.meta.url)),
@@ -38,6 +39,8 @@ const scripts = {
   order: new RedisScript(new URL('../lua/order.lua', import.meta.url)),
   readiness: new RedisScript(new URL('../lua/readiness.lua', import.meta.url)),
 };
+
+type LaneScript = Exclude<keyof typeof scripts, 'append'>;
 
 /** How long a wake-up may stay unanswered before the reconciler sends another. */
 const FIRST_WAIT_MS = 2000;
@@ -134,32 +137,6 @@ function readDepth({ grant }: Pick<AcceptedTurn, 'grant'>): number {
   return Math.min(grant?.depth ?? 0, limits.subagentDepthMax);
 }
 
-function toWakeups(tenantId: string, replies: readonly z.infer<typeof WakeupReply>[]): Wakeup[] {
-  return replies.map(([sessionId, turnId, backlog, at, depth]) => ({ tenantId, sessionId, turnId, backlog, at, depth }));
-}
-
-function readWakeups(reply: unknown): Wakeup[] {
-  return FoundReply.parse(reply).flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake]));
-}
-
-function toEnqueueOutcome(reply: z.infer<typeof EnqueuedReply>): EnqueueOutcome {
-  switch (reply[0]) {
-    case 'exists': {
-      const [, state, requestHash, sessionId, logId, isUnclear] = reply;
-      const logged = logId === '' ? undefined : { logId, isUnclear: isUnclear === '1' };
-      return { kind: 'exists', state, requestHash, sessionId, logged };
-    }
-    case 'busy':
-    case 'full': {
-      return { kind: reply[0] };
-    }
-    case 'enqueued': {
-      const [kind, headTurnId, waitingBefore, dueIn, unclear] = reply;
-      return { kind, headTurnId, waitingBefore, dueInMs: dueIn < 0 ? null : dueIn, isUnclear: unclear === '1' };
-    }
-  }
-}
-
 /** Collected turns are answered together, so more of them may wait. */
 export function mayWait(busy: TurnInput['busy']): number {
   return busy === 'collect' ? limits.collectMaxWaiting : limits.laneMaxWaiting;
@@ -180,17 +157,21 @@ export interface EnqueueOptions {
 }
 
 /**
- * Lanes, shares and leases: which turn may run when. Every method is one atomic script. A lane is empty → waiting in
- * its tenant's line → admitted (a wake-up is sent) → leased → empty or back to the line. Before it waits in the line, a
- * lane whose first turn collects may be debounced.
+ * Lanes, shares and leases: which turn may run when. Every method is one atomic script in a tenant's slot, or in each.
+ * A lane is empty → waiting in its tenant's line → admitted (a wake-up is sent) → leased → empty or back to the line.
+ * Before it waits in the line, a lane whose first turn collects may be debounced.
+ * Wake-ups are in the first slot: what a script of another admits is sent after it, and repeated where it got lost.
  */
 export class Lanes {
   readonly #redis: Redis;
+  readonly #wakeupQueue: Pick<WakeupQueue, 'wake'> | undefined;
   /** Set once, by the reader. */
   reader: AcceptanceReader | undefined;
 
-  constructor(redis: Redis) {
+  /** `wakeupQueue`: not needed where there is one slot. */
+  constructor(redis: Redis, wakeupQueue?: Pick<WakeupQueue, 'wake'>) {
     this.#redis = redis;
+    this.#wakeupQueue = wakeupQueue;
   }
 
   async enqueue(turn: AcceptedTurn, options: EnqueueOptions): Promise<EnqueueOutcome> {
@@ -238,9 +219,11 @@ export class Lanes {
       debounceMs: busy === 'collect' ? debounceMs : 0,
       log: logged?.logId ?? '',
       body: logged?.content ?? '',
-      sends: sentByScripts,
+      ...this.#sendsIn(tenantId),
     };
-    return toEnqueueOutcome(EnqueuedReply.parse(await this.#run('accept', given)));
+    const reply = EnqueuedReply.parse(await this.#run('accept', given));
+    if (reply[0] === 'enqueued') this.#wakeLater(tenantId, reply[5]);
+    return toEnqueueOutcome(reply);
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
@@ -256,27 +239,12 @@ export class Lanes {
     if (reply[0] === 'idle') return { kind: 'idle', wakeups: toWakeups(tenantId, reply[1]) };
     if (reply[0] === 'held') return { kind: 'held' };
     if (reply[0] === 'alone') return { kind: 'alone', turnId: reply[1], voids: reply[2] };
-    const [, turnId, epoch, starts, attempt, restored, cancelled, startedAt, ageMs, cutEpoch, last, logged] = reply;
-    const facts = {
-      turnId,
-      epoch,
-      starts,
-      attempt,
-      restored: restored === '1',
-      orphan: restored === '2',
-      cancelled: cancelled === '1',
-      startedAtMs: Number(startedAt),
-      ageMs,
-      cutEpoch: cutEpoch === '' ? null : cutEpoch,
-      isLastStart: last === '1',
-      logged: logged === '' ? undefined : logged,
-    };
-    return { kind: 'leased', lease: { tenantId, sessionId, ...facts, wakeup } };
+    return { kind: 'leased', lease: { tenantId, sessionId, ...readLease(reply), wakeup } };
   }
 
   async append(lease: Lease, write: StreamWrite, live: { readonly payload: string; readonly progress: boolean }): Promise<Appended> {
     const facts = [laneMember(lease), lease.turnId, lease.epoch, live.payload, live.progress ? '1' : '0'];
-    const reply = await scripts.append.run(this.#redis, [queuePrefix], [...facts, ...entryArguments(write)]);
+    const reply = await scripts.append.run(findSlot(this.#redis, lease.tenantId), [queuePrefix], [...facts, ...entryArguments(write)]);
     const entries = AppendReply.parse(reply);
     if (entries > 0) return { kind: 'written', entries };
     return { kind: entries === 0 ? 'lost' : 'cut' };
@@ -288,8 +256,14 @@ export class Lanes {
     const times = { streamTtlSeconds: limits.streamTtlSeconds, recordTtlSeconds: limits.idempotencyTtlSeconds };
     const written = { before: write.before ?? -1, entries: write.entries };
     const given = { tenantId, sessionId, turnId, epoch, ...end, answered: end.answered ?? [], ...written, ...times };
-    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup, keptWakeups, sends: sentByScripts }));
-    if (reply === 'finished' && wakeup !== undefined) wakeup.isCompleted = true;
+    const sends = this.#sendsIn(tenantId);
+    const completed = sends.sends === undefined ? undefined : wakeup;
+    const reply = FinishReply.parse(await this.#run('finish', { ...given, wakeup: completed, keptWakeups, ...sends }));
+    if (typeof reply !== 'string') {
+      this.#wakeLater(tenantId, reply);
+      return 'finished';
+    }
+    if (reply === 'finished' && completed !== undefined) completed.isCompleted = true;
     return reply;
   }
 
@@ -303,10 +277,19 @@ export class Lanes {
     return toWakeups(tenantId, ReleaseReply.parse(reply));
   }
 
+  /** The same leases, by their slots: one that is away keeps no lease of another from its renewal. */
+  bySlot(leases: readonly Lease[]): Iterable<readonly [Redis, readonly Lease[]]> {
+    return Map.groupBy(leases, ({ tenantId }) => findSlot(this.#redis, tenantId));
+  }
+
+  /** Of one slot. */
   async renew(leases: readonly Lease[]): Promise<Renewed> {
-    if (leases.length === 0) return { lost: [], cancelled: [], isLaneDue: false };
+    const [first] = leases;
+    if (first === undefined) return { lost: [], cancelled: [], isLaneDue: false };
     const given = leases.map((lease) => ({ member: laneMember(lease), epoch: lease.epoch, turnId: lease.turnId }));
-    const [lost, cancelled, due] = RenewReply.parse(await this.#run('renew', { leaseMs: LEASE_MS, leases: given }));
+    const [lost, cancelled, due] = RenewReply.parse(
+      await this.#runIn(findSlot(this.#redis, first.tenantId), 'renew', { leaseMs: LEASE_MS, leases: given }),
+    );
     return {
       lost: leases.filter((lease) => lost.includes(laneMember(lease))),
       cancelled: leases.filter((lease) => cancelled.includes(lease.turnId)),
@@ -314,32 +297,32 @@ export class Lanes {
     };
   }
 
-  /** Whether Redis has all that was accepted, and the run id of this Redis. A reconciler notes the time with it. */
-  async readiness({ notesTime = false } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
-    const [ready, runId] = ReadinessReply.parse(await this.#run('readiness', { notesTime }));
+  /** Whether a slot has all that was accepted, and the run id of its Redis. A reconciler notes the time with it. */
+  async readiness({ notesTime = false, slot = this.#redis } = {}): Promise<{ readonly isReady: boolean; readonly runId: string }> {
+    const [ready, runId] = ReadinessReply.parse(await this.#runIn(slot, 'readiness', { notesTime }));
     return { isReady: ready === 1, runId };
   }
 
   /** For a living worker that has lost this lease: the turn is no longer among those that may kill the worker. */
   async outlive(lease: Lease, workerId: string): Promise<void> {
-    await this.#redis.srem(keyOf.unproven(workerId), laneMember(lease));
+    await findSlot(this.#redis, lease.tenantId).srem(keyOf.unproven(workerId), laneMember(lease));
   }
 
   /**
-   * Before every inbox is scanned for this Redis. `restore`: names this scan; lost with what it enqueues when Redis is
-   * emptied once more.
+   * Before every inbox is scanned for the Redis of a slot. `restore`: names this scan; lost with what it enqueues when
+   * Redis is emptied once more.
    */
-  async beginRestore(restore: string): Promise<void> {
-    await this.#redis.set(keyOf.restore, restore);
+  async beginRestore(restore: string, slot = this.#redis): Promise<void> {
+    await slot.set(keyOf.restore, restore);
   }
 
   /**
-   * Every inbox has been scanned for this Redis: from now on turns run. `generation`: above all that were given before.
+   * Every inbox has been scanned for a slot's Redis: turns run from now on. `generation`: above all given before.
    * @returns the wake-ups to send; undefined when Redis lost what was enqueued, and the scan must begin anew
    */
-  async open({ runId, restore, generation }: RestoreEnd): Promise<Wakeup[] | undefined> {
+  async open({ runId, restore, generation }: RestoreEnd, slot = this.#redis): Promise<Wakeup[] | undefined> {
     const epoch = String((FIRST_GENERATION + generation) * EPOCHS_OF_GENERATION);
-    const [isReady, found] = OpenReply.parse(await this.#run('open', { runId, restore, epoch }));
+    const [isReady, found] = OpenReply.parse(await this.#runIn(slot, 'open', { runId, restore, epoch }));
     return isReady === 1 ? found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])) : undefined;
   }
 
@@ -354,19 +337,26 @@ export class Lanes {
     return { moved: moved === 1, wakeups: toWakeups(tenantId, wakeups) };
   }
 
-  async sweep(limit: number): Promise<Wakeup[]> {
-    return readWakeups(await this.#run('sweep', { limit }));
+  /** Of one slot. */
+  async sweep(limit: number, slot = this.#redis): Promise<Wakeup[]> {
+    return readWakeups(await this.#runIn(slot, 'sweep', { limit }));
   }
 
   /** @returns the wake-ups to send: a lane that was debounced with the turn runs now */
-  async cancel(turnId: string): Promise<Wakeup[]> {
-    return readWakeups(await this.#run('cancel', { turnId }));
+  async cancel({ tenantId, turnId }: Pick<AcceptedTurn, 'tenantId' | 'turnId'>): Promise<Wakeup[]> {
+    return readWakeups(await this.#runIn(findSlot(this.#redis, tenantId), 'cancel', { turnId }));
   }
 
-  /** Ends the debounce of lanes that are due. */
-  async findDue(): Promise<DueLanes> {
-    const [found, nextIn] = DueReply.parse(await this.#run('findDue', { limit: DUE_AT_ONCE }));
-    return { wakeups: found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])), nextInMs: nextIn < 0 ? null : nextIn };
+  /** Ends the debounce of lanes that are due, in a slot or in all of them. */
+  async findDue(slot?: Redis): Promise<DueLanes> {
+    const ask = async (one: Redis): Promise<DueLanes> => {
+      const [found, nextIn] = DueReply.parse(await this.#runIn(one, 'findDue', { limit: DUE_AT_ONCE }));
+      return { wakeups: found.flatMap(([tenantId, wake]) => toWakeups(tenantId, [wake])), nextInMs: nextIn < 0 ? null : nextIn };
+    };
+    if (slot !== undefined) return await ask(slot);
+    const answers = await askSlots(this.#redis, ask);
+    const nextInMs = answers.flatMap(({ nextInMs: next }) => next ?? []);
+    return { wakeups: answers.flatMap(({ wakeups }) => wakeups), nextInMs: nextInMs.length === 0 ? null : Math.min(...nextInMs) };
   }
 
   /**
@@ -374,7 +364,7 @@ export class Lanes {
    * be seen.
    */
   async waitingBehind({ tenantId, sessionId, turnId }: Lease, atMost: number): Promise<string[]> {
-    const [head, ...others] = await this.#redis.lrange(keyOf.lane({ tenantId, sessionId }), 0, atMost);
+    const [head, ...others] = await findSlot(this.#redis, tenantId).lrange(keyOf.lane({ tenantId, sessionId }), 0, atMost);
     return head === turnId ? others : [];
   }
 
@@ -385,10 +375,26 @@ export class Lanes {
     readonly leaving: boolean;
   }): Promise<void> {
     const { id: workerId, share, facts, leaving } = worker;
-    await this.#run('heartbeat', { workerId, share, facts: JSON.stringify(facts), leaving, goneMs: WORKER_GONE_MS });
+    const given = { workerId, share, facts: JSON.stringify(facts), leaving, goneMs: WORKER_GONE_MS };
+    const [first = this.#redis, ...others] = listSlots(this.#redis);
+    for (const slot of others) this.#runIn(slot, 'heartbeat', given).catch(() => undefined);
+    await this.#runIn(first, 'heartbeat', given);
   }
 
-  async #run(name: Exclude<keyof typeof scripts, 'append'>, given: object): Promise<unknown> {
-    return await scripts[name].run(this.#redis, [queuePrefix], [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
+  /** How wake-ups are sent from a script: not at all from one that runs in another slot than the queue. */
+  #sendsIn(tenantId: string): { readonly sends?: typeof sentByScripts } {
+    return isFirstSlot(findSlot(this.#redis, tenantId)) ? { sends: sentByScripts } : {};
+  }
+
+  #wakeLater(tenantId: string, wakeups: Parameters<typeof toWakeups>[1] = []): void {
+    if (wakeups.length > 0) this.#wakeupQueue?.wake(toWakeups(tenantId, wakeups)).catch(() => undefined);
+  }
+
+  async #run<Given extends Pick<Lane, 'tenantId'>>(name: LaneScript, given: Given): Promise<unknown> {
+    return await this.#runIn(findSlot(this.#redis, given.tenantId), name, given);
+  }
+
+  async #runIn(slot: Redis, name: LaneScript, given: object): Promise<unknown> {
+    return await scripts[name].run(slot, [queuePrefix], [JSON.stringify({ ...given, firstWaitMs: FIRST_WAIT_MS })]);
   }
 }

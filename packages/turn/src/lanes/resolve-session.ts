@@ -1,5 +1,6 @@
 import { AppError, type TurnInput } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
+import { findSlot } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import { deriveFreshSender, keyOf } from '../keys.ts';
 import type { Lanes } from './lanes.ts';
@@ -35,9 +36,10 @@ async function findAgent({ redis, lanes }: Sources, scope: TenantScope, sessionI
   if (session !== undefined) return session.agent;
   const unknown = (cause?: unknown): AppError =>
     new AppError('overloaded', 'The service cannot look the session up right now.', { cause, retryAfterSeconds: 2 });
+  const slot = findSlot(redis, scope.tenantId);
   const [agent, { isReady }] = await Promise.all([
-    redis.hget(keyOf.lease({ tenantId: scope.tenantId, sessionId }), 'agent'),
-    lanes.readiness(),
+    slot.hget(keyOf.lease({ tenantId: scope.tenantId, sessionId }), 'agent'),
+    lanes.readiness({ slot }),
   ]).catch((error: unknown) => {
     throw unknown(error);
   });

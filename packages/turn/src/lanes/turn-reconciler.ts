@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { unlessLater } from '@concierge/files';
-import type { Log } from '@concierge/runtime';
+import { isFirstSlot, findSlot, listSlots, type Log } from '@concierge/runtime';
 import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
 import { LogRecovery } from '../wal/log-recovery.ts';
@@ -24,12 +24,18 @@ const SEEN_FOR_MS = 10 * 60_000;
 const STATES_AT_ONCE = 500;
 
 export interface TurnReconcilerOptions {
+  /** It looks after what is in the slot of this connection. */
   readonly redis: Redis;
   readonly lanes: Lanes;
   readonly wakeupQueue: WakeupQueue;
   readonly tenants: Tenants;
   readonly onRepaired?: OnRepaired;
   readonly log: Log;
+}
+
+/** One for each slot: none waits for a slot that is away. */
+export function listTurnReconcilers(options: TurnReconcilerOptions): TurnReconciler[] {
+  return listSlots(options.redis).map((redis) => new TurnReconciler({ ...options, redis }));
 }
 
 /**
@@ -51,19 +57,19 @@ export class TurnReconciler extends Reconciler {
 
   override async reconcile(): Promise<void> {
     const { redis, lanes, wakeupQueue } = this.#options;
-    const { isReady, runId } = await lanes.readiness({ notesTime: true });
+    const { isReady, runId } = await lanes.readiness({ notesTime: true, slot: redis });
     if (!isReady) await this.#restoreAll(runId);
     // Another process is still restoring lanes: until every turn has its place nothing runs, and no turn is an orphan.
-    if (!isReady && !(await lanes.readiness()).isReady) return;
-    const late = await lanes.sweep(LANES_PER_SWEEP);
+    if (!isReady && !(await lanes.readiness({ slot: redis })).isReady) return;
+    const late = await lanes.sweep(LANES_PER_SWEEP, redis);
     await wakeupQueue.wake(late);
     this.#options.onRepaired?.('wakeup', late.length);
     // The process whose timer should start debounced lanes may have died.
-    await wakeupQueue.wake((await lanes.findDue()).wakeups);
+    await wakeupQueue.wake((await lanes.findDue(redis)).wakeups);
     await this.share(redis, { task: keyOf.scanLock, everyMs: SCAN_EVERY_MS }, async () => {
       const enqueued = await this.#restoreLanes('orphan');
       this.#options.onRepaired?.('orphan', enqueued);
-      await this.#logs.recoverDead();
+      if (isFirstSlot(redis)) await this.#logs.recoverDead();
     });
   }
 
@@ -71,11 +77,11 @@ export class TurnReconciler extends Reconciler {
     const { redis, lanes, wakeupQueue, tenants, log } = this.#options;
     if (!(await takeTask(redis, keyOf.restoreLock, { forMs: RESTORE_LOCK_MS }))) return;
     const restore = randomUUID();
-    await lanes.beginRestore(restore);
+    await lanes.beginRestore(restore, redis);
     // What Redis has lost may be in logs alone: of dead processes, and of those that live.
     await this.#logs.fileAll(async () => this.#keepRestoring());
     const enqueued = await this.#restoreLanes('emptied');
-    const wakeups = await lanes.open({ runId, restore, generation: await tenants.nextGeneration() });
+    const wakeups = await lanes.open({ runId, restore, generation: await tenants.nextGeneration() }, redis);
     await redis.del(keyOf.restoreLock);
     // Emptied once more meanwhile: the next round begins anew.
     if (wakeups === undefined) return;
@@ -85,8 +91,10 @@ export class TurnReconciler extends Reconciler {
   }
 
   async #restoreLanes(found: 'orphan' | 'emptied'): Promise<number> {
+    const { redis, tenants } = this.#options;
     let enqueued = 0;
-    for await (const tenantId of unhurried(await this.#options.tenants.list({ isSure: found === 'emptied' }))) {
+    for await (const tenantId of unhurried(await tenants.list({ isSure: found === 'emptied' }))) {
+      if (findSlot(redis, tenantId) !== redis) continue;
       enqueued += await this.#restoreTenant(tenantId, found);
       if (found === 'emptied') await this.#keepRestoring();
     }

@@ -6,11 +6,11 @@
 --       its line; debounceMs: how long an idle lane is debounced, 0: not at all; firstWaitMs: of the reconciler;
 --       log: id of the write-ahead log that has the turn, or '' for one with an inbox file; body: the turn, with a log;
 --       reader: who follows the turn from now on (publish.lua), or ''; sends: how wake-ups are sent from here
---       (wakeups.lua)
+--       (wakeups.lua); without it they are returned, for a queue in another slot
 -- Returns {'exists', state, request hash, session id, its log, '1' when it was unclear} | {'busy'} | {'full'}
 --       | {'enqueued', head turn id, waiting before it, ms until the lane is due that is debounced, or -1, '1'
 --         when times of acceptance do not determine its place, or its log is not known (log-renew.lua): when Redis
---         loses it, only a file and a number on disk do}
+--         loses it, only a file and a number on disk do, wake-ups to send, if any}
 -- Atomic because the check for a duplicate, the limit, the order in the lane and the share must be one decision. A
 -- Redis that is not ready (lanes.lua) runs nothing until every inbox has been scanned (open.lua). Turns accepted
 -- meanwhile are `late`: behind all that are found. Found turns stand in order of acceptance.
@@ -103,8 +103,10 @@ if open then
       wakeups = let_run(prefix, account, session, { turn = turn_id, depth = depth }, in_line, now, given.firstWaitMs)
     end
   end
+  local head = waiting == 0 and turn_id or redis.call('LINDEX', lane, 0)
+  if not given.sends then return { 'enqueued', head, waiting, due_in, unclear, wakeups } end
   send_wakeups(prefix, account, wakeups, given.sends)
-  return { 'enqueued', waiting == 0 and turn_id or redis.call('LINDEX', lane, 0), waiting, due_in, unclear }
+  return { 'enqueued', head, waiting, due_in, unclear }
 end
 
 if late == '1' then redis.call('RPUSH', lane, turn_id) else place_in_order(accepted_at) end

@@ -4,7 +4,8 @@
 --       before: entries that the writer knows to be in the stream, -1 when it does not know; answered: ids of the turns
 --       that were answered with it; streamTtlSeconds, recordTtlSeconds; firstWaitMs: of the reconciler; sends: as in
 --       accept.lua; wakeup: that the worker answers, to be completed from here
--- Returns 'lost' | 'cut': entries are missing in the stream, nothing was written | 'finished'
+-- Returns 'lost' | 'cut': entries are missing in the stream, nothing was written | 'finished' | without `sends`, the
+--       wake-ups to send
 -- Atomic because the terminal event, the lane and the share change together or not at all.
 #include "lanes.lua"
 #include "add-entry.lua"
@@ -43,6 +44,11 @@ redis.call('LPOP', lane)
 if lease[4] ~= '0' or lease[5] == '1' then redis.call('SREM', prefix .. ':unproven:' .. (lease[2] or ''), member) end
 redis.call('HDEL', held, 'until', 'worker', 'turn', 'starts', 'voids', 'last', 'woken', 'reader')
 local pool, head = pool_at(account, lease[3] or '0'), first[2]
+local function send_or_return(wakeups)
+  if not given.sends then return wakeups end
+  send_wakeups(prefix, account, wakeups, given.sends)
+  return 'finished'
+end
 local function was_answered(id)
   for _, answered in ipairs(given.answered) do
     if answered == id then return true end
@@ -53,8 +59,7 @@ if head and was_answered(head) then
   -- The next turn is already answered and only its end is to be announced: the lane keeps its place, or a contact with
   -- many messages would wait in line for each.
   local next_one = wake(prefix, pool, session, now_ms(prefix), given.firstWaitMs)
-  send_wakeups(prefix, account, { next_one }, given.sends)
-  return 'finished'
+  return send_or_return({ next_one })
 end
 redis.call('SREM', prefix .. ':admitted:' .. pool, session)
 redis.call('ZREM', prefix .. ':due', member)
@@ -67,5 +72,4 @@ else
   redis.call('EXPIRE', held, 3600)
 end
 for _, one in ipairs(admit(prefix, pool, nil, given.firstWaitMs)) do wakeups[#wakeups + 1] = one end
-send_wakeups(prefix, account, wakeups, given.sends)
-return 'finished'
+return send_or_return(wakeups)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { backoffMs, limits } from '@concierge/contract';
-import { background, duringActivity, eventLoopStallMs, failpoint } from '@concierge/runtime';
+import { background, duringActivity, eventLoopStallMs, failpoint, findSlot, listSlots } from '@concierge/runtime';
 import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
 import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
@@ -68,7 +68,7 @@ interface RunningTurn {
 export class TurnWorker {
   readonly id: string;
   readonly #options: TurnWorkerOptions;
-  readonly #attempts: Omit<AttemptOptions, 'worker'>;
+  readonly #attempts: Omit<AttemptOptions, 'redis' | 'worker'>;
   readonly #streamBytes: StreamBytes;
   readonly #gate = new StartGate();
   /** Lanes whose head must run alone and waits while another such head runs. */
@@ -88,15 +88,17 @@ export class TurnWorker {
     this.#options = options;
     this.#streamBytes = new StreamBytes(options.redis, options.log);
     const { redis, log, queue, tenants, handlers, capacity, onFenced } = options;
-    this.#attempts = { ...queue, redis, tenants, handlers, onFenced, log };
+    this.#attempts = { ...queue, tenants, handlers, onFenced, log };
     const { concurrency } = capacity;
     this.#wakeups = depths.map((depth) =>
       takeWakeups({ redis, depth, concurrency, log, answer: async (lane, wakeup) => await this.#answer({ ...lane, depth, wakeup }) }),
     );
     this.#drainWatch = new DrainWatch({ redis, id: this.id, wakeups: this.#wakeups, log });
-    options.subscriber.on('message', (_channel: string, turnId: string) => {
-      this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
-    });
+    for (const slot of listSlots(options.subscriber)) {
+      slot.on('message', (_channel: string, turnId: string) => {
+        this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
+      });
+    }
   }
 
   /** For parts that need the id before the worker exists. */
@@ -109,10 +111,12 @@ export class TurnWorker {
   }
 
   async start(): Promise<void> {
-    await this.#options.subscriber.subscribe(keyOf.cancel);
+    const [first, ...others] = listSlots(this.#options.subscriber).map(async (slot) => slot.subscribe(keyOf.cancel));
+    for (const subscribing of others) background(subscribing, this.#options.log);
+    await first;
     await this.#beat();
     // A renewal waits for no other: one that fails or hangs delays none.
-    this.#renewal = setInterval(() => background(this.#renew(), this.#options.log), RENEW_EVERY_MS);
+    this.#renewal = setInterval(() => this.#renewAll(), RENEW_EVERY_MS);
     this.#pulse = setInterval(() => background(this.#beat(), this.#options.log), BEAT_EVERY_MS);
     for (const wakeups of this.#wakeups) background(wakeups.run(), this.#options.log);
   }
@@ -140,7 +144,9 @@ export class TurnWorker {
     clearInterval(this.#renewal);
     await this.#streamBytes.flush();
     await this.#beat({ leaving: true }).catch(() => undefined);
-    await this.#options.subscriber.quit().catch(() => undefined);
+    const [first, ...others] = listSlots(this.#options.subscriber);
+    for (const slot of others) slot.disconnect();
+    await first?.quit().catch(() => undefined);
   }
 
   async #answer(lane: DepthLane): Promise<void> {
@@ -223,9 +229,10 @@ export class TurnWorker {
     if (this.#graceOver) stop.abort(new WorkerDraining('the worker stops'));
     try {
       const { turnId, tenantId } = lease;
+      const redis = findSlot(this.#options.redis, tenantId);
       const isHandingOn = (): boolean => this.#isHandingOn;
       const worker = { turnsRunning: () => this.#running.size, isHandingOn, onProgress, streamBytes: this.#streamBytes };
-      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, worker }, lease, stop).run());
+      await duringActivity({ turnId, tenantId }, async () => new TurnAttempt({ ...this.#attempts, redis, worker }, lease, stop).run());
     } finally {
       clearTimeout(timeout);
       if (this.#running.get(lease.turnId) === running) {
@@ -235,9 +242,15 @@ export class TurnWorker {
     }
   }
 
-  async #renew(): Promise<void> {
+  #renewAll(): void {
+    const { queue, log } = this.#options;
+    const bySlot = queue.lanes.bySlot([...this.#running.values()].map(({ lease }) => lease));
+    for (const [slot, leases] of bySlot) background(this.#renew(slot, leases), log);
+  }
+
+  async #renew(slot: Redis, leases: readonly Lease[]): Promise<void> {
     const { lanes, wakeupQueue } = this.#options.queue;
-    const { lost, cancelled, isLaneDue } = await lanes.renew([...this.#running.values()].map(({ lease }) => lease));
+    const { lost, cancelled, isLaneDue } = await lanes.renew(leases);
     for (const lease of lost) {
       const running = this.#running.get(lease.turnId);
       // A late answer is about the lease that it names: the turn may have a newer one.
@@ -245,7 +258,7 @@ export class TurnWorker {
     }
     for (const { turnId } of cancelled) this.#running.get(turnId)?.stop.abort(new TurnCancelled('cancelled'));
     // Before a reconciler comes to it: readers of a dead worker's turns wait.
-    if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP));
+    if (isLaneDue) await wakeupQueue.wake(await lanes.sweep(LANES_PER_SWEEP, slot));
   }
 
   async #beat({ leaving = false } = {}): Promise<void> {

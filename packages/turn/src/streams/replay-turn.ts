@@ -9,6 +9,7 @@ import {
   type TurnOutput,
   type TurnStep,
 } from '@concierge/contract';
+import { findSlot } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { findEndedTurn } from '../ended-turns.ts';
@@ -56,7 +57,7 @@ type ShownMessage = SessionMessage | Omit<Extract<SessionMessage, { role: 'user'
 /** The published session is the truth: a stream that differs from it or lacks a part is replayed. */
 export async function replaySaved(redis: Redis, { scope, turn, writer }: TurnRun): Promise<void> {
   const messages = await readMessages(scope, turn);
-  const entries = await readEntries(redis, turn.turnId, null);
+  const entries = await readEntries(findSlot(redis, scope.tenantId), turn.turnId, null);
   if (isShown(entries, messages)) return;
   writer.emit(streamLost);
   for (const event of messages.flatMap((message) => toTurnEvents(message))) writer.emit(event);

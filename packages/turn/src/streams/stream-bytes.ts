@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { limits } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { findSlot, type Log } from '@concierge/runtime';
 import { keyOf } from '../keys.ts';
 
 /** Streams expire by themselves; their bytes are counted in periods of this length, which expire too. */
@@ -61,21 +61,25 @@ export class StreamBytes {
     const counted = [...this.#uncounted];
     this.#uncounted.clear();
     const portion = portionNow();
-    const commands = this.#redis.pipeline();
-    for (const [tenantId, bytes] of counted) {
-      const key = keyOf.streamBytes(tenantId, portion);
-      commands.incrby(key, bytes).expire(key, PORTIONS * PORTION_SECONDS);
-    }
-    await commands.exec().catch((error: unknown) => {
-      this.#log.debug({ err: error }, 'the bytes of streams were not counted');
+    const bySlot = Map.groupBy(counted, ([tenantId]) => findSlot(this.#redis, tenantId));
+    const counting = Array.from(bySlot, async ([slot, own]) => {
+      const commands = slot.pipeline();
+      for (const [tenantId, bytes] of own) {
+        const key = keyOf.streamBytes(tenantId, portion);
+        commands.incrby(key, bytes).expire(key, PORTIONS * PORTION_SECONDS);
+      }
+      await commands.exec().catch((error: unknown) => {
+        this.#log.debug({ err: error }, 'the bytes of streams were not counted');
+      });
     });
+    await Promise.all(counting);
   }
 
   async #ask(tenantId: string, sum: Sum): Promise<void> {
     const newest = portionNow();
     const keys = Array.from({ length: PORTIONS }, (_, index) => keyOf.streamBytes(tenantId, newest - index));
     try {
-      const portions = await this.#redis.mget(keys);
+      const portions = await findSlot(this.#redis, tenantId).mget(keys);
       sum.bytes = portions.reduce((bytes, portion) => bytes + Number(portion ?? 0), 0);
     } catch (error) {
       this.#log.debug({ err: error, tenantId }, 'the bytes of streams are not known');

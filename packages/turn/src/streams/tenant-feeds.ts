@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { FeedChange, limits } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { findSlot, listSlots, type Log } from '@concierge/runtime';
 import type { TellChange } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
 
@@ -33,7 +33,8 @@ export interface TenantFeedsOptions {
 /** Tells the readers of a tenant's feed, in any process; a Redis that is away has no readers. */
 export function tellFeeds(redis: Redis): TellChange {
   return (tenantId, change) => {
-    if (redis.status === 'ready') redis.publish(keyOf.feed(tenantId), JSON.stringify(change)).catch(() => undefined);
+    const slot = findSlot(redis, tenantId);
+    if (slot.status === 'ready') slot.publish(keyOf.feed(tenantId), JSON.stringify(change)).catch(() => undefined);
   };
 }
 
@@ -51,15 +52,20 @@ export class TenantFeeds {
   constructor({ subscriber, log }: TenantFeedsOptions) {
     this.#subscriber = subscriber;
     this.#log = log;
-    subscriber.on('message', (channel: string, payload: string) => {
+    for (const slot of listSlots(subscriber)) this.#hear(slot);
+  }
+
+  #hear(slot: Redis): void {
+    slot.on('message', (channel: string, payload: string) => {
       if (channel.startsWith(FEED_PREFIX)) this.#receive(channel.slice(FEED_PREFIX.length), payload);
     });
-    subscriber.on('pmessage', (pattern: string, channel: string, payload: string) => {
+    slot.on('pmessage', (pattern: string, channel: string, payload: string) => {
       if (pattern === ALL_FEEDS) this.#receiveOfAll(channel.slice(FEED_PREFIX.length), payload);
     });
-    subscriber.on('ready', () => {
-      for (const [tenantId, { readers }] of this.#feeds) void this.#subscribe(tenantId, [...readers]);
-      if (this.#all !== undefined) void this.#subscribeToAll([...this.#all.readers]);
+    slot.on('ready', () => {
+      for (const [tenantId, { readers }] of this.#feeds)
+        if (findSlot(slot, tenantId) === slot) void this.#subscribe(tenantId, [...readers]);
+      if (this.#all !== undefined) void this.#subscribeToAll(slot, [...this.#all.readers]);
     });
   }
 
@@ -75,7 +81,9 @@ export class TenantFeeds {
       if (feed.readers.size > 0 || this.#feeds.get(tenantId) !== feed) return;
       clearTimeout(feed.timer);
       this.#feeds.delete(tenantId);
-      this.#subscriber.unsubscribe(keyOf.feed(tenantId)).catch(() => undefined);
+      findSlot(this.#subscriber, tenantId)
+        .unsubscribe(keyOf.feed(tenantId))
+        .catch(() => undefined);
     };
   }
 
@@ -84,19 +92,19 @@ export class TenantFeeds {
     const feed = this.#all ?? newFeed(limits.operatorFeedEveryMs);
     this.#all = feed;
     feed.readers.add(reader);
-    void this.#subscribeToAll([reader]);
+    for (const slot of listSlots(this.#subscriber)) void this.#subscribeToAll(slot, [reader]);
     return () => {
       feed.readers.delete(reader);
       if (feed.readers.size > 0 || this.#all !== feed) return;
       clearTimeout(feed.timer);
       this.#all = undefined;
-      this.#subscriber.punsubscribe(ALL_FEEDS).catch(() => undefined);
+      for (const slot of listSlots(this.#subscriber)) slot.punsubscribe(ALL_FEEDS).catch(() => undefined);
     };
   }
 
-  async #subscribeToAll(readers: readonly FeedReader[]): Promise<void> {
+  async #subscribeToAll(slot: Redis, readers: readonly FeedReader[]): Promise<void> {
     try {
-      await this.#subscriber.psubscribe(ALL_FEEDS);
+      await slot.psubscribe(ALL_FEEDS);
     } catch (error) {
       this.#log.debug({ err: error }, 'cannot subscribe to the feeds of all tenants yet');
       return;
@@ -115,7 +123,7 @@ export class TenantFeeds {
   /** Where Redis is away, its return does this again. */
   async #subscribe(tenantId: string, readers: readonly FeedReader[]): Promise<void> {
     try {
-      await this.#subscriber.subscribe(keyOf.feed(tenantId));
+      await findSlot(this.#subscriber, tenantId).subscribe(keyOf.feed(tenantId));
     } catch (error) {
       this.#log.debug({ err: error, tenantId }, 'cannot subscribe to the feed of a tenant yet');
       return;

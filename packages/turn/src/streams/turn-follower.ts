@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { findSlot, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { compareIds, decodeLive, isTerminal, newestEntry, readSlice, renderEntries, type StreamEntry } from './stream-entry.ts';
 
@@ -31,7 +31,7 @@ export interface FollowerOptions {
   readonly redis: Redis;
   readonly log: Log;
   /** Listens to the turn's live messages. @returns whether that is complete, and needs no other call */
-  readonly join: (turnId: string) => Promise<boolean>;
+  readonly join: (followed: FollowedTurn) => Promise<boolean>;
   /**
    * For a stream that is gone or has lost its end: the events of the ended turn that a reader of `after` lacks, from
    * its session file; null while the turn has not ended.
@@ -75,6 +75,10 @@ export class TurnFollower {
     this.#turn = turn;
     this.#sink = sink;
     this.#last = sink.after;
+  }
+
+  get tenantId(): string {
+    return this.#turn.scope.tenantId;
   }
 
   /** The turn was just accepted, and what was published since is here. */
@@ -147,7 +151,7 @@ export class TurnFollower {
   }
 
   async #read(): Promise<void> {
-    if (!this.#isJoined) this.#isJoined = await this.#options.join(this.#turn.turnId);
+    if (!this.#isJoined) this.#isJoined = await this.#options.join(this.#turn);
     const asksDisk = this.#asksDisk;
     this.#asksDisk = false;
     const entries = await this.#entries();
@@ -188,8 +192,12 @@ export class TurnFollower {
     }
   }
 
+  get #slot(): Redis {
+    return findSlot(this.#options.redis, this.tenantId);
+  }
+
   async #newest(): Promise<StreamEntry | null> {
-    return await newestEntry(this.#options.redis, this.#turn.turnId);
+    return await newestEntry(this.#slot, this.#turn.turnId);
   }
 
   /**
@@ -205,7 +213,7 @@ export class TurnFollower {
   }
 
   async #entries(): Promise<StreamEntry[]> {
-    const entries = await readSlice(this.#options.redis, this.#turn.turnId, { after: this.#more ?? this.#last, atMost: SLICE });
+    const entries = await readSlice(this.#slot, this.#turn.turnId, { after: this.#more ?? this.#last, atMost: SLICE });
     this.#more = entries.length < SLICE ? null : (entries.at(-1)?.id ?? null);
     return entries;
   }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn, TurnInput } from '@concierge/contract';
-import { RedisScript, type Log } from '@concierge/runtime';
+import { RedisScript, findSlot, listSlots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
-import { TurnFollower, type AcceptanceReader, type FollowerOptions, type FollowSink } from './turn-follower.ts';
+import { TurnFollower, type AcceptanceReader, type FollowedTurn, type FollowerOptions, type FollowSink } from './turn-follower.ts';
 import { compareIds, firstEntryId, isTerminal, newestEntry, readEntries, toEvent, type StreamEntry } from './stream-entry.ts';
 
 const join = new RedisScript(new URL('./join.lua', import.meta.url));
@@ -58,11 +58,11 @@ export class TurnStreams implements AcceptanceReader {
   /** Lists, not sets: most turns have one reader, and a set of one has three times the size of such a list. */
   readonly #followers = new Map<string, readonly TurnFollower[]>();
   readonly #own = `@${randomUUID()}`;
-  /** Whether the channel of this process is subscribed to. */
-  #isListening = false;
+  /** Subscribers on which the channel of this process is subscribed to: one for each slot. */
+  readonly #listening = new Set<Redis>();
   readonly #expected = new Map<string, Expected>();
-  /** Turns whose own channels are subscribed to. */
-  readonly #joined = new Set<string>();
+  /** Turns whose own channels are subscribed to, and on which subscriber. */
+  readonly #joined = new Map<string, Redis>();
   readonly #ping: NodeJS.Timeout;
   readonly #silence: NodeJS.Timeout;
   /** Readers that have not been checked in this round. */
@@ -79,20 +79,10 @@ export class TurnStreams implements AcceptanceReader {
     this.#forFollowers = {
       redis,
       log,
-      join: async (turnId) => await this.#join(turnId),
+      join: async (followed) => await this.#join(followed),
       replay: async ({ scope, turnId }, after) => await this.#replay(scope, turnId, after),
     };
-    subscriber.on('message', (channel: string, payload: string) => {
-      this.#deliver(channel, payload);
-    });
-    subscriber.on('close', () => {
-      this.#miss();
-    });
-    subscriber.on('ready', () => {
-      void this.#listen();
-      this.#refill();
-    });
-    if (subscriber.status === 'ready') void this.#listen();
+    for (const slot of listSlots(subscriber)) this.#hear(slot);
     lanes.reader = this;
     this.#ping = setInterval(() => {
       void this.#checkSubscriber();
@@ -105,14 +95,28 @@ export class TurnStreams implements AcceptanceReader {
     this.#silence.unref();
   }
 
+  #hear(slot: Redis): void {
+    slot.on('message', (channel: string, payload: string) => {
+      this.#deliver(channel, payload);
+    });
+    slot.on('close', () => {
+      this.#miss(slot);
+    });
+    slot.on('ready', () => {
+      void this.#listen(slot);
+      this.#refill(slot);
+    });
+    if (slot.status === 'ready') void this.#listen(slot);
+  }
+
   get openStreams(): number {
     let open = 0;
     for (const followers of this.#followers.values()) open += followers.length;
     return open;
   }
 
-  expect({ turnId, origin }: Pick<AcceptedTurn, 'turnId' | 'origin'>, sessionEvent: string): string {
-    if (!this.#isListening || !followedAtOnce.has(origin)) return '';
+  expect({ tenantId, turnId, origin }: Pick<AcceptedTurn, 'tenantId' | 'turnId' | 'origin'>, sessionEvent: string): string {
+    if (!this.#listening.has(findSlot(this.#subscriber, tenantId)) || !followedAtOnce.has(origin)) return '';
     // The same request twice at once: neither knows what was published for the other.
     if (this.#expected.delete(turnId)) return '';
     const first = { id: firstEntryId, type: 'session', json: sessionEvent };
@@ -149,7 +153,7 @@ export class TurnStreams implements AcceptanceReader {
    */
   async isReadToEnd(scope: TenantScope, turnId: string, after: string): Promise<boolean> {
     try {
-      const newest = await newestEntry(this.#redis, turnId);
+      const newest = await newestEntry(findSlot(this.#redis, scope.tenantId), turnId);
       if (newest !== null && compareIds(after, newest.id) <= 0) return isTerminal(newest) && after === newest.id;
       // Its last event is none of this stream: of a replay, or the stream has lost its end.
       return (await this.#replay(scope, turnId, after))?.length === 0;
@@ -174,7 +178,7 @@ export class TurnStreams implements AcceptanceReader {
       leave();
       signal.removeEventListener('abort', stop);
     }
-    let entries = await readEntries(this.#redis, turnId, null);
+    let entries = await readEntries(findSlot(this.#redis, scope.tenantId), turnId, null);
     if (!entries.some(isTerminal)) entries = (await replayTurn(this.#redis, { scope, turnId, after: null })) ?? [];
     const fold = new TurnFold();
     for (const entry of entries) {
@@ -192,33 +196,36 @@ export class TurnStreams implements AcceptanceReader {
     for (const followers of this.#followers.values()) for (const follower of followers) follower.close();
     this.#followers.clear();
     this.#expected.clear();
-    await this.#subscriber.quit().catch(() => undefined);
+    const [first, ...others] = listSlots(this.#subscriber);
+    for (const slot of others) slot.disconnect();
+    await first?.quit().catch(() => undefined);
   }
 
   /**
    * Subscribe, wait for the acknowledgement, have messages sent there; then the stream is read, then live: in that
    * order nothing is missed.
    */
-  async #join(turnId: string): Promise<boolean> {
-    this.#joined.add(turnId);
-    await this.#subscriber.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
+  async #join({ scope: { tenantId }, turnId }: FollowedTurn): Promise<boolean> {
+    const slot = findSlot(this.#subscriber, tenantId);
+    this.#joined.set(turnId, slot);
+    await slot.subscribe(keyOf.live(turnId)).catch((error: unknown) => {
       this.#log.warn({ err: error, turnId }, 'cannot subscribe yet');
     });
-    return (await join.run(this.#redis, [queuePrefix], [turnId])) === 1;
+    return (await join.run(findSlot(this.#redis, tenantId), [queuePrefix], [turnId])) === 1;
   }
 
-  async #listen(): Promise<void> {
+  async #listen(slot: Redis): Promise<void> {
     try {
-      await this.#subscriber.subscribe(keyOf.live(this.#own));
-      this.#isListening = this.#subscriber.status === 'ready';
+      await slot.subscribe(keyOf.live(this.#own));
+      if (slot.status === 'ready') this.#listening.add(slot);
     } catch (error) {
       this.#log.debug({ err: error }, 'cannot listen to accepted turns yet');
     }
   }
 
   /** What is published now does not arrive: readers that come read the stream. */
-  #miss(): void {
-    this.#isListening = false;
+  #miss(slot: Redis): void {
+    this.#listening.delete(slot);
     this.#expected.clear();
   }
 
@@ -252,8 +259,9 @@ export class TurnStreams implements AcceptanceReader {
     this.#leaving = undefined;
     const gone = [...this.#left].filter((turnId) => !this.#followers.has(turnId));
     this.#left.clear();
+    for (const [slot, turnIds] of Map.groupBy(gone, (turnId) => this.#joined.get(turnId) ?? this.#subscriber))
+      slot.unsubscribe(...turnIds.map(keyOf.live)).catch(() => undefined);
     for (const turnId of gone) this.#joined.delete(turnId);
-    if (gone.length > 0) this.#subscriber.unsubscribe(...gone.map(keyOf.live)).catch(() => undefined);
   }
 
   #deliver(channel: string, payload: string): void {
@@ -277,8 +285,9 @@ export class TurnStreams implements AcceptanceReader {
     if (expected.published.length > KEPT_MESSAGES) this.#expected.delete(turnId);
   }
 
-  #refill(): void {
-    for (const followers of this.#followers.values()) for (const follower of followers) void follower.fill({ asksDisk: true });
+  #refill(slot: Redis): void {
+    for (const followers of this.#followers.values())
+      for (const follower of followers) if (findSlot(this.#subscriber, follower.tenantId) === slot) void follower.fill({ asksDisk: true });
   }
 
   /**
@@ -301,11 +310,15 @@ export class TurnStreams implements AcceptanceReader {
   }
 
   async #checkSubscriber(): Promise<void> {
-    if (this.#followers.size === 0 || this.#subscriber.status !== 'ready') return;
-    const late = setTimeout(() => {
-      this.#subscriber.disconnect(true);
-    }, PING_EVERY_MS - 500);
-    await this.#subscriber.ping().catch(() => undefined);
-    clearTimeout(late);
+    if (this.#followers.size === 0) return;
+    const checking = listSlots(this.#subscriber).map(async (slot) => {
+      if (slot.status !== 'ready') return;
+      const late = setTimeout(() => {
+        slot.disconnect(true);
+      }, PING_EVERY_MS - 500);
+      await slot.ping().catch(() => undefined);
+      clearTimeout(late);
+    });
+    await Promise.all(checking);
   }
 }

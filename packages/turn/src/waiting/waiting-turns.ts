@@ -1,6 +1,8 @@
+import { askSlots, findSlot, listSlots } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { WaitReason } from '@concierge/contract';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
+import { askInTime } from '../wal/unanswered.ts';
 import { readClock, readLanes, toLane, toPool, type LaneFacts } from './lane-facts.ts';
 import { readWorkers, type ReportedWorker } from './workers.ts';
 
@@ -55,8 +57,20 @@ export class WaitingRoom {
     this.#redis = redis;
   }
 
+  /** A slot that is away is left out, and the look is not whole. */
   async look(lanesMax = LANES_MAX): Promise<WaitingLook> {
-    const redis = this.#redis;
+    const slots = listSlots(this.#redis);
+    if (slots.length === 1) return await this.#lookAt(this.#redis, lanesMax);
+    const looks = await askSlots(this.#redis, async (slot) =>
+      askInTime(slot, async () => this.#lookAt(slot, Math.ceil(lanesMax / slots.length))),
+    );
+    const [first] = looks;
+    if (first === undefined) throw new Error('no slot of Redis answers');
+    const isWhole = looks.length === slots.length && looks.every((look) => look.isWhole);
+    return { ...first, waiting: looks.flatMap(({ waiting }) => waiting), isWhole };
+  }
+
+  async #lookAt(redis: Redis, lanesMax: number): Promise<WaitingLook> {
     const [clock, workers, share, due, debounced, unopened] = await Promise.all([
       readClock(redis),
       readWorkers(redis),
@@ -71,13 +85,13 @@ export class WaitingRoom {
     const admitted = await readLanes(redis, [...dueAt.keys()].map(toLane));
     const held = await readLanes(redis, [...debouncedAt.keys()].map(toLane));
     const pools = new Set([...admitted.map(toPool), ...unopened]);
-    const lines = await this.#readLines([...pools], lanesMax);
+    const lines = await readLines(redis, [...pools], lanesMax);
     const groups = [
       ...admitted.flatMap((lane) => findWaiting(lane, { ...seen, dueAtMs: dueAt.get(laneMember(lane)) })),
       ...held.flatMap((lane) => all(lane, { reason: 'debounce', dueInMs: toDelay(debouncedAt.get(laneMember(lane)), seen.nowMs) })),
       ...lines.waiting,
     ];
-    const waiting = await this.#date(groups);
+    const waiting = await date(redis, groups);
     const isWhole = due.length <= lanesMax * 2 && debounced.length <= lanesMax * 2 && lines.isWhole;
     return { waiting, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
   }
@@ -90,7 +104,7 @@ export class WaitingRoom {
     turnId: string,
     atMost = 200,
   ): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
-    const redis = this.#redis;
+    const redis = findSlot(this.#redis, lane.tenantId);
     const member = laneMember(lane);
     const [clock, workers, share, dueAt, debouncedAt, [facts]] = await Promise.all([
       readClock(redis),
@@ -109,7 +123,7 @@ export class WaitingRoom {
       debouncedAtMs: debouncedAt === null ? undefined : Number(debouncedAt),
     });
     if (group === undefined) return undefined;
-    const [turns] = await this.#date([group]);
+    const [turns] = await date(redis, [group]);
     if (turns === undefined) return undefined;
     return { turns, look: { workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole: true } };
   }
@@ -127,61 +141,58 @@ export class WaitingRoom {
       return { ...waitingIn(lane, turnId, 1), reason: 'own_session', behind: lane.first[at - 1], isBehindRunning };
     }
     const pool = toPool(lane);
-    const [place, admitted] = await Promise.all([
-      this.#redis.lpos(keyOf.line(pool), lane.sessionId),
-      this.#redis.scard(keyOf.admitted(pool)),
-    ]);
+    const redis = findSlot(this.#redis, lane.tenantId);
+    const [place, admitted] = await Promise.all([redis.lpos(keyOf.line(pool), lane.sessionId), redis.scard(keyOf.admitted(pool))]);
     if (place !== null) return { ...waitingIn(lane, turnId, 1), reason: 'tenant_share', ahead: place, admitted };
     return findWaiting({ ...lane, length: 1 }, seen)[0];
-  }
-
-  /** The lines in which conversations wait for the shares of their tenants. */
-  async #readLines(pools: readonly string[], lanesMax: number): Promise<{ waiting: Undated[]; isWhole: boolean }> {
-    const redis = this.#redis;
-    const waiting: Undated[] = [];
-    let left = lanesMax;
-    let isWhole = true;
-    const lengths = await Promise.all(pools.map(async (pool) => redis.llen(keyOf.line(pool))));
-    for (const [index, pool] of pools.entries()) {
-      const length = lengths[index] ?? 0;
-      if (length === 0) continue;
-      const named = Math.min(length, left);
-      isWhole &&= named === length;
-      left -= named;
-      const [sessions, admitted] = await Promise.all([
-        named === 0 ? [] : redis.lrange(keyOf.line(pool), 0, named - 1),
-        redis.scard(keyOf.admitted(pool)),
-      ]);
-      const tenantId = pool.split('@', 1)[0] ?? pool;
-      const lanes = await readLanes(
-        redis,
-        sessions.map((sessionId) => ({ tenantId, sessionId })),
-      );
-      for (const [ahead, lane] of lanes.entries()) {
-        const [head = '', next] = lane.first;
-        waiting.push({ ...waitingIn(lane, head, 1), reason: 'tenant_share', ahead, admitted });
-        if (next !== undefined) waiting.push({ ...waitingIn(lane, next, lane.length - 1), reason: 'own_session', behind: head });
-      }
-    }
-    return { waiting, isWhole };
-  }
-
-  /** Adds when each was accepted. One that Redis no longer knows has ended meanwhile. */
-  async #date(groups: readonly Undated[]): Promise<WaitingTurns[]> {
-    const dated: WaitingTurns[] = [];
-    for (let start = 0; start < groups.length; start += 500) {
-      const some = groups.slice(start, start + 500);
-      const times = await Promise.all(some.map(async ({ turnId }) => this.#redis.hget(keyOf.turn(turnId), 'acceptedAt')));
-      for (const [index, group] of some.entries()) {
-        const sinceMs = times[index];
-        if (sinceMs != null) dated.push({ ...group, sinceMs: Number(sinceMs) });
-      }
-    }
-    return dated;
   }
 }
 
 type Undated = Omit<WaitingTurns, 'sinceMs'>;
+
+/** The lines in which conversations wait for the shares of their tenants. */
+async function readLines(redis: Redis, pools: readonly string[], lanesMax: number): Promise<{ waiting: Undated[]; isWhole: boolean }> {
+  const waiting: Undated[] = [];
+  let left = lanesMax;
+  let isWhole = true;
+  const lengths = await Promise.all(pools.map(async (pool) => redis.llen(keyOf.line(pool))));
+  for (const [index, pool] of pools.entries()) {
+    const length = lengths[index] ?? 0;
+    if (length === 0) continue;
+    const named = Math.min(length, left);
+    isWhole &&= named === length;
+    left -= named;
+    const [sessions, admitted] = await Promise.all([
+      named === 0 ? [] : redis.lrange(keyOf.line(pool), 0, named - 1),
+      redis.scard(keyOf.admitted(pool)),
+    ]);
+    const tenantId = pool.split('@', 1)[0] ?? pool;
+    const lanes = await readLanes(
+      redis,
+      sessions.map((sessionId) => ({ tenantId, sessionId })),
+    );
+    for (const [ahead, lane] of lanes.entries()) {
+      const [head = '', next] = lane.first;
+      waiting.push({ ...waitingIn(lane, head, 1), reason: 'tenant_share', ahead, admitted });
+      if (next !== undefined) waiting.push({ ...waitingIn(lane, next, lane.length - 1), reason: 'own_session', behind: head });
+    }
+  }
+  return { waiting, isWhole };
+}
+
+/** Adds when each was accepted. One that Redis no longer knows has ended meanwhile. */
+async function date(redis: Redis, groups: readonly Undated[]): Promise<WaitingTurns[]> {
+  const dated: WaitingTurns[] = [];
+  for (let start = 0; start < groups.length; start += 500) {
+    const some = groups.slice(start, start + 500);
+    const times = await Promise.all(some.map(async ({ turnId }) => redis.hget(keyOf.turn(turnId), 'acceptedAt')));
+    for (const [index, group] of some.entries()) {
+      const sinceMs = times[index];
+      if (sinceMs != null) dated.push({ ...group, sinceMs: Number(sinceMs) });
+    }
+  }
+  return dated;
+}
 
 function toDelay(atMs: number | undefined, nowMs: number): number | undefined {
   return atMs === undefined ? undefined : Math.max(0, atMs - nowMs);

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { LaterVersionError, removeLog } from '@concierge/files';
-import { failpoint, isUnavailable, RedisScript, type Log } from '@concierge/runtime';
+import { failpoint, isUnavailable, RedisScript, listSlots, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf, queuePrefix } from '../keys.ts';
 import { isOfThisBoot, listLogs, readContent, type LogContent } from './log-records.ts';
-import { fileUnanswered } from './unanswered.ts';
+import { askInTime, fileUnanswered } from './unanswered.ts';
 
 const sealLog = new RedisScript(new URL('./log-seal.lua', import.meta.url));
 /** A process that has not renewed its log for this long is dead, or will find that it was taken for dead. */
@@ -101,6 +101,14 @@ export class LogRecovery {
   }
 
   async #seal(log: string): Promise<boolean> {
-    return (await sealLog.run(this.#options.redis, [queuePrefix], [JSON.stringify({ log, goneMs: GONE_MS })])) === 1;
+    const given = JSON.stringify({ log, goneMs: GONE_MS });
+    const [first, ...others] = listSlots(this.#options.redis);
+    if (first === undefined || (await sealLog.run(first, [queuePrefix], [given])) !== 1) return false;
+    // Acceptances are acknowledged in each slot: where one of them is away, the log stays for another look.
+    for (const slot of others) {
+      const answer = await askInTime(slot, async () => sealLog.run(slot, [queuePrefix], [given])).catch(() => undefined);
+      if (answer !== 1) return false;
+    }
+    return true;
   }
 }

@@ -1,6 +1,6 @@
 import { isSystemError, recordMaxBytes, type LogRecord, type WriteAheadLog } from '@concierge/files';
 import type { AcceptedTurn, TurnInput } from '@concierge/contract';
-import { failpoint, type Log } from '@concierge/runtime';
+import { askSlots, failpoint, type Log } from '@concierge/runtime';
 import type { Publications, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
@@ -196,7 +196,7 @@ export class OpenLog {
     await this.#wal.remove().catch((error: unknown) => {
       if (!isSystemError(error, 'ENOENT')) this.#log.warn({ err: error, log: this.id }, 'cannot remove a write-ahead log');
     });
-    await askInTime(this.#redis, async () => this.#redis.zrem(keyOf.logs, this.id)).catch(() => undefined);
+    await askSlots(this.#redis, async (slot) => askInTime(slot, async () => slot.zrem(keyOf.logs, this.id))).catch(() => undefined);
   }
 
   /** A tenant whose files could not be written waits. */

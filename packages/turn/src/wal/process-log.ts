@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { AcceptedTurn } from '@concierge/contract';
 import { FolderSync, WriteAheadLog } from '@concierge/files';
-import { background, failpoint, RedisScript, type Log } from '@concierge/runtime';
+import { askSlots, background, failpoint, RedisScript, type Log } from '@concierge/runtime';
 import { renderTurn, type Publications, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { queuePrefix } from '../keys.ts';
@@ -211,7 +211,9 @@ export class ProcessLog implements Publications {
   }
 
   async #renew(log: string, isNew: boolean): Promise<boolean> {
-    const { redis } = this.#options;
-    return (await askInTime(redis, async () => renewLog.run(redis, [queuePrefix], [JSON.stringify({ log, isNew })]))) === 1;
+    const given = JSON.stringify({ log, isNew });
+    const renew = async (slot: Redis): Promise<unknown> => askInTime(slot, async () => renewLog.run(slot, [queuePrefix], [given]));
+    // A slot that is away does not know it when it comes back, and neither does one that comes back empty.
+    return (await askSlots(this.#options.redis, renew)).every((answer) => answer === 1);
   }
 }

@@ -1,4 +1,5 @@
 import type { HasEnded, LoggedTurns } from '@concierge/tenant';
+import { findSlot } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
@@ -23,14 +24,15 @@ export class SharedLogs implements LoggedTurns {
   }
 
   async read(tenantId: string, turnId: string, hasEnded: HasEnded): Promise<string | undefined> {
-    const { redis, lanes } = this.#options;
+    const { lanes } = this.#options;
+    const redis = findSlot(this.#options.redis, tenantId);
     try {
       const [content, state] = await askInTime(redis, async () =>
         Promise.all([redis.hget(keyOf.logged(tenantId), turnId), redis.hget(keyOf.turn(turnId), 'state')]),
       );
       if (content !== null) return content;
       // It has a file or has ended, or there never was such a turn; unless Redis was emptied.
-      if (state !== null || (await askInTime(redis, async () => lanes.readiness())).isReady) return undefined;
+      if (state !== null || (await askInTime(redis, async () => lanes.readiness({ slot: redis }))).isReady) return undefined;
     } catch {
       // What Redis cannot answer, the disk can.
     }
@@ -38,10 +40,11 @@ export class SharedLogs implements LoggedTurns {
   }
 
   async turnIds(tenantId: string, hasEnded: HasEnded): Promise<readonly string[]> {
-    const { redis, lanes } = this.#options;
+    const { lanes } = this.#options;
+    const redis = findSlot(this.#options.redis, tenantId);
     const none: { readonly ids: readonly string[]; readonly isReady: boolean } = { ids: [], isReady: false };
     const ask = async (): Promise<typeof none> => {
-      const [ids, readiness] = await Promise.all([redis.hkeys(keyOf.logged(tenantId)), lanes.readiness()]);
+      const [ids, readiness] = await Promise.all([redis.hkeys(keyOf.logged(tenantId)), lanes.readiness({ slot: redis })]);
       return { ids, isReady: readiness.isReady };
     };
     const { ids, isReady } = await askInTime(redis, ask).catch(() => none);

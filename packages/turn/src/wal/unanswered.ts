@@ -1,5 +1,5 @@
 import { AppError } from '@concierge/contract';
-import { waitForAnswer } from '@concierge/runtime';
+import { findSlot, waitForAnswer } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
@@ -22,7 +22,8 @@ export interface Unanswered {
  * Writes the inbox files of those turns that have not ended. Any process may do it, of any log, more than once: a file
  * is never replaced, and one whose turn ended meanwhile is removed again.
  */
-export async function fileUnanswered(redis: Redis | undefined, scope: TenantScope, asked: Unanswered): Promise<void> {
+export async function fileUnanswered(anySlot: Redis | undefined, scope: TenantScope, asked: Unanswered): Promise<void> {
+  const redis = anySlot && findSlot(anySlot, scope.tenantId);
   const unanswered = await findUnanswered(redis, scope, asked);
   if (unanswered.length === 0) return;
   const { failure } = await scope.inbox.acceptInOrder(unanswered.map(({ turn }) => turn)).catch((error: unknown) => {
@@ -50,7 +51,7 @@ async function findUnanswered(
   const states = own.length === 0 ? [] : await readStates(redis, own);
   const unanswered: UnsettledTurn[] = [];
   for (const [index, one] of own.entries()) {
-    const state = states?.[index];
+    const state = states[index];
     if (isLive(state) || (state == null && !(await hasEnded(scope, one, repeatsEnds)))) unanswered.push(one);
   }
   return unanswered;
@@ -60,7 +61,7 @@ async function findUnanswered(
 export async function findEndedIn<Turn extends UnsettledTurn>(redis: Redis, turns: readonly Turn[]): Promise<Turn[]> {
   const states = turns.length === 0 ? [] : await readStates(redis, turns);
   return turns.filter((_, index) => {
-    const state = states?.[index];
+    const state = states[index];
     return state != null && !isLive(state);
   });
 }
@@ -69,12 +70,20 @@ function isLive(state: string | null | undefined): boolean {
   return state === 'waiting' || state === 'running';
 }
 
-/** Null for a turn that Redis does not know; undefined when Redis does not answer. */
-async function readStates(redis: Redis | undefined, turns: readonly UnsettledTurn[]): Promise<(string | null)[] | undefined> {
-  if (redis === undefined) return undefined;
-  const ask = async (): Promise<(string | null)[]> =>
-    Promise.all(turns.map(async ({ turn }) => redis.hget(keyOf.turn(turn.turnId), 'state')));
-  return askInTime(redis, ask).catch(() => undefined);
+/** Null for a turn that its slot does not know; undefined when the slot does not answer. */
+async function readStates(redis: Redis | undefined, turns: readonly UnsettledTurn[]): Promise<(string | null | undefined)[]> {
+  const states = new Map<string, string | null>();
+  if (redis === undefined) return [];
+  const bySlot = Map.groupBy(turns, ({ tenantId }) => findSlot(redis, tenantId));
+  const asking = Array.from(bySlot, async ([slot, own]) => {
+    const ask = async (): Promise<void> => {
+      const found = await Promise.all(own.map(async ({ turn }) => slot.hget(keyOf.turn(turn.turnId), 'state')));
+      for (const [index, { turn }] of own.entries()) states.set(turn.turnId, found[index] ?? null);
+    };
+    await askInTime(slot, ask).catch(() => undefined);
+  });
+  await Promise.all(asking);
+  return turns.map(({ turn }) => states.get(turn.turnId));
 }
 
 /**

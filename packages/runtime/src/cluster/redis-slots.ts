@@ -1,0 +1,102 @@
+import type { Redis } from 'ioredis';
+
+/**
+ * What begins every name in Redis, with the hash tag of the first slot. Code names everything as if it were there: the
+ * connection of another slot puts that slot's tag into the names that it sends, and takes it out of those that come.
+ */
+export const redisPrefix = 'concierge:{q0}';
+
+/** Parts of the key space of a Redis Cluster. */
+const HASH_SLOTS = 16_384;
+
+/** CRC16 (XMODEM), as Redis Cluster computes it. */
+function computeCrc16(text: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(text)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x80_00) === 0 ? crc << 1 : (crc << 1) ^ 0x10_21) & 0xff_ff;
+  }
+  return crc;
+}
+
+/** The part of the key space that holds the names with this tag. */
+export function findHashSlot(tag: string): number {
+  return computeCrc16(tag) % HASH_SLOTS;
+}
+
+/**
+ * The hash tags of so many slots, each in another equal part of the key space: masters that divide the key space evenly
+ * hold as many slots each. The first is always that of a deployment with one slot.
+ */
+export function chooseTags(count: number): readonly string[] {
+  const tags: string[] = [];
+  const taken = new Set<number>();
+  for (let number = 0; tags.length < count; number += 1) {
+    const tag = `q${String(number)}`;
+    const part = Math.floor((findHashSlot(tag) * count) / HASH_SLOTS);
+    if (taken.has(part)) continue;
+    taken.add(part);
+    tags.push(tag);
+  }
+  return tags;
+}
+
+const groups = new WeakMap<Redis, readonly Redis[]>();
+
+/** Connections of which each leads to one slot, in their order. */
+export function joinSlots(connections: readonly Redis[]): void {
+  for (const connection of connections) groups.set(connection, connections);
+}
+
+/** A connection for each slot: of a deployment with one slot, the connection itself. */
+export function listSlots(redis: Redis): readonly Redis[] {
+  return groups.get(redis) ?? [redis];
+}
+
+/** The connection beside this one that leads to the slot of a tenant. */
+export function findSlot(redis: Redis, tenantId: string): Redis {
+  const slots = groups.get(redis);
+  return slots?.[computeCrc16(tenantId) % slots.length] ?? redis;
+}
+
+/** Whether a connection leads to the first slot, where everything is that belongs to no tenant. */
+export function isFirstSlot(redis: Redis): boolean {
+  return listSlots(redis)[0] === redis;
+}
+
+/** Has a connection send the names of the first slot as names of another, and report what comes as of the first. */
+export function renameFor(redis: Redis, tag: string): void {
+  const own = redisPrefix.replace('q0', tag);
+  const toOwn = <Value>(value: Value): Value | string =>
+    typeof value === 'string' && value.startsWith(redisPrefix) ? own + value.slice(redisPrefix.length) : value;
+  const toFirst = <Value>(value: Value): Value | string =>
+    typeof value === 'string' && value.startsWith(own) ? redisPrefix + value.slice(own.length) : value;
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    command.args = command.args.map(toOwn);
+    if (command.name === 'scan') {
+      const { resolve } = command;
+      command.resolve = (answer: unknown) => {
+        const [cursor, names] = Array.isArray(answer) ? answer : [];
+        resolve([cursor, Array.isArray(names) ? names.map(toFirst) : names]);
+      };
+    }
+    return send(command, stream);
+  };
+  const emit = redis.emit.bind(redis);
+  redis.emit = (event, ...args: unknown[]) =>
+    event === 'message' || event === 'pmessage' ? emit(event, ...args.slice(0, -1).map(toFirst), args.at(-1)) : emit(event, ...args);
+}
+
+/**
+ * The answers of all slots that can be asked; a slot that is away keeps the others from nothing.
+ * @throws when none can be asked
+ */
+export async function askSlots<Answer>(redis: Redis, ask: (slot: Redis) => Promise<Answer>): Promise<Answer[]> {
+  const slots = listSlots(redis);
+  const asked = await Promise.allSettled(slots.map(async (slot) => ask(slot)));
+  const answers = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const [first] = asked;
+  if (answers.length === 0 && first?.status === 'rejected') throw first.reason;
+  return answers;
+}

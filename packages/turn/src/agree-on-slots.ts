@@ -1,0 +1,79 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { ConfigError, listSlots, type Log } from '@concierge/runtime';
+import type { Redis } from 'ioredis';
+import { takeTask } from './due/reconciler.ts';
+import { keyOf, queuePrefix } from './keys.ts';
+import { PROCESS_SILENCE_MS, readClocks } from './running-processes.ts';
+
+const LOCK_MS = 60_000;
+const LOOK_EVERY_MS = 200;
+const KEYS_AT_ONCE = 500;
+
+/** What says something of tenants neither in files nor in another slot: it stays when the slots are others. */
+const keptKinds = new Set(['slots', 'slots-lock', 'processes', 'process-facts', 'clock', 'series', 'kept-log']);
+
+/** The number of slots that the deployment in this Redis has. */
+async function readSlotCount(redis: Redis): Promise<number> {
+  return Number((await redis.get(keyOf.slots)) ?? 1);
+}
+
+/** @throws ConfigError when the deployment has another number of slots */
+export async function assertSlots(redis: Redis): Promise<void> {
+  const [stored, own] = [await readSlotCount(redis), listSlots(redis).length];
+  if (stored !== own) throw new ConfigError([`REDIS_SLOTS: must be ${String(stored)}, as it is for the services (given: ${String(own)})`]);
+}
+
+/**
+ * For a service: all that run agree on the number of slots. Where none runs, another number may be given: what Redis
+ * has is thrown away then, and made again from the files. `open`: connects to so many slots.
+ * @throws ConfigError when processes run with another number
+ */
+export async function agreeOnSlots(redis: Redis, open: (slots: number) => Redis, log: Log): Promise<void> {
+  const own = listSlots(redis).length;
+  if (own > 1) await redis.zadd(keyOf.processes, (await readClocks(redis)).nowMs, startingName(own));
+  for (;;) {
+    const stored = await readSlotCount(redis);
+    if (stored === own) return;
+    await assertNoneRuns(redis, stored);
+    if (!(await takeTask(redis, keyOf.slotsLock, { forMs: LOCK_MS }))) {
+      await wait(LOOK_EVERY_MS);
+      continue;
+    }
+    if ((await readSlotCount(redis)) === stored) await changeSlots(redis, open(stored), log);
+    await redis.del(keyOf.slotsLock);
+  }
+}
+
+/** Counts as a process until it has announced itself, so that no other throws away what it has just made. */
+function startingName(slots: number): string {
+  return `starting with ${String(slots)}`;
+}
+
+async function assertNoneRuns(redis: Redis, stored: number): Promise<void> {
+  const { nowMs } = await readClocks(redis);
+  const running = await redis.zrangebyscore(keyOf.processes, nowMs - PROCESS_SILENCE_MS, '+inf');
+  const own = listSlots(redis).length;
+  if (running.every((name) => name === startingName(own))) return;
+  const seconds = String(PROCESS_SILENCE_MS / 1000);
+  throw new ConfigError([
+    `REDIS_SLOTS: must be ${String(stored)}, as it is for the processes that run; stop all of them to change it (given: ${String(own)}; one that was killed counts for ${seconds} s)`,
+  ]);
+}
+
+async function changeSlots(redis: Redis, before: Redis, log: Log): Promise<void> {
+  const slots = [...listSlots(redis), ...listSlots(before).slice(1)];
+  // First of all: what is accepted from now on gets its number on disk, until everything is in Redis again.
+  for (const slot of slots) await slot.del(keyOf.enqueued);
+  for (const slot of slots) await emptySlot(slot);
+  const own = listSlots(redis).length;
+  await redis.set(keyOf.slots, own);
+  log.info({ before: listSlots(before).length, slots: own }, 'REDIS_SLOTS has changed: lanes are made again from the files');
+}
+
+async function emptySlot(slot: Redis): Promise<void> {
+  for await (const page of slot.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE })) {
+    const keys = Array.isArray(page) ? page.map(String) : [];
+    const old = keys.filter((key) => !keptKinds.has(key.slice(queuePrefix.length + 1).split(':', 1)[0] ?? ''));
+    if (old.length > 0) await slot.unlink(...old);
+  }
+}

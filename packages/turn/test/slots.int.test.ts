@@ -1,0 +1,175 @@
+import { describe, expect, it } from '@jest/globals';
+import { ConfigError, openRedis, findSlot, listSlots, withSlots } from '@concierge/runtime';
+import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { listReconcilers } from '@concierge/testing/core';
+import { setUpEach } from '@concierge/testing/set-up';
+import { agreeOnSlots, assertSlots, keyOf } from '../src/index.ts';
+import { input, parse, TestTurns } from './test-turns.ts';
+
+const WITHIN_MS = 60_000;
+const SLOTS = 3;
+const MINUTES = 60_000;
+
+let cleanUp: AsyncDisposableStack;
+setUpEach((stack) => {
+  cleanUp = stack;
+});
+
+/** A tenant for each slot, in the order of the slots. */
+function chooseTenants(redis: Parameters<typeof listSlots>[0]): string[] {
+  const names = Array.from({ length: 100 }, (_, index) => `tenant-${String(index)}`);
+  return listSlots(redis).map((slot) => names.find((name) => findSlot(redis, name) === slot) ?? '');
+}
+
+async function openTurns(redisUrl: string): Promise<{ fixture: TestTurns; tenants: readonly string[] }> {
+  const fixture = cleanUp.use(await TestTurns.start({ redisUrl }));
+  const core = await fixture.another();
+  for (const reconciler of listReconcilers(core)) {
+    reconciler.start();
+    cleanUp.defer(async () => reconciler.stop());
+  }
+  return { fixture, tenants: chooseTenants(core.redis) };
+}
+
+async function findProblem(trying: Promise<unknown>): Promise<string> {
+  const error: unknown = await trying.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return error instanceof ConfigError ? (error.problems[0] ?? '') : `no ConfigError: ${String(error)}`;
+}
+
+describe('tenants in several slots', () => {
+  it('have their turns run and read, each in its own', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const { fixture, tenants } = await openTurns(withSlots(server.url, SLOTS));
+    await fixture.worker();
+    for (const tenantId of tenants) {
+      const scope = await fixture.scope(tenantId);
+      const accepted = [await fixture.turns.accept(scope, input('one')), await fixture.turns.accept(scope, input('two'))];
+      for (const { turnId } of accepted)
+        expect(parse(await fixture.read(scope, turnId)).map(({ type }) => type)).toEqual(['session', 'text_delta', 'done']);
+    }
+    const client = server.client();
+    cleanUp.defer(() => client.disconnect());
+    const streams = (await client.keys('*')).filter((key) => key.includes(':events:t_'));
+    expect(streams).toHaveLength(SLOTS * 2);
+    expect(new Set(streams.map((key) => key.slice(0, key.indexOf(':events:')))).size).toBe(SLOTS);
+  });
+
+  it('are stopped by a cancel, whichever slot they are in', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const { fixture, tenants } = await openTurns(withSlots(server.url, SLOTS));
+    const cancelled: string[] = [];
+    fixture.play = async ({ signal, turn }) => {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      cancelled.push(turn.tenantId);
+      return '';
+    };
+    await fixture.worker();
+    for (const tenantId of tenants) {
+      const scope = await fixture.scope(tenantId);
+      const { turnId } = await fixture.turns.accept(scope, input('wait'));
+      await eventually(async () => (await fixture.turns.find(scope, turnId))?.status === 'running', { timeoutMs: WITHIN_MS });
+      await fixture.turns.cancel(scope, turnId);
+      await eventually(() => cancelled.includes(tenantId), { timeoutMs: WITHIN_MS });
+    }
+    expect(cancelled).toEqual(tenants);
+  });
+});
+
+describe('the number of slots', () => {
+  it('is refused in a line while processes run with another', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const three = await openRedis({ url: withSlots(server.url, 3), role: 'worker', log }, cleanUp);
+    const other = await openRedis({ url: withSlots(server.url, 2), role: 'worker', log }, cleanUp);
+    await agreeOnSlots(three, () => other, log);
+    expect(await findProblem(agreeOnSlots(other, () => three, log))).toContain(
+      'REDIS_SLOTS: must be 3, as it is for the processes that run',
+    );
+    expect(await findProblem(assertSlots(other))).toContain('REDIS_SLOTS: must be 3');
+    await assertSlots(three);
+  });
+
+  it('may change while nothing runs: what was accepted is run from the files', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const dataDir = await acceptWith(withSlots(server.url, SLOTS), 4);
+    const client = server.client();
+    cleanUp.defer(() => client.disconnect());
+    await client.del(keyOf.processes);
+    for (const slots of [2, 1]) {
+      await using fixture = await TestTurns.start({ redisUrl: withSlots(server.url, slots), dataDir });
+      const scope = await fixture.scope('tenant-0');
+      expect(await scope.inbox.turnIds()).toHaveLength(4);
+      expect((await client.keys('*')).filter((key) => key.includes(':turn:'))).toHaveLength(4);
+      await client.del(keyOf.processes);
+    }
+    await using fixture = await TestTurns.start({ dataDir, redisUrl: server.url });
+    const scope = await fixture.scope('tenant-0');
+    const ids = await scope.inbox.turnIds();
+    await fixture.worker();
+    for (const turnId of ids) expect(await fixture.read(scope, turnId)).toContain('event: done');
+    expect(fixture.started).toHaveLength(4);
+  });
+});
+
+describe('a Redis Cluster', () => {
+  it(
+    'has lanes on all masters, and goes on where a replica takes the place of one',
+    async () => {
+      const cluster = cleanUp.use(await RedisCluster.start());
+      const { fixture, tenants } = await openTurns(withSlots(cluster.url, cluster.slots));
+      await fixture.worker();
+      const answer = async (tenantId: string, text: string): Promise<string> => {
+        const scope = await fixture.scope(tenantId);
+        const { turnId } = await fixture.turns.accept(scope, input(text));
+        return await fixture.read(scope, turnId);
+      };
+      for (const tenantId of tenants) expect(await answer(tenantId, 'before')).toContain('event: done');
+      for (const master of tenants.keys()) expect((await cluster.keys(master)).some((key) => key.includes(':events:'))).toBe(true);
+      for (const master of [1, 0]) {
+        await cluster.killMaster(master);
+        for (const tenantId of tenants) expect(await answer(tenantId, `after ${String(master)}`)).toContain('event: done');
+      }
+    },
+    6 * MINUTES,
+  );
+
+  it(
+    'runs turns of the other slots while one is frozen, and its own when it is back',
+    async () => {
+      const cluster = cleanUp.use(await RedisCluster.start());
+      const { fixture, tenants } = await openTurns(withSlots(cluster.url, cluster.slots));
+      await fixture.worker();
+      const masters = await Promise.all(
+        [0, 1, 2].map(async (master) => ({ master, isFirst: (await cluster.keys(master)).some((key) => key.includes('{q0}')) })),
+      );
+      const frozen = masters.find(({ isFirst }) => !isFirst)?.master ?? 0;
+      cluster.freeze(frozen);
+      cleanUp.defer(() => cluster.thaw(frozen));
+      const accepted = await Promise.all(
+        tenants.map(async (tenantId) => {
+          const scope = await fixture.scope(tenantId);
+          return { scope, ...(await (await fixture.gateway()).accept(scope, input('hello'))) };
+        }),
+      );
+      const ended = new Set<string>();
+      for (const { scope, turnId } of accepted) void fixture.read(scope, turnId).then(() => ended.add(turnId));
+      await eventually(() => ended.size === tenants.length - 1, { timeoutMs: WITHIN_MS });
+      cluster.thaw(frozen);
+      await eventually(() => ended.size === tenants.length, { timeoutMs: WITHIN_MS });
+      expect(fixture.started).toHaveLength(tenants.length);
+    },
+    6 * MINUTES,
+  );
+});
+
+/** @returns the data folder of a process that has accepted so many turns of `tenant-0` and has ended */
+async function acceptWith(redisUrl: string, turns: number): Promise<string> {
+  const { path } = cleanUp.use(await temporaryDirectory());
+  await using fixture = await TestTurns.start({ redisUrl, dataDir: path });
+  const scope = await fixture.scope('tenant-0');
+  for (let each = 0; each < turns; each += 1) await fixture.turns.accept(scope, input(`turn ${String(each)}`));
+  await fixture.closeLog();
+  return path;
+}
