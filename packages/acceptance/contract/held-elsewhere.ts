@@ -123,6 +123,12 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/gateway/test/file-history.int.test.ts', name: 'ends with the days of the retention rule' },
     { file: 'packages/turn/test/erasure.int.test.ts', name: 'removes earlier versions of files that name the contact, and no others' },
   ],
+  'C/4/57': [
+    {
+      file: 'services/gateway/test/owner.int.test.ts',
+      name: 'shows its next runs before it is made, or the words in which it would be refused',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

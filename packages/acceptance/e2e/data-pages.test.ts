@@ -111,6 +111,8 @@ inBrowser('what an owner sees', () => {
       await page.getByLabel('What to ask the agent').fill('Summarise what came in since yesterday.');
       await page.getByLabel('At', { exact: true }).fill('09:30');
       await page.getByRole('status').getByText('At 09:30 AM, Monday through Friday (UTC)').waitFor();
+      const form = page.locator('form', { has: page.getByLabel('Name of the schedule') });
+      await eventuallyHolds(async () => expect(await form.getByRole('listitem').count()).toBe(5));
       await page.getByRole('button', { name: 'Make it' }).click();
       const made = page.getByRole('article', { name: 'Morning summary' });
       await made.waitFor();

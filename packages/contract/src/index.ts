@@ -231,6 +231,8 @@ export {
   ScheduleDelivery,
   ScheduleId,
   SchedulePatch,
+  ScheduleTimes,
+  ScheduleTimesQuery,
   ScheduleTiming,
   ScheduleView,
   RunDelivery,

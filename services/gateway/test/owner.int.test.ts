@@ -1,6 +1,17 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { ChannelSetup, PolicyVerdict, ScheduleView, SessionListItem, SessionPage, TurnView, UploadRef, WhoAmI } from '@concierge/contract';
+import {
+  ChannelSetup,
+  PolicyVerdict,
+  Problem,
+  ScheduleTimes,
+  ScheduleView,
+  SessionListItem,
+  SessionPage,
+  TurnView,
+  UploadRef,
+  WhoAmI,
+} from '@concierge/contract';
 import { eventually, onePixelPng } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
@@ -217,6 +228,24 @@ describe('a schedule', () => {
     expect(Date.parse(made.nextRuns[0] ?? '')).toBe(Date.parse(made.nextRunAt ?? ''));
     const paused = await gateway.ask(tenant.admin, `/api/cron/${made.id}`, { method: 'PATCH', body: { enabled: false } });
     expect(ScheduleView.parse(await paused.json()).nextRuns).toEqual([]);
+  });
+
+  it('shows its next runs before it is made, or the words in which it would be refused', async () => {
+    await begin();
+    const ask = async (query: string): Promise<Response> => gateway.ask(tenant.read, `/api/schedule-times?${query}`);
+    const cron = new URLSearchParams({ cron: '30 7 * * *', timezone: 'America/New_York' }).toString();
+    const { nextRuns } = ScheduleTimes.parse(await (await ask(cron)).json());
+    expect(nextRuns).toHaveLength(5);
+    for (const run of nextRuns) expect(run).toMatch(/^\d{4}-\d\d-\d\dT07:30:00\.000-0[45]:00$/u);
+    const at = new Date(Date.now() + 86_400_000).toISOString();
+    expect(ScheduleTimes.parse(await (await ask(`at=${at}`)).json()).nextRuns).toEqual([at]);
+    for (const schedule of [{ cron: '* * *', timezone: 'UTC' }, { every: '5s' }, { cron: '0 8 * * *' }, {}]) {
+      const refused = await ask(new URLSearchParams(Object.entries(schedule)).toString());
+      const made = await gateway.ask(tenant.admin, '/api/cron', { method: 'POST', body: { name: 'x', message: 'x', schedule } });
+      expect(refused.status).toBe(400);
+      expect(Problem.parse(await refused.json()).errors).toEqual(Problem.parse(await made.json()).errors);
+    }
+    expect(await (await gateway.ask(tenant.read, '/api/cron')).json()).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ScheduleRunView, NewSchedule, SchedulePatch, ScheduleView } from '../tenants/schedule.ts';
+import { NewSchedule, SchedulePatch, ScheduleRunView, ScheduleTimes, ScheduleTimesQuery, ScheduleView } from '../tenants/schedule.ts';
 import { limitParameter, defineRoute } from './route.ts';
 
 const params = z.object({ id: z.string().min(1).max(64) });
@@ -29,6 +29,20 @@ export const createSchedule = defineRoute({
   body: { kind: 'json', schema: NewSchedule },
   answers: { 201: { description: 'It is made.', json: ScheduleView } },
   errors: ['conflict'],
+});
+
+export const listScheduleTimes = defineRoute({
+  id: 'listScheduleTimes',
+  method: 'get',
+  path: '/api/schedule-times',
+  tag: 'cron',
+  summary: 'When a schedule would run',
+  description: 'Makes nothing. What would be refused as the `schedule` of a schedule is refused here, in the same words.',
+  auth: 'key',
+  scopes: ['admin', 'read'],
+  query: ScheduleTimesQuery,
+  answers: { 200: { description: 'The next times, counted from now, without jitter.', json: ScheduleTimes } },
+  errors: [],
 });
 
 export const getSchedule = defineRoute({

@@ -27,7 +27,16 @@ import {
 } from './channels.ts';
 import { chatWithAdmin, chatWithAgent, chatWithCs, createUploads, getUpload } from './chat.ts';
 import { getContact, getSessionContact, listContacts } from './contacts.ts';
-import { createSchedule, deleteSchedule, getSchedule, listScheduleRuns, listSchedules, runSchedule, updateSchedule } from './cron.ts';
+import {
+  createSchedule,
+  deleteSchedule,
+  getSchedule,
+  listScheduleRuns,
+  listSchedules,
+  listScheduleTimes,
+  runSchedule,
+  updateSchedule,
+} from './cron.ts';
 import {
   createEventEndpoint,
   deleteEventEndpoint,
@@ -189,6 +198,7 @@ export const routes = {
   getUsage,
   listSchedules,
   createSchedule,
+  listScheduleTimes,
   getSchedule,
   updateSchedule,
   deleteSchedule,

@@ -140,6 +140,22 @@ export const ScheduleView = z
   .meta({ id: 'Schedule' });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
+/** What GET /api/schedule-times takes: one way to say when, as the `schedule` of a schedule has it. */
+export const ScheduleTimesQuery = z
+  .strictObject({
+    cron: CronText.meta({ description: 'A cron expression of five fields; `timezone` is asked for with it.' }),
+    timezone: z.string().max(64).meta({ description: 'The IANA name of the zone in which `cron` is read.' }),
+    every: z.string().max(64).meta({ description: 'An interval, as `15m` or `2h`.' }),
+    at: z.string().max(limits.timeMaxCharacters).meta({ description: 'One time (RFC 3339).' }),
+  })
+  .partial();
+
+/** What GET /api/schedule-times answers. */
+export const ScheduleTimes = z
+  .object({ nextRuns: ScheduleView.shape.nextRuns.meta({ description: 'The next times; none when there are none.' }) })
+  .meta({ id: 'ScheduleTimes' });
+export type ScheduleTimes = z.infer<typeof ScheduleTimes>;
+
 /** `r_` and the milliseconds of its time, so that a time has one run; `n_` for a requested one. */
 export const ScheduleRunId = z.string().regex(/^(?:r_\d{15}|n_[0-9a-f]{32})$/u, 'is not the id of a run');
 

@@ -12,16 +12,18 @@ import {
   Schedule,
   SchedulePatch,
   ScheduleId,
+  ScheduleTiming,
   type Actor,
   type Authority,
   type ScheduleRun,
+  type ScheduleTimes,
   type ScheduleView,
   type TenantSettings,
   parseInput,
 } from '@concierge/contract';
 import { isSystemError, lstatIfThere, namesIn, RecordFolder, toStatSignature, type FolderSync } from '@concierge/files';
 import { hashParts, KeyedMutex, type Log } from '@concierge/runtime';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Outbox } from '../outbox/outbox.ts';
 import { ScheduleRuns } from './schedule-runs.ts';
 import { assertTiming, nextRunMs, writeNextRuns } from './schedule-times.ts';
@@ -180,6 +182,18 @@ export class Schedules {
     const nextRunAt = nextMs === null ? null : new Date(nextMs).toISOString();
     const nextRuns = enabled ? writeNextRuns(schedule, nowMs, limits.scheduleNextRuns) : [];
     return { ...shown, createdBy, createdAt, updatedAt, nextRunAt, nextRuns };
+  }
+
+  /**
+   * The next times of a schedule that is not made, counted from now, without jitter.
+   * @throws AppError invalid_request, in the words in which `create` refuses it
+   */
+  async previewTimes(timing: unknown): Promise<ScheduleTimes> {
+    const { schedule } = parseInput(z.strictObject({ schedule: ScheduleTiming }), { schedule: timing }, 'The schedule');
+    await this.#assertTiming({ schedule });
+    const nowMs = this.#nowMs();
+    const timed = { id: '', schedule, countsFrom: new Date(nowMs).toISOString(), jitterSeconds: 0 };
+    return { nextRuns: writeNextRuns(timed, nowMs, limits.scheduleNextRuns) };
   }
 
   async sweep(): Promise<void> {

@@ -114,7 +114,14 @@ export function keyHandlers(): Pick<Handlers, 'listKeys' | 'createKey' | 'revoke
 
 type CronHandlers = Pick<
   Handlers,
-  'listSchedules' | 'createSchedule' | 'getSchedule' | 'updateSchedule' | 'deleteSchedule' | 'runSchedule' | 'listScheduleRuns'
+  | 'listSchedules'
+  | 'createSchedule'
+  | 'listScheduleTimes'
+  | 'getSchedule'
+  | 'updateSchedule'
+  | 'deleteSchedule'
+  | 'runSchedule'
+  | 'listScheduleRuns'
 >;
 
 /**
@@ -130,6 +137,11 @@ export function cronHandlers(): CronHandlers {
       const made = await scope.schedules.create(body, { by: { kind: 'key', keyId: key.id }, authority: 'admin' });
       return { kind: 'answer', status: 201, json: scope.schedules.view(made) };
     },
+    listScheduleTimes: async ({ caller: { scope }, query }) => ({
+      kind: 'answer',
+      status: 200,
+      json: await scope.schedules.previewTimes(query),
+    }),
     getSchedule: async ({ caller: { scope }, params }) => {
       return { kind: 'answer', status: 200, json: scope.schedules.view(await scope.schedules.get(params.id)) };
     },

@@ -4,7 +4,7 @@ import { Badge } from '../parts/page.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { Problem } from '../parts/states.tsx';
 import { Button, CopyButton } from '../parts/button.tsx';
-import { useWords } from '../words/words.tsx';
+import { useFormats, useWords } from '../words/words.tsx';
 
 /** Whether the key of the sign-in may change anything; true until that is known, so that nothing flickers. */
 export function useCanChange(): boolean {
@@ -77,4 +77,26 @@ export function toChannelSlug(channel: ChannelName): string {
 /** A time with its offset, without it: written as the clocks of its zone show it, wherever the reader is. */
 export function toWallTime(at: string): string {
   return at.slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+}
+
+/** The next times of a schedule, as its zone writes them. */
+export function NextRuns({ runs }: { readonly runs: readonly string[] }): ReactNode {
+  const words = useWords().owner.schedules;
+  const formats = useFormats();
+  return (
+    <div className="text-sm">
+      <h3 className="text-xs font-medium text-muted-foreground">{words.next}</h3>
+      {runs.length === 0 ? (
+        <p>{words.noNext}</p>
+      ) : (
+        <ol className="flex flex-wrap gap-x-4 gap-y-1 tabular-nums">
+          {runs.map((run) => (
+            <li key={run} title={formats.exactTime(run)}>
+              {formats.time(toWallTime(run))}
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
 }

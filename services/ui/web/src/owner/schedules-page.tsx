@@ -9,7 +9,7 @@ import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { ScheduleForm } from '../trials/schedule-form.tsx';
 import { useCronWords } from '../trials/use-cron-words.ts';
-import { ChangeProblem, Done, toWallTime, useCanChange } from './owner-parts.tsx';
+import { ChangeProblem, Done, NextRuns, useCanChange } from './owner-parts.tsx';
 
 const HISTORY_SHOWN = 20;
 
@@ -46,7 +46,6 @@ interface ScheduleCardProps {
 
 function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
   const { owner } = useWords();
-  const formats = useFormats();
   const words = owner.schedules;
   const { id, name, agent, message, enabled, nextRuns } = schedule;
   return (
@@ -65,22 +64,7 @@ function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
         <TimingWords schedule={schedule} />
       </p>
       <p className="line-clamp-2 text-sm text-muted-foreground">{message}</p>
-      {enabled && (
-        <div className="text-sm">
-          <h3 className="text-xs font-medium text-muted-foreground">{words.next}</h3>
-          {nextRuns.length === 0 ? (
-            <p>{words.noNext}</p>
-          ) : (
-            <ol className="flex flex-wrap gap-x-4 gap-y-1 tabular-nums">
-              {nextRuns.map((run) => (
-                <li key={run} title={formats.exactTime(run)}>
-                  {formats.time(toWallTime(run))}
-                </li>
-              ))}
-            </ol>
-          )}
-        </div>
-      )}
+      {enabled && <NextRuns runs={nextRuns} />}
       {isOpen && <History id={id} />}
     </article>
   );

@@ -1,9 +1,10 @@
 import { routes } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { SelectField, TextField } from '../parts/fields.tsx';
+import { Problem } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { NextRuns, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
 import { useCronWords } from './use-cron-words.ts';
 
 const patterns = { daily: '* * *', weekdays: '* * 1-5', weekly: '* * 1', monthly: '1 * *' } as const;
@@ -70,10 +71,18 @@ export function ScheduleForm(): ReactNode {
         <p className="text-sm" role="status">
           {words.said(said, timezone)}
         </p>
+        <Preview cron={cron} timezone={timezone} />
         <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />
       </form>
     </details>
   );
+}
+
+/** The times that it would have, or why it would be refused; those before stay while others are asked for. */
+function Preview({ cron, timezone }: { readonly cron: string; readonly timezone: string }): ReactNode {
+  const times = useRead(routes.listScheduleTimes, { query: { cron, timezone } }, { isEnabled: cron !== '' });
+  if (times.isError) return <Problem error={times.error} />;
+  return times.data === undefined ? null : <NextRuns runs={times.data.nextRuns} />;
 }
 
 function AgentField({
