@@ -45,6 +45,17 @@ export function readEmbeddingsConfig(): { readonly url: string; readonly model: 
 }
 
 const count = z.coerce.number().int().positive();
+const milliseconds = z.coerce.number().nonnegative();
+/** Milliseconds of a turn, as a run that calibrates prints them. */
+const Costs = z.object({
+  gateway: milliseconds,
+  worker: milliseconds,
+  redis: milliseconds,
+  others: milliseconds,
+  sync: milliseconds,
+  inside: milliseconds,
+  outside: milliseconds,
+});
 const SimulationEnvironment = z.object({
   BENCH_TENANTS: count.default(100_000),
   BENCH_MESSAGES_PER_HOUR: count.default(1_000_000),
@@ -54,6 +65,11 @@ const SimulationEnvironment = z.object({
   BENCH_TENANT_SHARE: count.optional(),
   BENCH_MODEL_S: z.coerce.number().positive().default(5),
   BENCH_SECONDS: count.default(3600),
+  BENCH_COSTS: z
+    .string()
+    .transform((line) => Object.fromEntries(line.split(',').map((one) => one.trim().split(' '))))
+    .pipe(Costs)
+    .optional(),
 });
 export interface SimulationConfig {
   readonly tenants: number;
@@ -67,6 +83,8 @@ export interface SimulationConfig {
   readonly modelS: number;
   /** Simulated time. */
   readonly seconds: number;
+  /** Undefined: measured first. Milliseconds. */
+  readonly costs: z.infer<typeof Costs> | undefined;
 }
 
 /** Reads what is to be simulated. @throws ConfigError */
@@ -81,6 +99,7 @@ export function readSimulationConfig(): SimulationConfig {
     tenantShare: given.BENCH_TENANT_SHARE,
     modelS: given.BENCH_MODEL_S,
     seconds: given.BENCH_SECONDS,
+    costs: given.BENCH_COSTS,
   };
 }
 

@@ -23,7 +23,7 @@ const FLOOD_SHARE = 0.5;
  */
 export async function simulateDeployments(): Promise<Row[]> {
   const config = readSimulationConfig();
-  const costs = await measureCosts();
+  const costs = config.costs === undefined ? await measureCosts() : toSeconds(config.costs);
   process.stdout.write(`${describeCosts(costs)}\n`);
   const plan: ArrivalPlan = {
     perSecond: config.messagesPerHour / 3600,
@@ -39,6 +39,18 @@ export async function simulateDeployments(): Promise<Row[]> {
     ...runPlan('bursts', { ...plan, bursts }, { config, costs }),
     ...runPlan('flood', { ...plan, flood }, { config, costs }),
   ];
+}
+
+function toSeconds({ gateway, worker, redis, others, sync, inside, outside }: NonNullable<SimulationConfig['costs']>): TurnCosts {
+  return {
+    gatewayS: gateway / 1000,
+    workerS: worker / 1000,
+    redisS: redis / 1000,
+    othersS: others / 1000,
+    syncS: sync / 1000,
+    insideS: inside / 1000,
+    outsideS: outside / 1000,
+  };
 }
 
 async function measureCosts(): Promise<TurnCosts> {

@@ -51,10 +51,10 @@ export async function measureSimulation(): Promise<Row[]> {
   return rows;
 }
 
-/** A million in an hour are as many microseconds. */
+/** As `BENCH_COSTS` takes it, apart from the first words. */
 export function describeCosts(costs: TurnCosts): string {
   const each = Object.entries(costs).map(([name, seconds]: [string, number]) => `${name.slice(0, -1)} ${(seconds * 1000).toFixed(2)}`);
-  return `calibrated, ms per turn: ${each.join(', ')}`;
+  return `costs, ms per turn: ${each.join(', ')}`;
 }
 
 async function compare(rig: Rig, costs: TurnCosts, { name, deployment, perSecond, seed }: Compared): Promise<Row[]> {

@@ -224,7 +224,7 @@ function takeWork({ gateways, workers, redis, logs, slots, cores }: SimulatedSys
     { part: 'processors of workers', workedS: sum(workers), of: workers.length },
     { part: 'processors of gateways', workedS: sum(gateways), of: gateways.length },
     { part: 'processor of Redis', workedS: redis.workedS, of: 1 },
-    { part: 'logs in a sync', workedS: sum(logs), of: logs.length },
+    { part: 'logs', workedS: sum(logs), of: logs.length },
   ];
   if (cores !== undefined) parts.push({ part: 'cores', workedS: cores.workedS, of: cores.servers });
   return { parts, syncs: logs.reduce((total, { syncs }) => total + syncs, 0) };
