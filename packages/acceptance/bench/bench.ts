@@ -82,7 +82,7 @@ export class Bench implements AsyncDisposable {
 }
 
 /** `share` 0.5: the median, of ascending values. */
-export function percentile(ascending: readonly number[], share: number): number {
+export function percentile(ascending: ArrayLike<number>, share: number): number {
   return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
 }
 

@@ -44,6 +44,65 @@ export function readEmbeddingsConfig(): { readonly url: string; readonly model: 
   return { url: given.BENCH_EMBEDDINGS_URL, model: given.BENCH_EMBEDDINGS_MODEL, key: given.BENCH_EMBEDDINGS_KEY };
 }
 
+const count = z.coerce.number().int().positive();
+const milliseconds = z.coerce.number().nonnegative();
+/** Milliseconds of a turn, as a run that calibrates prints them. */
+const Costs = z.object({
+  gateway: milliseconds,
+  worker: milliseconds,
+  redis: milliseconds,
+  others: milliseconds,
+  sync: milliseconds,
+  inside: milliseconds,
+  outside: milliseconds,
+});
+const SimulationEnvironment = z.object({
+  BENCH_TENANTS: count.default(100_000),
+  BENCH_MESSAGES_PER_HOUR: count.default(1_000_000),
+  BENCH_GATEWAYS: count.default(4),
+  BENCH_WORKERS: count.default(8),
+  BENCH_WORKER_CONCURRENCY: count.default(256),
+  BENCH_TENANT_SHARE: count.optional(),
+  BENCH_MODEL_S: z.coerce.number().positive().default(5),
+  BENCH_SECONDS: count.default(3600),
+  BENCH_COSTS: z
+    .string()
+    .transform((line) => Object.fromEntries(line.split(',').map((one) => one.trim().split(' '))))
+    .pipe(Costs)
+    .optional(),
+});
+export interface SimulationConfig {
+  readonly tenants: number;
+  readonly messagesPerHour: number;
+  readonly gateways: number;
+  readonly workers: number;
+  /** Of each worker. */
+  readonly slots: number;
+  readonly tenantShare: number | undefined;
+  /** What the model takes for a turn, on average. */
+  readonly modelS: number;
+  /** Simulated time. */
+  readonly seconds: number;
+  /** Undefined: measured first. Milliseconds. */
+  readonly costs: z.infer<typeof Costs> | undefined;
+}
+
+/** Reads what is to be simulated. @throws ConfigError */
+export function readSimulationConfig(): SimulationConfig {
+  const given = parseConfig(SimulationEnvironment, process.env);
+  return {
+    tenants: given.BENCH_TENANTS,
+    messagesPerHour: given.BENCH_MESSAGES_PER_HOUR,
+    gateways: given.BENCH_GATEWAYS,
+    workers: given.BENCH_WORKERS,
+    slots: given.BENCH_WORKER_CONCURRENCY,
+    tenantShare: given.BENCH_TENANT_SHARE,
+    modelS: given.BENCH_MODEL_S,
+    seconds: given.BENCH_SECONDS,
+    costs: given.BENCH_COSTS,
+  };
+}
+
 /** The environment of every bench process, baselines included: the one that `npm start` gives its services. */
 export const sharedEnvironment: Readonly<Record<string, string>> = {
   UV_THREADPOOL_SIZE: String(Math.min(32, availableParallelism() * 4)),

@@ -8,6 +8,8 @@ import { measureFirstText, measureRealPace } from './measures/real-pace.ts';
 import { measureSandbox } from './measures/sandbox.ts';
 import { measureScale } from './measures/scale.ts';
 import { measureSessionGrowth } from './measures/session-growth.ts';
+import { measureSimulation } from './measures/simulation.ts';
+import { simulateDeployments } from './measures/simulate.ts';
 import { measureTenants } from './measures/tenants.ts';
 import { measureThroughput, measureTwoWorkers } from './measures/throughput.ts';
 import { measureUi } from './measures/ui.ts';
@@ -36,6 +38,8 @@ const alone: ReadonlyMap<string, () => Promise<Row[]>> = new Map([
   ['tenants', measureTenants],
   ['scale', measureScale],
   ['ui', measureUi],
+  ['simulate', simulateDeployments],
+  ['simulation', measureSimulation],
 ]);
 
 /** Each selects a measure. */

@@ -1,5 +1,6 @@
 // The model server of a bench: answers every streamed chat completion with the same 20 deltas, as leanly as node:http
-// can. POST /pace {"firstMs","betweenMs","hang"} changes how fast, for the requests that follow.
+// can. POST /pace {"firstMs","betweenMs","hang"} changes how fast, for the requests that follow. A request whose last
+// message says "[model takes N ms]" is answered in that time, whatever the pace.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
@@ -39,21 +40,39 @@ function setPace(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+/** In the request as it was sent. The last one counts: earlier ones are those of earlier turns. */
+const takes = /\[model takes (?<milliseconds>\d+) ms\]/gu;
+
+interface Reply {
+  left: number;
+  readonly bytes: number;
+  /** Until the next delta. */
+  readonly delayMs: (left: number) => number;
+}
+
 function complete(request: IncomingMessage, response: ServerResponse): void {
-  let bytes = 0;
+  const began = performance.now();
+  const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => {
-    bytes += piece.length;
+    pieces.push(piece);
   });
   request.on('end', () => {
     if (pace.hang) return;
-    if (pace.firstMs === 0) {
+    const body = Buffer.concat(pieces);
+    const { firstMs, betweenMs } = pace;
+    const takesMs = Number([...body.toString('latin1').matchAll(takes)].at(-1)?.groups?.['milliseconds'] ?? 0);
+    if (takesMs > 0) {
+      // Late timers do not add up.
+      const delayMs = (left: number): number => Math.max(0, began + takesMs - performance.now()) / left;
+      setTimeout(say, delayMs(DELTAS), response, { left: DELTAS, bytes: body.length, delayMs });
+    } else if (firstMs === 0) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(begin + delta.repeat(DELTAS) + end(bytes));
-    } else setTimeout(say, pace.firstMs, response, { left: DELTAS, bytes, betweenMs: pace.betweenMs });
+      response.end(begin + delta.repeat(DELTAS) + end(body.length));
+    } else setTimeout(say, firstMs, response, { left: DELTAS, bytes: body.length, delayMs: () => betweenMs });
   });
 }
 
-function say(response: ServerResponse, reply: { left: number; readonly bytes: number; readonly betweenMs: number }): void {
+function say(response: ServerResponse, reply: Reply): void {
   if (response.destroyed) return;
   if (reply.left === DELTAS) response.writeHead(200, { 'content-type': 'text/event-stream' });
   const prefix = reply.left === DELTAS ? begin : '';
@@ -63,7 +82,7 @@ function say(response: ServerResponse, reply: { left: number; readonly bytes: nu
     return;
   }
   response.write(prefix + delta);
-  setTimeout(say, reply.betweenMs, response, reply);
+  setTimeout(say, reply.delayMs(reply.left), response, reply);
 }
 
 server.listen(0, '127.0.0.1', () => {

@@ -31,6 +31,10 @@ export class BenchModel implements AsyncDisposable {
     return this.#process.port;
   }
 
+  get pid(): number {
+    return this.#process.pid;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${String(this.port)}/v1`;
   }

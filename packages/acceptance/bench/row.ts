@@ -25,6 +25,7 @@ export interface Bound {
 }
 
 function boundText({ atLeast, atMost }: Bound, unit: string): string {
+  if (atLeast !== undefined && atMost !== undefined) return `${String(atLeast)} to ${String(atMost)}${unit}`;
   return atLeast === undefined ? `≤ ${String(atMost)}${unit}` : `≥ ${String(atLeast)}${unit}`;
 }
 
@@ -82,8 +83,13 @@ function judgedFigure({ compared, product }: Row): number {
 /** 1 where the target is just reached, more beyond it, whether the target is a least or a most. */
 export function compareWithTarget(row: Row): number {
   const figureOf = Math.max(judgedFigure(row), Number.MIN_VALUE);
-  if (row.bound?.atLeast !== undefined) return figureOf / row.bound.atLeast;
-  return row.bound?.atMost === undefined ? 0 : row.bound.atMost / figureOf;
+  const { atLeast, atMost } = row.bound ?? {};
+  if (atLeast === undefined && atMost === undefined) return 0;
+  const beyond = [
+    atLeast === undefined ? Number.POSITIVE_INFINITY : figureOf / atLeast,
+    atMost === undefined ? Number.POSITIVE_INFINITY : atMost / figureOf,
+  ];
+  return Math.min(...beyond);
 }
 
 /** What was measured, and the target: `0.62 ×, ≥ 0.6 ×`. */

@@ -2,6 +2,7 @@ import { on } from 'node:events';
 import { BenchProcess } from '../bench-process.ts';
 import { cpuSecondsOfAll } from '../process-figures.ts';
 import type { LoadReport, LoadResult, LoadSpec } from './load-spec.ts';
+import type { OpenResult, OpenSpec } from './open-load.ts';
 import type { HoldSpec } from './open-streams.ts';
 import type { WebhookResult, WebhookSpec } from './webhook-load.ts';
 
@@ -39,6 +40,20 @@ export class LoadDriver implements AsyncDisposable {
     return spent / result.turns;
   }
 
+  /** Sends turns at their times; `counter` counts what was spent while it measured. */
+  async open<Spent>(
+    spec: OpenSpec,
+    counter: () => Spent,
+  ): Promise<{ readonly result: OpenResult; readonly before: Spent; readonly after: Spent }> {
+    this.#process.child.send({ open: spec });
+    await this.#next('measuring');
+    const before = counter();
+    const { result } = await this.#next('ended');
+    const after = counter();
+    await this.#next('idle');
+    return { result, before, after };
+  }
+
   /** Opens streams that stay open until the driver is disposed of. */
   async hold(spec: HoldSpec): Promise<void> {
     this.#process.child.send({ hold: spec });
@@ -51,6 +66,10 @@ export class LoadDriver implements AsyncDisposable {
     const { result } = await this.#next('answered');
     await this.#next('idle');
     return result;
+  }
+
+  get pid(): number {
+    return this.#process.pid;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,8 +1,9 @@
-// A load driver, a process of its own: takes a LoadSpec as a message, {"hold": …} to open streams and keep them, or
-// {"webhooks": …}.
+// A load driver, a process of its own: takes {"load": …} as a message, {"open": …} for turns that come at their times,
+// {"hold": …} to open streams and keep them, or {"webhooks": …}.
 import { z } from 'zod';
 import { LoadRun } from './load-run.ts';
 import type { LoadReport } from './load-spec.ts';
+import { OpenLoad } from './open-load.ts';
 import { openStreams } from './open-streams.ts';
 import { WebhookLoad } from './webhook-load.ts';
 
@@ -31,8 +32,16 @@ const Webhooks = z.object({
   newcomers: z.boolean(),
   warmUpMs: z.number(),
 });
+const Open = z.object({
+  ports: z.array(z.number()),
+  apiKeys: z.array(z.string()),
+  turns: z.array(z.object({ atMs: z.number(), tenant: z.number(), sender: z.string(), modelMs: z.number() })),
+  warmUpMs: z.number(),
+  measureMs: z.number(),
+});
 const Order = z.union([
   z.object({ load: Spec }),
+  z.object({ open: Open }),
   z.object({ hold: z.object({ port: z.number(), apiKeys: z.array(z.string()), count: z.number() }) }),
   z.object({ webhooks: Webhooks }),
 ]);
@@ -43,7 +52,12 @@ function report(message: LoadReport): void {
 
 async function obey(order: z.infer<typeof Order>): Promise<void> {
   if ('hold' in order) await openStreams(order.hold);
-  else if ('webhooks' in order) {
+  else if ('open' in order) {
+    await new OpenLoad(order.open).run({
+      measuring: () => report({ kind: 'measuring' }),
+      measured: (result) => report({ kind: 'ended', result }),
+    });
+  } else if ('webhooks' in order) {
     const { webhooks } = order;
     report({
       kind: 'answered',

@@ -1,3 +1,4 @@
+import type { OpenResult } from './open-load.ts';
 import type { WebhookResult } from './webhook-load.ts';
 
 /**
@@ -47,4 +48,5 @@ export type LoadReport =
   | { readonly kind: 'measuring' }
   | { readonly kind: 'measured'; readonly result: LoadResult }
   | { readonly kind: 'answered'; readonly result: WebhookResult }
+  | { readonly kind: 'ended'; readonly result: OpenResult }
   | { readonly kind: 'idle' };
