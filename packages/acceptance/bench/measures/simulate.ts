@@ -8,7 +8,7 @@ import { simulate, type SimulatedRun, type TurnCosts } from '../simulation/simul
 import { describeCosts } from './simulation.ts';
 
 const WARM_UP_S = 120;
-/** Somebody who writes takes about a minute for the next message. */
+/** A contact takes about a minute for the next message. */
 const CONTACT_EVERY_S = 60;
 const SKEW = 3;
 const SEED = 20_261_128;

@@ -42,7 +42,7 @@ export interface SimulatedRun {
   /** Turns that ended while it was measured. */
   readonly turns: number;
   readonly perSecond: number;
-  /** Of these without a tenant that floods: from the message to the end of its answer, and from acceptance to a slot. */
+  /** Without a tenant that floods: from the message to the end of its answer, and from acceptance to a slot. */
   readonly turnS: Times;
   readonly waitS: Times;
   /** From message to end, of the tenant that floods. */

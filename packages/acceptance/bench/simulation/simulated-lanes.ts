@@ -43,7 +43,7 @@ export class SimulatedLanes<Turn extends LanedTurn> {
 
   /** The head of this lane has ended. */
   finish({ tenant, session }: Turn): void {
-    const share = this.#shareOf(tenant);
+    const share = this.#openShare(tenant);
     share.admitted -= 1;
     const lane = this.#lanes.get(session);
     const next = lane?.take();
@@ -58,7 +58,7 @@ export class SimulatedLanes<Turn extends LanedTurn> {
   }
 
   #lineUp({ tenant, session }: Turn): void {
-    const share = this.#shareOf(tenant);
+    const share = this.#openShare(tenant);
     share.line.add(session);
     this.#admit(tenant, share);
   }
@@ -74,7 +74,7 @@ export class SimulatedLanes<Turn extends LanedTurn> {
     }
   }
 
-  #shareOf(tenant: number): Share {
+  #openShare(tenant: number): Share {
     let share = this.#shares.get(tenant);
     if (share === undefined) {
       share = { admitted: 0, line: new Line() };

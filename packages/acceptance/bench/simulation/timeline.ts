@@ -1,4 +1,4 @@
-/** Simulated time, in seconds: what is planned happens in order of its time, and of its planning where times are equal. */
+/** Simulated time, in seconds: what is planned happens in order of its time, of its planning where times are equal. */
 export class Timeline {
   /** A binary heap; three arrays and no objects: an hour of a large deployment plans ten million times. */
   readonly #times: number[] = [];
