@@ -1,3 +1,12 @@
+import { backoffMs } from '@concierge/contract';
+
+/**
+ * How long a suspect waits for the others to finish a step, and has to finish one of its own; twice as long after each
+ * death that could not be attributed.
+ */
+const ALONE_MS = 10_000;
+const ALONE_MAX_MS = 64 * ALONE_MS;
+
 /**
  * When turns may start in a process. A turn that has not finished a step since it was started here is *unproven*: when
  * the process dies, that turn may be the cause. A suspect, whose workers have died twice, starts when no other turn is
@@ -5,9 +14,15 @@
  * to it (docs/decisions/0007-crash-starts.md). open → closed (a suspect waits for the others, then runs) → open.
  */
 export class StartGate {
+  readonly #onOpen: () => void;
   readonly #unproven = new Set<object>();
   #closed: PromiseWithResolvers<void> | undefined;
   #quiet: (() => void) | undefined;
+
+  /** `onOpen` is called each time a suspect has had its time alone. */
+  constructor(onOpen: () => void) {
+    this.#onOpen = onOpen;
+  }
 
   get isClosed(): boolean {
     return this.#closed !== undefined;
@@ -30,8 +45,35 @@ export class StartGate {
     };
   }
 
-  /** Nothing starts until `open`. Resolves when nothing is unproven, or after `patienceMs`. */
-  async close(patienceMs: number): Promise<void> {
+  /**
+   * Closes the gate, waits for the others, and runs a suspect. The gate opens when the suspect calls `proven`, when it
+   * has ended, and when its time is over. Call it while the gate is open.
+   * @param voids deaths that could not be attributed so far
+   */
+  async runAlone(voids: number, run: (proven: () => void) => Promise<void>): Promise<void> {
+    const aloneMs = backoffMs(voids + 1, { firstMs: ALONE_MS, maxMs: ALONE_MAX_MS });
+    await this.#close(aloneMs);
+    const leave = this.enter();
+    let isAlone = true;
+    const endAlone = (): void => {
+      clearTimeout(timer);
+      if (isAlone) this.#open();
+      isAlone = false;
+    };
+    const timer = setTimeout(endAlone, aloneMs);
+    const proven = (): void => {
+      leave();
+      endAlone();
+    };
+    try {
+      await run(proven);
+    } finally {
+      proven();
+    }
+  }
+
+  /** Nothing starts until `#open`. Resolves when nothing is unproven, or after `patienceMs`. */
+  async #close(patienceMs: number): Promise<void> {
     this.#closed = Promise.withResolvers<void>();
     if (this.#unproven.size === 0) return;
     const quiet = Promise.withResolvers<void>();
@@ -42,8 +84,9 @@ export class StartGate {
     this.#quiet = undefined;
   }
 
-  open(): void {
+  #open(): void {
     this.#closed?.resolve();
     this.#closed = undefined;
+    this.#onOpen();
   }
 }

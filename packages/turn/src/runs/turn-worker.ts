@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { backoffMs, limits } from '@concierge/contract';
+import { limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint, findSlot, listSlots } from '@concierge/runtime';
 import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
@@ -14,12 +14,6 @@ import { StreamBytes } from '../streams/stream-bytes.ts';
 import { StartGate } from './start-gate.ts';
 import { TurnAttempt, type AttemptOptions } from './turn-attempt.ts';
 
-/**
- * How long a suspect waits for the others to finish a step, and has to finish one of its own; twice as long after each
- * death that could not be attributed.
- */
-const ALONE_MS = 10_000;
-const ALONE_MAX_MS = 64 * ALONE_MS;
 const BEAT_EVERY_MS = 2000;
 const LANES_PER_SWEEP = 100;
 
@@ -70,7 +64,7 @@ export class TurnWorker {
   readonly #options: TurnWorkerOptions;
   readonly #attempts: Omit<AttemptOptions, 'redis' | 'worker'>;
   readonly #streamBytes: StreamBytes;
-  readonly #gate = new StartGate();
+  readonly #gate = new StartGate(() => this.#wakeNextSuspect());
   /** Lanes whose head must run alone and waits while another such head runs. */
   readonly #suspects = new Map<string, Wakeup>();
   readonly #running = new Map<string, RunningTurn>();
@@ -179,32 +173,15 @@ export class TurnWorker {
       return;
     }
     const { lanes, wakeupQueue } = this.#options.queue;
-    const aloneMs = backoffMs(voids + 1, { firstMs: ALONE_MS, maxMs: ALONE_MAX_MS });
-    await this.#gate.close(aloneMs);
-    const leave = this.#gate.enter();
-    let isAlone = true;
-    const endAlone = (): void => {
-      clearTimeout(timer);
-      if (isAlone) this.#letNextStart();
-      isAlone = false;
-    };
-    const timer = setTimeout(endAlone, aloneMs);
-    const proven = (): void => {
-      leave();
-      endAlone();
-    };
-    try {
+    await this.#gate.runAlone(voids, async (proven) => {
       const answer = await lanes.lease(lane, this.id, { alone: true });
       if (answer.kind === 'idle') await wakeupQueue.wake(answer.wakeups);
       // A turn that has crashed often in spite of its steps blocks other starts for the whole time.
       if (answer.kind === 'leased') await this.#run(answer.lease, answer.lease.isLastStart ? () => undefined : proven);
-    } finally {
-      proven();
-    }
+    });
   }
 
-  #letNextStart(): void {
-    this.#gate.open();
+  #wakeNextSuspect(): void {
     for (const [member, next] of this.#suspects) {
       this.#suspects.delete(member);
       background(this.#options.queue.wakeupQueue.wake([{ ...next, at: Date.now() }]), this.#options.log);

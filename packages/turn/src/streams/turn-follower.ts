@@ -56,6 +56,7 @@ const SLICE = 64;
 export class TurnFollower {
   readonly #options: FollowerOptions;
   readonly #turn: FollowedTurn;
+  readonly #slot: Redis;
   readonly #sink: FollowSink;
   #last: string | null;
   /** The stream has more unread entries after this id. */
@@ -73,6 +74,7 @@ export class TurnFollower {
   constructor(options: FollowerOptions, turn: FollowedTurn, sink: FollowSink) {
     this.#options = options;
     this.#turn = turn;
+    this.#slot = findSlot(options.redis, turn.scope.tenantId);
     this.#sink = sink;
     this.#last = sink.after;
   }
@@ -190,10 +192,6 @@ export class TurnFollower {
       await this.#passEntries(replayed);
       this.#pass('', this.#last, true);
     }
-  }
-
-  get #slot(): Redis {
-    return findSlot(this.#options.redis, this.tenantId);
   }
 
   async #newest(): Promise<StreamEntry | null> {
