@@ -1,5 +1,5 @@
 import { isMessagingChannel, routes, toAppName, type ChannelName } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { useId, type ReactNode } from 'react';
 import { Badge } from '../parts/page.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { Problem } from '../parts/states.tsx';
@@ -83,13 +83,16 @@ export function toWallTime(at: string): string {
 export function NextRuns({ runs }: { readonly runs: readonly string[] }): ReactNode {
   const words = useWords().owner.schedules;
   const formats = useFormats();
+  const labelId = useId();
   return (
     <div className="text-sm">
-      <h3 className="text-xs font-medium text-muted-foreground">{words.next}</h3>
+      <p id={labelId} className="text-xs font-medium text-muted-foreground">
+        {words.next}
+      </p>
       {runs.length === 0 ? (
         <p>{words.noNext}</p>
       ) : (
-        <ol className="flex flex-wrap gap-x-4 gap-y-1 tabular-nums">
+        <ol aria-labelledby={labelId} className="flex flex-wrap gap-x-4 gap-y-1 tabular-nums">
           {runs.map((run) => (
             <li key={run} title={formats.exactTime(run)}>
               {formats.time(toWallTime(run))}
