@@ -90,6 +90,12 @@ function counted(report: { readonly findings: readonly unknown[] }): Outcome {
   return { findings: report.findings.length, text: JSON.stringify(report, null, 2) };
 }
 
+async function sideBySide(options: LongOptions, database?: 'postgres'): Promise<Outcome> {
+  const { seed, tree } = options;
+  if (tree === undefined) return { findings: 1, text: 'needs --tree: a checkout of an earlier version, with its packages installed' };
+  return await audited(async (verdict) => runTwoVersions({ seed, tree, ...(database && { database }) }, verdict), options);
+}
+
 const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outcome>>> = {
   chaos: async (options) => {
     const { seed, tree, turns = 5000, sessions, tenants, kills = 200, stops, redisKills, flushes, gateways, workers } = options;
@@ -110,11 +116,8 @@ const scenarios: Readonly<Record<string, (options: LongOptions) => Promise<Outco
   failover: async (options) => await audited(async (verdict) => runFailover(options, verdict), options),
   failpoints: async (options) => await audited(async (verdict) => runFailPoints(options, verdict), options),
   rolling: async (options) => await audited(async (verdict) => runRollingRestart(options, verdict), options),
-  versions: async (options) => {
-    const { seed, tree } = options;
-    if (tree === undefined) return { findings: 0, text: 'needs --tree: a checkout of an earlier version, with its packages installed' };
-    return await audited(async (verdict) => runTwoVersions({ seed, tree }, verdict), options);
-  },
+  versions: async (options) => await sideBySide(options),
+  'versions-postgres': async (options) => await sideBySide(options, 'postgres'),
   cron: async ({ seed, tree, seconds = CRON_SECONDS, flushes }) =>
     counted(await runCronKills({ seed, tree, schedules: 40, overMs: seconds * 1000, flushes })),
   webhooks: async ({ seed, tree, turns = 1000, kills = 60, flushes }) =>

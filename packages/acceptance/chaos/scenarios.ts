@@ -118,15 +118,19 @@ export async function runRollingRestart({ seed, tree }: Place, verdict: Verdict)
 export interface TwoVersions extends Place {
   /** The checkout of the earlier version. */
   readonly tree: string;
+  /** Where the index is; SQLite when omitted. */
+  readonly database?: 'postgres';
 }
 
 /**
  * Services of an earlier version are replaced by this one's under load, then this one's by the earlier, then again;
  * half of the way both are struck side by side.
  */
-export async function runTwoVersions({ seed, tree }: TwoVersions, verdict: Verdict): Promise<void> {
+export async function runTwoVersions({ seed, tree, database }: TwoVersions, verdict: Verdict): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  const index = database === undefined ? {} : { databaseUrl: stack.use(await startPostgres()).url };
   const load = { turns: 4000, conversations: 12, tenants: 3, overMs: 900_000, burst: 3, slow: 0.15 };
-  const size = { tree, crons: 1, graceS: 5, env: noSandbox };
+  const size = { tree, crons: 1, graceS: 5, env: noSandbox, ...index };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
   const strike = async (): Promise<void> =>
     await rig.strike({ kills: 4, stops: 1, stopMs: FROZEN_MS, redisKills: 1, flushes: 1, overMs: SIDE_BY_SIDE_MS });
