@@ -15,6 +15,8 @@ const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contac
 
 const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
 
+const upkeep = (name: string): Proof => ({ file: 'services/gateway/test/upkeep.int.test.ts', name });
+
 const operatorFeed = (name: string): Proof => ({ file: 'services/gateway/test/feed.int.test.ts', name });
 
 /**
@@ -128,6 +130,16 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       file: 'services/gateway/test/owner.int.test.ts',
       name: 'shows its next runs before it is made, or the words in which it would be refused',
     },
+  ],
+  'C/4/58': [
+    upkeep('is compared with the files, and changed only when that is asked for'),
+    upkeep('is found among those of all tenants, each once, from call to call'),
+    upkeep('is not for who has no operators’ token, nor of a tenant that is none'),
+  ],
+  'C/4/59': [
+    upkeep('are counted and cancelled with a reason, their streams end, and no other tenant’s turn is touched'),
+    upkeep('are not cancelled by who has no operators’ token, nor of a tenant that is none'),
+    { file: 'packages/cli/test/turns.int.test.ts', name: 'cancels all turns of a tenant after a count, with a reason that goes on record' },
   ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),

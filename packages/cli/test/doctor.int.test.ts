@@ -76,14 +76,29 @@ describe('concierge doctor', () => {
   ])('says what would keep agents from running commands where no worker can be asked: %j', async (given, detail) => {
     const { sandbox } = (await examine(await commandLine(stack, { REDIS_URL: 'unix:/nowhere/redis.sock', ...given }))).checks;
     expect(sandbox).toMatchObject({ status: 'warning', detail: expect.stringMatching(detail) });
-    expect(sandbox?.detail).toContain('no worker runs that could be asked');
+    expect(sandbox?.detail).toMatch(/^Redis cannot be asked; as this command is configured: /u);
   });
 
-  it('goes on when Redis is not there, and says why it is not', async () => {
+  it('goes on when Redis is not there, and says once why it is not', async () => {
     const { checks } = await examine(await commandLine(stack, { REDIS_URL: 'unix:/nowhere/redis.sock' }));
     expect(checks['redis']?.status).toBe('failed');
     expect(checks['redis']?.detail).toMatch(/^Redis does not answer: is Concierge running\? REDIS_URL: .*ENOENT/u);
-    expect(checks['index']?.status).toBe('ok');
+    expect(checks).toMatchObject({ index: { status: 'ok' }, connections: { status: 'ok' } });
+    const unknown = { status: 'warning', detail: 'Redis cannot be asked' };
+    expect(checks).toMatchObject({ clock: unknown, workers: unknown, versions: unknown });
+    for (const name of ['providers', 'sandbox']) expect(checks[name]?.detail).toMatch(/^Redis cannot be asked; as this command/u);
+  });
+
+  it('asks once for what workers and processes say of themselves, however many lines show it', async () => {
+    const watching = stack.adopt(redis.client(), (opened) => opened.disconnect());
+    const monitor = stack.adopt(await watching.monitor(), (opened) => opened.disconnect());
+    const asked: string[] = [];
+    monitor.on('monitor', (_time: string, args: readonly string[]) => asked.push(args.join(' ')));
+    const { checks } = await examine(concierge);
+    expect(checks['providers']?.detail).toMatch(/^no worker runs that could be asked; as this command is configured: /u);
+    await eventually(() => asked.some((command) => command.includes(keyOf.processes)));
+    for (const key of [keyOf.workers, keyOf.processes])
+      expect(asked.filter((command) => command.startsWith(`zrangebyscore ${key} `))).toHaveLength(1);
   });
 
   it('names the versions that run beside each other', async () => {

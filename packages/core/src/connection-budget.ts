@@ -1,5 +1,5 @@
 import { background, startPart, type ServiceParts } from '@concierge/runtime';
-import { LogKeeper, ProcessAnnouncement, readRunningProcesses } from '@concierge/turn';
+import { LogKeeper, ProcessAnnouncement, readRunningProcesses, type ProcessFacts } from '@concierge/turn';
 import type { Core } from './open-core.ts';
 
 /** Connections to PostgreSQL: what the deployment may open, and what there is. */
@@ -15,10 +15,13 @@ export interface ConnectionBudget {
 }
 
 /** Undefined with SQLite, which has no such limit. */
-export async function readConnectionBudget({ redis, index }: Pick<Core, 'redis' | 'index'>): Promise<ConnectionBudget | undefined> {
+export async function readConnectionBudget(
+  index: Pick<Core['index'], 'readConnectionLimits'>,
+  readProcesses: () => Promise<readonly ProcessFacts[]>,
+): Promise<ConnectionBudget | undefined> {
   const limits = await index.readConnectionLimits();
   if (limits === undefined) return undefined;
-  const running = (await readRunningProcesses(redis)).filter(({ databasePool }) => databasePool > 0);
+  const running = (await readProcesses()).filter(({ databasePool }) => databasePool > 0);
   const needed = running.reduce((sum, { databasePool }) => sum + databasePool, 0);
   return { ...limits, processes: running.length, needed, available: Math.max(0, limits.max - limits.reserved - limits.others) };
 }
@@ -55,7 +58,8 @@ export function announceProcess(
   const warn = async (): Promise<void> => {
     await started;
     // A database that does not answer has its own line in the log.
-    const budget = pool === 0 ? undefined : await readConnectionBudget(core).catch(() => undefined);
+    const budget =
+      pool === 0 ? undefined : await readConnectionBudget(core.index, async () => readRunningProcesses(core.redis)).catch(() => undefined);
     if (budget !== undefined && budget.needed > budget.available) log.warn({ ...budget }, describeShortage(budget));
   };
   background(warn(), log);

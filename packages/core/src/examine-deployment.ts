@@ -14,6 +14,11 @@ export const ok = (detail: string): Found => ({ status: 'ok', detail });
 export const warning = (detail: string): Found => ({ status: 'warning', detail });
 export const failed = (detail: string): Found => ({ status: 'failed', detail });
 
+/** Nothing was found, as what would have to be asked is not there. */
+export interface Unknown {
+  readonly unknownBecause: string;
+}
+
 /** What a deployment is looked at by; each look says by itself what it cannot have. */
 export interface Deployed {
   redis(): Promise<Core['redis']>;
@@ -22,10 +27,47 @@ export interface Deployed {
   readonly log: Log;
 }
 
-/** Undefined: no worker could be asked. */
-type Look = (deployed: Deployed) => Promise<Found | undefined>;
+/** What several looks need, read once for all of them. */
+interface Examined extends Deployed {
+  /** Whether Redis answers: that it does not is said by its own look, and by no other. */
+  hasRedis(): Promise<boolean>;
+  workers(): Promise<readonly ReportedWorker[]>;
+  processes(): Promise<readonly ProcessFacts[]>;
+}
 
-async function lookAtRedis(deployed: Deployed): Promise<Found> {
+type Look = (examined: Examined) => Promise<Found | Unknown>;
+
+const noWorker: Unknown = { unknownBecause: 'no worker runs that could be asked' };
+const noRedis: Unknown = { unknownBecause: 'Redis cannot be asked' };
+
+function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
+  let reading: Promise<Read> | undefined;
+  return async () => (reading ??= read());
+}
+
+function examine(deployed: Deployed): Examined {
+  return {
+    redis: async () => deployed.redis(),
+    index: async () => deployed.index(),
+    hasPostgres: deployed.hasPostgres,
+    log: deployed.log,
+    hasRedis: once(async () => {
+      const pinged = async (): Promise<unknown> => (await deployed.redis()).ping();
+      return pinged().then(
+        () => true,
+        () => false,
+      );
+    }),
+    workers: once(async () => readWorkers(await deployed.redis())),
+    processes: once(async () => readRunningProcesses(await deployed.redis())),
+  };
+}
+
+function unlessSilent(look: Look): Look {
+  return async (examined) => ((await examined.hasRedis()) ? look(examined) : noRedis);
+}
+
+async function lookAtRedis(deployed: Examined): Promise<Found> {
   const redis = await deployed.redis();
   await assertNoEviction(redis, deployed.log);
   const version = /redis_version:(\S+)/u.exec(await redis.info('server'))?.[1] ?? 'of unknown version';
@@ -45,10 +87,9 @@ async function lookAtRedis(deployed: Deployed): Promise<Found> {
 }
 
 /** Signatures of providers carry times, and so do the files. */
-async function lookAtClocks(deployed: Deployed): Promise<Found> {
-  const redis = await deployed.redis();
-  const { aheadMs } = await readClocks(redis);
-  const running = await readRunningProcesses(redis);
+async function lookAtClocks(examined: Examined): Promise<Found> {
+  const { aheadMs } = await readClocks(await examined.redis());
+  const running = await examined.processes();
   const clocks = [
     { name: 'this machine', aheadMs },
     ...running.map((each) => ({ name: `${each.service} on ${each.host}`, aheadMs: each.clockAheadMs })),
@@ -62,21 +103,23 @@ async function lookAtClocks(deployed: Deployed): Promise<Found> {
   return warning([...new Set(described)].join('; '));
 }
 
-async function lookAtIndex(deployed: Deployed): Promise<Found> {
+async function lookAtIndex(deployed: Examined): Promise<Found> {
   await (await deployed.index()).check();
   return ok(deployed.hasPostgres ? 'PostgreSQL' : 'SQLite');
 }
 
-async function lookAtConnections(deployed: Deployed): Promise<Found> {
-  const budget = await readConnectionBudget({ redis: await deployed.redis(), index: await deployed.index() });
-  if (budget === undefined) return ok('SQLite: there is no limit');
+const noLimit = 'SQLite: there is no limit';
+
+async function lookAtConnections(examined: Examined): Promise<Found> {
+  const budget = await readConnectionBudget(await examined.index(), async () => examined.processes());
+  if (budget === undefined) return ok(noLimit);
   const { processes, needed, available } = budget;
   if (needed > available) return warning(describeShortage(budget));
   return ok(`${String(processes)} processes may open ${String(needed)} of ${String(available)} connections to PostgreSQL`);
 }
 
-async function lookAtWorkers(deployed: Deployed): Promise<Found> {
-  const reports = await readWorkers(await deployed.redis());
+async function lookAtWorkers(examined: Examined): Promise<Found> {
+  const reports = await examined.workers();
   if (reports.length === 0) return failed('none is alive: accepted turns wait');
   const leaving = reports.filter((report) => report.draining).length;
   const drained = reports.filter((report) => !report.draining && report.isDrained).length;
@@ -91,12 +134,6 @@ async function lookAtWorkers(deployed: Deployed): Promise<Found> {
   return drained === 0 ? ok(parts) : warning(parts);
 }
 
-/** What the workers that run say of themselves; none when Redis cannot be asked, which has its own line. */
-async function readReports(deployed: Deployed): Promise<ReportedWorker[]> {
-  const redis = await deployed.redis().catch(() => undefined);
-  return redis === undefined ? [] : await readWorkers(redis);
-}
-
 /** Each thing that was said, once, with how many workers say it where they differ. */
 function collect(said: readonly string[]): string {
   const counts = [...Map.groupBy(said, (line) => line)];
@@ -104,9 +141,9 @@ function collect(said: readonly string[]): string {
   return counts.map(([line, those]) => `${line} (${String(those.length)} of ${String(said.length)} workers)`).join('; ');
 }
 
-async function lookAtProviders(deployed: Deployed): Promise<Found | undefined> {
-  const reports = (await readReports(deployed)).filter(({ model }) => model !== undefined);
-  if (reports.length === 0) return undefined;
+async function lookAtProviders(examined: Examined): Promise<Found | Unknown> {
+  const reports = (await examined.workers()).filter(({ model }) => model !== undefined);
+  if (reports.length === 0) return noWorker;
   const said = reports.map(({ isDemo, model = '', unusableProviders = [] }) =>
     [isDemo ? 'the demo model answers' : `default ${model}`, ...unusableProviders].join('; '),
   );
@@ -114,17 +151,17 @@ async function lookAtProviders(deployed: Deployed): Promise<Found | undefined> {
   return found(collect(said));
 }
 
-async function lookAtSandbox(deployed: Deployed): Promise<Found | undefined> {
-  const sandboxes = (await readReports(deployed)).flatMap(({ sandbox }) => sandbox ?? []);
-  if (sandboxes.length === 0) return undefined;
+async function lookAtSandbox(examined: Examined): Promise<Found | Unknown> {
+  const sandboxes = (await examined.workers()).flatMap(({ sandbox }) => sandbox ?? []);
+  if (sandboxes.length === 0) return noWorker;
   const said = sandboxes.map(({ isUsable, reason }) => (isUsable ? reason : `${reason}: ${withoutSandbox}`));
   const found = sandboxes.every(({ isUsable }) => isUsable) && new Set(said).size === 1 ? ok : warning;
   return found(collect(said));
 }
 
-async function lookAtVersions(deployed: Deployed): Promise<Found> {
+async function lookAtVersions(examined: Examined): Promise<Found> {
   const own = describeVersion(readVersion());
-  const running = await readRunningProcesses(await deployed.redis());
+  const running = await examined.processes();
   const byVersion = Map.groupBy(running, describeVersion);
   const parts = Array.from(byVersion, ([version, those]) => `${version}: ${countServices(those)}`);
   if (byVersion.size === 0) return ok(`${own}: no process announces itself`);
@@ -143,25 +180,29 @@ function countServices(processes: readonly ProcessFacts[]): string {
   return byName.map(([service, those]) => `${String(those.length)} ${service}`).join(', ');
 }
 
-/** By name, in the order in which they are shown. */
-export const deploymentLooks: Readonly<Record<string, Look>> = {
+/** In the order in which they are shown. */
+const looks: Readonly<Record<string, Look>> = {
   redis: lookAtRedis,
-  clock: lookAtClocks,
+  clock: unlessSilent(lookAtClocks),
   index: lookAtIndex,
-  connections: lookAtConnections,
-  workers: lookAtWorkers,
-  providers: lookAtProviders,
-  sandbox: lookAtSandbox,
-  versions: lookAtVersions,
+  connections: async (examined) => (examined.hasPostgres ? unlessSilent(lookAtConnections)(examined) : ok(noLimit)),
+  workers: unlessSilent(lookAtWorkers),
+  providers: unlessSilent(lookAtProviders),
+  sandbox: unlessSilent(lookAtSandbox),
+  versions: unlessSilent(lookAtVersions),
 };
 
-const noWorkerAsked = warning('no worker runs that could be asked');
+/** The looks of one examination, by name: what several of them need is read once. Each may reject. */
+export function listLooks(deployed: Deployed): [string, () => Promise<Found | Unknown>][] {
+  const examined = examine(deployed);
+  return Object.entries(looks).map(([name, look]) => [name, async () => look(examined)]);
+}
 
 /** Everything that can be found out about a deployment from any of its machines. Never rejects. */
 export async function examineDeployment(deployed: Deployed): Promise<Finding[]> {
-  const looks = Object.entries(deploymentLooks).map(async ([name, look]): Promise<Finding> => {
-    const found = await look(deployed).catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
-    return { name, ...(found ?? noWorkerAsked) };
+  const findings = listLooks(deployed).map(async ([name, look]): Promise<Finding> => {
+    const found = await look().catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
+    return { name, ...('unknownBecause' in found ? warning(found.unknownBecause) : found) };
   });
-  return Promise.all(looks);
+  return Promise.all(findings);
 }

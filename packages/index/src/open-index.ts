@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { tenantIdPattern } from '@concierge/contract';
 import { ConfigError, hideCredentials, KeyedMutex, postgresErrorCode, readBootId, type Log } from '@concierge/runtime';
 import type { ConnectionLimits, IndexBackend } from './database/backend.ts';
-import { rebuildIndex } from './rebuild/rebuild.ts';
+import { compareIndex, rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
 import { PendingPuts } from './lists/pending-puts.ts';
 import { TenantIndex } from './tenant-index.ts';
@@ -26,6 +26,8 @@ export interface IndexStore {
    * written while it runs is kept.
    */
   rebuild(tenantId: string, source: IndexSource): Promise<DriftReport>;
+  /** What a rebuild would put right; the lists stay as they are. */
+  compare(tenantId: string, source: IndexSource): Promise<DriftReport>;
   /** Forgets all of a tenant. */
   drop(tenantId: string): Promise<void>;
   /** For readiness: rejects when the database does not answer. */
@@ -107,6 +109,7 @@ export function storeOver(backend: IndexBackend): IndexStore {
       new TenantIndex({ tenantId: named(tenantId), backend, pending, build: source && (async () => build(tenantId, source)) }),
     isFresh: async (tenantId) => isFresh(named(tenantId)),
     rebuild: async (tenantId, source) => rebuilds.run(named(tenantId), async () => rebuildIndex(backend, tenantId, source)),
+    compare: async (tenantId, source) => rebuilds.run(named(tenantId), async () => compareIndex(backend, tenantId, source)),
     drop: async (tenantId) => {
       pending.forget(tenantId);
       await backend.drop(named(tenantId));

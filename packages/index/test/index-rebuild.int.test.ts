@@ -41,14 +41,20 @@ for (const backend of indexBackends) {
       await index.putSession(session(3, { turns: [turn('t4')] }));
       await index.replaceSkills([skill('pricing'), skill('dropped')]);
 
-      expect(await store.rebuild('acme', files)).toEqual({
+      const drift = {
         sessions: { added: 1, changed: 1, removed: 1 },
         turns: { added: 2, changed: 1, removed: 1 },
         usage: { added: 1, changed: 0, removed: 1 },
         skills: { added: 1, changed: 1, removed: 1 },
-      });
+      };
+      const before = await answers();
+      expect(await store.compare('acme', files)).toEqual(drift);
+      expect(await answers()).toEqual(before);
+      expect(await store.isFresh('acme')).toBe(true);
+      expect(await store.rebuild('acme', files)).toEqual(drift);
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['renamed', 'Conversation 1']);
       expect((await index.findTurn('t2'))?.record.attempts).toBe(2);
+      expect(await store.compare('acme', files)).toEqual(noDrift);
       expect(await store.rebuild('acme', files)).toEqual(noDrift);
     });
 

@@ -8,11 +8,9 @@ import {
   type TenantSettings,
   type Embedder,
   type FeedChange,
-  type RemovedSession,
-  type Skill,
 } from '@concierge/contract';
 import { namesIn, StatCache, type FolderSync } from '@concierge/files';
-import type { DriftReport, IndexStore, TableDrift, TenantIndex, IndexSource, SourceSession } from '@concierge/index';
+import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
 import { AuditLog } from './audit/audit-log.ts';
@@ -41,6 +39,7 @@ import { Settings, type SettingsPatch } from './settings/settings.ts';
 import { SkillEditor } from './skills/skill-editor.ts';
 import { Skills } from './skills/skills.ts';
 import { FileHistory } from './files/file-history.ts';
+import { FilesSource } from './files-source.ts';
 import { TenantFiles } from './files/tenant-files.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { Uploads } from './uploads/uploads.ts';
@@ -288,6 +287,12 @@ export class TenantScope {
     return busy;
   }
 
+  /** What a reindex would put right; changes nothing. */
+  async compareIndex(): Promise<TenantDriftReport> {
+    const lists = await this.#indexStore.compare(this.tenantId, this.#source);
+    return { ...lists, memory: await this.memorySearch.readAll(AbortSignal.timeout(REINDEX_TIMEOUT_MS), { dryRun: true }) };
+  }
+
   /** Makes the index match the files; returns what differed. Clears away left-overs, too. */
   async reindex(): Promise<TenantDriftReport> {
     await this.files.sweep();
@@ -355,42 +360,4 @@ function readMemoryLimit({ plan, limits: own }: TenantSettings): number | undefi
 
 function readWorkspaceLimit({ limits: own }: TenantSettings): number {
   return own?.workspaceBytes ?? limits.workspaceMaxBytes;
-}
-
-interface FilesSourceOptions {
-  readonly tenantId: string;
-  readonly sessions: SessionStore;
-  readonly skills: Skills;
-  readonly log: Log;
-}
-
-/** One tenant's files as the index is rebuilt from: the index contains nothing that these do not. */
-class FilesSource implements IndexSource {
-  readonly #options: FilesSourceOptions;
-
-  constructor(options: FilesSourceOptions) {
-    this.#options = options;
-  }
-
-  /** A session that cannot be read is logged and left out: one bad file must not keep the others from being found. */
-  async *sessions(): AsyncGenerator<SourceSession> {
-    const { tenantId, sessions, log } = this.#options;
-    for await (const id of sessions.ids()) {
-      try {
-        const session = await sessions.load(id);
-        if (session === undefined) continue;
-        yield { session, turns: await sessions.readSessionTurns(session) };
-      } catch (error) {
-        log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read, the index is rebuilt without it');
-      }
-    }
-  }
-
-  removed(): AsyncIterable<RemovedSession> {
-    return this.#options.sessions.removed();
-  }
-
-  async skills(): Promise<readonly Skill[]> {
-    return this.#options.skills.list();
-  }
 }

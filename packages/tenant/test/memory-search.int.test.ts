@@ -338,7 +338,10 @@ for (const backend of indexBackends) {
       const wrong = { title: '', heading: '', text: 'A canoe.', place: 1, atMs: 0 };
       await scope.index.passages.put(source, { stamp, passages: [wrong] });
       expect(await refs('canoe')).toEqual(['memory/lamp.md']);
+      expect((await scope.compareIndex()).memory).toEqual({ added: 1, changed: 0, removed: 1 });
+      expect(await refs('canoe')).toEqual(['memory/lamp.md']);
       expect((await scope.reindex()).memory).toEqual({ added: 1, changed: 0, removed: 1 });
+      expect((await scope.compareIndex()).memory).toEqual({ added: 0, changed: 0, removed: 0 });
       expect(await refs('canoe')).toEqual([]);
       expect(await refs('lamp')).toEqual(['memory/lamp.md']);
     });

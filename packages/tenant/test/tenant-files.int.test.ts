@@ -188,13 +188,4 @@ describe('the files of a tenant', () => {
     const text = (await one.readText('log.md')).text;
     expect(text.split('\n').toSorted()).toEqual(['# Log', '', ...lines.map((line) => line.trim())].toSorted());
   });
-
-  it('are changed in place by one at a time', async () => {
-    await using folder = await temporaryFolder();
-    const files = new TenantFiles({ root: folder.path });
-    await files.writeText('a.md', 'one two');
-    await files.updateText('a.md', (text) => text.replace('two', 'three'));
-    expect((await files.readText('a.md')).text).toBe('one three');
-    await expect(files.updateText('missing.md', (text) => text)).rejects.toThrow(code('not_found'));
-  });
 });

@@ -1,7 +1,7 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { deploymentLooks, failed, ok, warning, withoutSandbox, type Deployed, type Found } from '@concierge/core/examine-deployment';
+import { failed, listLooks, ok, warning, withoutSandbox, type Deployed, type Found } from '@concierge/core/examine-deployment';
 import { hasUsableKey, loadProviders } from '@concierge/model';
 import type { SandboxSettings } from '@concierge/runtime';
 import { Command } from 'commander';
@@ -27,24 +27,19 @@ async function checkDataFolder({ config }: Deployment): Promise<Found> {
   return bavail * bsize < LOW_DISK_BYTES ? warning(`${config.dataDir}, only ${free}`) : ok(`${config.dataDir}, ${free}`);
 }
 
-const fromHere = 'no worker runs that could be asked; as this command is configured:';
-
 async function checkOwnProviders({ config }: Deployment): Promise<Found> {
   const providers = await loadProviders(config.providersFile, config.environment);
-  if (providers === undefined) return warning(`no worker runs that could be asked, and there is no ${config.providersFile} here`);
+  if (providers === undefined) return warning(`there is no ${config.providersFile}`);
   const found = config.mayUseDemoModel ? warning : failed;
   const answers = config.mayUseDemoModel ? 'the demo model answers' : 'and in production nothing answers without DEMO_MODEL=1';
-  if (!hasUsableKey(providers)) return found(`${fromHere} no usable key, ${answers} (${providers.unusable.join('; ')})`);
-  return ok([`${fromHere} default ${providers.default}`, ...providers.unusable].join('; '));
+  if (!hasUsableKey(providers)) return found(`no usable key, ${answers} (${providers.unusable.join('; ')})`);
+  return ok([`default ${providers.default}`, ...providers.unusable].join('; '));
 }
 
 /** What this command finds where no worker can be asked. */
 const fallbacks: Readonly<Record<string, Check>> = {
   providers: checkOwnProviders,
-  sandbox: async ({ config }) => {
-    const { status, detail } = await checkOwnSandbox(config.sandbox);
-    return { status, detail: `${fromHere} ${detail}` };
-  },
+  sandbox: async ({ config }) => checkOwnSandbox(config.sandbox),
 };
 
 function listChecks(deployment: Deployment): [string, () => Promise<Found>][] {
@@ -55,9 +50,15 @@ function listChecks(deployment: Deployment): [string, () => Promise<Found>][] {
     hasPostgres: config.databaseUrl !== undefined,
     log,
   };
-  const looks = Object.entries(deploymentLooks).map(([name, look]): [string, () => Promise<Found>] => [
+  const looks = listLooks(deployed).map(([name, look]): [string, () => Promise<Found>] => [
     name,
-    async () => (await look(deployed)) ?? (await fallbacks[name]?.(deployment)) ?? failed('no worker could be asked'),
+    async () => {
+      const found = await look();
+      if (!('unknownBecause' in found)) return found;
+      const own = await fallbacks[name]?.(deployment);
+      if (own === undefined) return warning(found.unknownBecause);
+      return { status: own.status, detail: `${found.unknownBecause}; as this command is configured: ${own.detail}` };
+    },
   ]);
   return [['node', checkNode], ['data', async () => checkDataFolder(deployment)], ...looks];
 }

@@ -67,6 +67,7 @@ import {
   listOperatorAudit,
   listTenantKeys,
   listTenants,
+  reindexTenants,
   resumeTenant,
   revokeTenantKey,
   rotateTenantKey,
@@ -84,7 +85,7 @@ import {
   putModelKey,
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
-import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import { cancelOperatedTurn, cancelTurns, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import {
   drainWorker,
   followOperatorFeed,
@@ -266,6 +267,7 @@ export const routes = {
   rotateTenantKey,
   exportTenant,
   importTenant,
+  reindexTenants,
   eraseTenantContact,
   getTenantErasure,
   previewTenantRetention,
@@ -288,6 +290,7 @@ export const routes = {
   listOperatedTurns,
   getOperatedTurnTrace,
   cancelOperatedTurn,
+  cancelTurns,
   listStuckDeliveries,
   redriveDeliveries,
   redriveOperatedDelivery,

@@ -22,6 +22,7 @@ import { readMeta } from '../database/meta.ts';
 import {
   dropUnusedVectors,
   markPassagesChanged,
+  comparePassages,
   putPassages,
   removePassages,
   type PassageChanges,
@@ -156,6 +157,11 @@ export class PassageIndex {
    */
   async putAll({ kind, owner }: Omit<SourceName, 'ref'>, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
     return this.#change(async (db) => putPassages(db, { tenantId: this.#tenantId, kind, owner }, reads));
+  }
+
+  /** What `putAll` would change. */
+  async compareAll({ kind, owner }: Omit<SourceName, 'ref'>, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
+    return this.#read(async (db) => comparePassages(db, { tenantId: this.#tenantId, kind, owner }, reads));
   }
 
   async remove(source: SourceName): Promise<void> {

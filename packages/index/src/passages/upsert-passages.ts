@@ -45,17 +45,9 @@ export async function putPassages(
 ): Promise<PassageChanges[]> {
   const sources = reads.map(({ ref, stamp }) => ({ account_id: tenantId, kind, owner, ref, stamp }));
   for (const some of pieces(sources)) await putSources(db, some);
-  const before = await selectRows(
-    db,
-    { tenantId, kind, owner },
-    reads.map(({ ref }) => ref),
-  );
-  const rows = reads.map(({ ref, passages }) => buildRows({ tenantId, kind, owner, ref }, passages));
-  const after = new Set(rows.flat().map((row) => toRowKey(row)));
-  const removed = [...before.values()].filter((row) => !after.has(toRowKey(row)));
+  const { before, rows, added, removed } = await findChanges(db, { tenantId, kind, owner }, reads);
   for (const some of pieces(removed.map(({ id }) => id)))
     await db.deleteFrom('passages').where('account_id', '=', tenantId).where('id', 'in', some).execute();
-  const added = rows.flat().filter((row) => !before.has(toRowKey(row)));
   for (const some of pieces(added)) {
     await db
       .insertInto('passages')
@@ -63,7 +55,38 @@ export async function putPassages(
       .onConflict((on) => on.doNothing())
       .execute();
   }
-  await movePassages(db, rows.flat(), before);
+  await movePassages(db, rows, before);
+  return countChanges(reads, { added, removed });
+}
+
+/** What `putPassages` would do. */
+export async function comparePassages(db: Db, owner: PassageOwner, reads: readonly SourcePassages[]): Promise<PassageChanges[]> {
+  return countChanges(reads, await findChanges(db, owner, reads));
+}
+
+interface RowChanges {
+  readonly added: readonly Row[];
+  readonly removed: readonly StoredRow[];
+}
+
+async function findChanges(
+  db: Db,
+  owner: PassageOwner,
+  reads: readonly SourcePassages[],
+): Promise<RowChanges & { readonly before: ReadonlyMap<string, StoredRow>; readonly rows: readonly Row[] }> {
+  const before = await selectRows(
+    db,
+    owner,
+    reads.map(({ ref }) => ref),
+  );
+  const rows = reads.flatMap(({ ref, passages }) => buildRows({ ...owner, ref }, passages));
+  const after = new Set(rows.map((row) => toRowKey(row)));
+  const removed = [...before.values()].filter((row) => !after.has(toRowKey(row)));
+  return { before, rows, added: rows.filter((row) => !before.has(toRowKey(row))), removed };
+}
+
+/** By source, in their order. */
+function countChanges(reads: readonly SourcePassages[], { added, removed }: RowChanges): PassageChanges[] {
   const countByRef = (of: readonly { readonly ref: string }[]): Map<string, number> => {
     const counts = new Map<string, number>();
     for (const { ref } of of) counts.set(ref, (counts.get(ref) ?? 0) + 1);

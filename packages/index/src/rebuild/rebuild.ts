@@ -5,7 +5,7 @@ import type { IndexBackend } from '../database/backend.ts';
 import { nextGeneration, writeMeta } from '../database/meta.ts';
 import { foldPending } from '../lists/pending-puts.ts';
 import type { RowContext } from '../lists/rows.ts';
-import { replaceSkills } from '../lists/skills.ts';
+import { compareSkills, replaceSkills } from '../lists/skills.ts';
 import { readSource, stagedNames, stageSource, listColumns, type StagedName } from './staging.ts';
 import type { IndexTables, IndexDialect } from '../database/tables.ts';
 import type { DriftReport, IndexSource, TableDrift } from '../types.ts';
@@ -17,6 +17,45 @@ type Db = Kysely<IndexTables>;
  * rebuild began (its `generation` shows that) is newer than what was read from the files, and stays as it is.
  */
 export async function rebuildIndex(backend: IndexBackend, tenantId: string, source: IndexSource): Promise<DriftReport> {
+  return settle({ backend, tenantId, source }, async ({ db, context, skills }) => {
+    const replacement = new TableSync(db, backend.dialect, context);
+    const sessions = await replacement.replace('sessions');
+    const turns = await replacement.replace('turns');
+    const usage = await replacement.replace('usage');
+    const removedUsage = await replacement.replace('removed_usage');
+    await replacement.replace('removals');
+    await writeMeta(db, { account_id: tenantId, key: 'built', value: String(context.generation) });
+    return { sessions, turns, usage: sum(usage, removedUsage), skills: await replaceSkills(db, tenantId, skills) };
+  });
+}
+
+/** What a rebuild would put right; the lists stay as they are. */
+export async function compareIndex(backend: IndexBackend, tenantId: string, source: IndexSource): Promise<DriftReport> {
+  return settle({ backend, tenantId, source }, async ({ db, context, skills }) => {
+    const comparison = new TableSync(db, backend.dialect, context);
+    return {
+      sessions: await comparison.count('sessions'),
+      turns: await comparison.count('turns'),
+      usage: sum(await comparison.count('usage'), await comparison.count('removed_usage')),
+      skills: await compareSkills(db, tenantId, skills),
+    };
+  });
+}
+
+interface Settled {
+  readonly backend: IndexBackend;
+  readonly tenantId: string;
+  readonly source: IndexSource;
+}
+
+interface Staged {
+  readonly db: Db;
+  readonly context: RowContext;
+  readonly skills: readonly Skill[];
+}
+
+/** Reads the files into temporary tables, and works with these in one transaction. */
+async function settle({ backend, tenantId, source }: Settled, work: (staged: Staged) => Promise<DriftReport>): Promise<DriftReport> {
   return backend.withOwnConnection(tenantId, async (own) => {
     // Committed before the first file is read: a writer under the generation before had published its file by then.
     const generation = await own.alone(async (db) => {
@@ -31,14 +70,7 @@ export async function rebuildIndex(backend: IndexBackend, tenantId: string, sour
     for await (const skill of readSource(readSkills(source))) skills.push(skill);
     return own.settled(async (db) => {
       await settleRemovals(db, context);
-      const replacement = new TableSync(db, backend.dialect, context);
-      const sessions = await replacement.replace('sessions');
-      const turns = await replacement.replace('turns');
-      const usage = await replacement.replace('usage');
-      const removedUsage = await replacement.replace('removed_usage');
-      await replacement.replace('removals');
-      await writeMeta(db, { account_id: tenantId, key: 'built', value: String(generation) });
-      return { sessions, turns, usage: sum(usage, removedUsage), skills: await replaceSkills(db, tenantId, skills) };
+      return work({ db, context, skills });
     });
   });
 }
@@ -108,11 +140,43 @@ class TableSync {
     return drift;
   }
 
+  /** What `replace` would do. */
+  async count(name: StagedName): Promise<TableDrift> {
+    const others = sql<{ found: number }>`select cast(count(*) as bigint) as found from ${sql.table(name)} where ${this.#isOther(name)}`;
+    const drift = { added: 0, changed: 0, removed: (await others.execute(this.#db)).rows[0]?.found ?? 0 };
+    for (const slice of await this.#slices(name)) {
+      drift.added += await this.#countAbsent(name, slice);
+      drift.changed += await this.#countChanged(name, slice);
+      await nextTurn();
+    }
+    return drift;
+  }
+
   async #deleteOthers(name: StagedName): Promise<number> {
-    const { tenantId, generation } = this.#context;
-    const deleted = await sql`delete from ${sql.table(name)} where account_id = ${tenantId} and generation < ${generation}
-      and not exists (select 1 from ${stagedDuplicate(name)} where ${sameKey(name)})`.execute(this.#db);
+    const deleted = await sql`delete from ${sql.table(name)} where ${this.#isOther(name)}`.execute(this.#db);
     return Number(deleted.numAffectedRows ?? 0);
+  }
+
+  /** A row of which the files have nothing. */
+  #isOther(name: StagedName): RawBuilder<unknown> {
+    const { tenantId, generation } = this.#context;
+    return sql`account_id = ${tenantId} and generation < ${generation}
+      and not exists (select 1 from ${stagedDuplicate(name)} where ${sameKey(name)})`;
+  }
+
+  async #countChanged(name: StagedName, slice: RawBuilder<unknown>): Promise<number> {
+    const counted = await sql<{ changed: number }>`select cast(count(*) as bigint) as changed from ${stagedDuplicate(name)}
+      where ${slice} and exists (select 1 from ${sql.table(name)} where ${sameKey(name)}
+        and ${this.#isDiffering(name, `staged_${name}`)})`.execute(this.#db);
+    return counted.rows[0]?.changed ?? 0;
+  }
+
+  /** A row of before the rebuild that has another content than the table named `read`. */
+  #isDiffering(name: StagedName, read: string): RawBuilder<unknown> {
+    const differing = listColumns(name, 'content').map(
+      (column) => sql`${sql.ref(`${name}.${column}`)} is distinct from ${sql.ref(`${read}.${column}`)}`,
+    );
+    return sql`${sql.ref(`${name}.generation`)} < ${this.#context.generation} and (${sql.join(differing, sql` or `)})`;
   }
 
   async #countAbsent(name: StagedName, slice: RawBuilder<unknown>): Promise<number> {
@@ -124,15 +188,12 @@ class TableSync {
   async #write(name: StagedName, slice: RawBuilder<unknown>): Promise<number> {
     const all = refs(listColumns(name, 'tenant', 'key', 'content', 'generation'));
     const taken = listColumns(name, 'content', 'generation').map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`);
-    const differing = listColumns(name, 'content').map(
-      (column) => sql`${sql.ref(`${name}.${column}`)} is distinct from ${sql.ref(`excluded.${column}`)}`,
-    );
     const key = refs(listColumns(name, 'tenant', 'key'));
     // In the order of keys, as `SessionUpserts` writes: two that lock rows in another order would wait for each other.
     const written =
       await sql`insert into ${sql.table(name)} (${all}) select ${all} from ${stagedDuplicate(name)} where ${slice} order by ${key}
       on conflict (${key}) do update set ${sql.join(taken)}
-      where ${sql.ref(`${name}.generation`)} < ${this.#context.generation} and (${sql.join(differing, sql` or `)})`.execute(this.#db);
+      where ${this.#isDiffering(name, 'excluded')}`.execute(this.#db);
     return Number(written.numAffectedRows ?? 0);
   }
 

@@ -29,6 +29,11 @@ function isKept(path: string): boolean {
   return /^(?:[^/]+\.md$|(?:skills|templates|agents)\/)/u.test(path);
 }
 
+interface FileWriter extends Pick<TenantFiles, 'readText' | 'readBytes' | 'list' | 'stat' | 'writeText'> {
+  /** Reads, changes and writes a text, unless another has written it meanwhile. Throws what `change` throws. */
+  updateText(path: string, change: (text: string) => string): Promise<{ etag: string }>;
+}
+
 /** What was written to context files, skills, templates and agents, by whom and when; a bounded number of versions. */
 export class FileHistory {
   readonly #options: FileHistoryOptions;
@@ -90,7 +95,7 @@ export class FileHistory {
   }
 
   /** The tenant's files for one who writes: what is written through it is kept with that name. */
-  writer(by: Actor): Pick<TenantFiles, 'readText' | 'readBytes' | 'list' | 'stat' | 'writeText' | 'updateText'> {
+  writer(by: Actor): FileWriter {
     const { files } = this.#options;
     return {
       readText: async (path, options) => files.readText(path, options),

@@ -166,14 +166,6 @@ export class TenantFiles {
     await this.#writers.run(path, async () => this.#withRoom(path, append));
   }
 
-  /**
-   * Reads, changes and writes a text as one step within this process; the agent's `edit`. Throws what `change` throws.
-   */
-  async updateText(path: string, change: (text: string) => string): Promise<{ etag: string }> {
-    const { text, etag } = await this.readText(path);
-    return this.writeText(path, change(text), { ifMatch: etag });
-  }
-
   /** Removes a file. @throws AppError not_found, invalid_request, precondition_failed */
   async remove(path: string, conditions: Pick<WriteConditions, 'ifMatch'> = {}): Promise<void> {
     const { parents, name } = readablePath(path);

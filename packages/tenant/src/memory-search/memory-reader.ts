@@ -4,10 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '@concierge/contract';
 import {
   tenantOwner,
+  type Passage,
   type PassageChanges,
   type PassageIndex,
   type PassageScope,
-  type SourceName,
   type StaleSession,
   type TableDrift,
 } from '@concierge/index';
@@ -91,25 +91,29 @@ export class MemoryReader {
 
   /**
    * Reads everything; what differed. What had not been read yet, or not since it changed, is no difference: a search
-   * would have read it. What counts is a source that was thought to be current and was not.
+   * would have read it. What counts is a source that was thought to be current and was not. With `dryRun` only what was
+   * thought so is read, and nothing is changed.
    */
-  async readAll(signal: AbortSignal): Promise<TableDrift> {
+  async readAll(signal: AbortSignal, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<TableDrift> {
     const { memory, passages } = this.#options;
     const drift = { added: 0, changed: 0, removed: 0 };
-    const until = { deadlineMs: Infinity, signal };
+    const put: PutPassages = async (...read) => (dryRun ? passages.compareAll(...read) : passages.putAll(...read));
+    const until = { deadlineMs: Infinity, signal, put };
     const owners = new Set([tenantOwner, ...(await memory.contactFolders()), ...(await passages.noteOwners())]);
     for (const owner of owners) {
       const stamps = await passages.noteStamps(owner);
       const entries = await this.#openNotes(owner).list();
-      await this.#readNotes(owner, entries, {
+      const isCurrent = (entry: FileEntry): boolean => stamps.get(entry.path) === toStamp(entry);
+      await this.#readNotes(owner, dryRun ? entries.filter(isCurrent) : entries, {
         ...until,
         onRead: (entry, changes) => {
-          if (stamps.get(entry.path) === toStamp(entry)) add(drift, changes);
+          if (isCurrent(entry)) add(drift, changes);
         },
       });
-      await this.#dropGoneNotes(owner, stamps, entries);
+      if (!dryRun) await this.#dropGoneNotes(owner, stamps, entries);
     }
-    for (const current of await passages.currentSessions()) add(drift, await this.#readSession({ id: current.ref, stamp: current.stamp }));
+    for (const { ref: id, stamp } of await passages.currentSessions()) add(drift, await this.#readSession({ id, stamp }, put));
+    if (dryRun) return drift;
     await passages.dropGoneSessions();
     while ((await this.#refreshSessions('all', signal)).left > 0) signal.throwIfAborted();
     await passages.dropUnusedVectors();
@@ -176,14 +180,15 @@ export class MemoryReader {
     const onRead = (_: FileEntry, { removed }: PassageChanges): void => {
       hasRemoved ||= removed > 0;
     };
-    return { left: await this.#readNotes(owner, changed, { ...until, onRead }), hasRemoved };
+    const put: PutPassages = async (...read) => this.#options.passages.putAll(...read);
+    return { left: await this.#readNotes(owner, changed, { ...until, put, onRead }), hasRemoved };
   }
 
   async #refreshSessions(named: PassageScope['sessions'], signal: AbortSignal): Promise<Refreshed> {
     let hasRemoved = await this.#options.passages.dropGoneSessions();
     const { sessions, count } = await this.#options.passages.staleSessions(named, SESSIONS_MAX);
     for (const stale of sessions) {
-      hasRemoved = (await this.#readSession(stale)).removed > 0 || hasRemoved;
+      hasRemoved = (await this.#readSession(stale, async (...read) => this.#options.passages.putAll(...read))).removed > 0 || hasRemoved;
       signal.throwIfAborted();
     }
     return { left: count - sessions.length, hasRemoved };
@@ -197,7 +202,7 @@ export class MemoryReader {
   }
 
   /** In batches, until the time is up; how many are left. */
-  async #readNotes(owner: string, entries: readonly FileEntry[], { deadlineMs, signal, onRead }: ReadUntil): Promise<number> {
+  async #readNotes(owner: string, entries: readonly FileEntry[], { deadlineMs, signal, put, onRead }: ReadUntil): Promise<number> {
     let read = 0;
     while (read < entries.length && (read === 0 || this.#nowMs() < deadlineMs)) {
       const batch = takeBatch(entries.slice(read, read + NOTES_AT_ONCE));
@@ -210,7 +215,7 @@ export class MemoryReader {
           return { ref: entry.path, stamp, passages: notePassages(text, Math.round(entry.mtimeMs)) };
         }),
       );
-      const changes = await this.#options.passages.putAll({ kind: 'note', owner }, reads);
+      const changes = await put({ kind: 'note', owner }, reads);
       for (const [position, entry] of batch.entries()) onRead(entry, changes[position] ?? { added: 0, removed: 0 });
       read += batch.length;
       await nextTurn();
@@ -229,18 +234,19 @@ export class MemoryReader {
     }
   }
 
-  async #readSession({ id, stamp }: StaleSession): Promise<PassageChanges> {
-    const { sessions, passages, tenantId, log } = this.#options;
+  async #readSession({ id, stamp }: StaleSession, put: PutPassages): Promise<PassageChanges> {
+    const { sessions, tenantId, log } = this.#options;
+    const putOne = async (owner: string, read: Passage[]): Promise<PassageChanges> => {
+      const [changes = noChanges] = await put({ kind: 'session', owner }, [{ ref: id, stamp, passages: read }]);
+      return changes;
+    };
     const conversation = await sessions.conversation(id).catch((error: unknown) => {
       log.error({ tenantId, sessionId: id, err: error }, 'session cannot be read and is not searched');
       return undefined;
     });
-    if (conversation === undefined) {
-      return passages.put({ kind: 'session', owner: tenantOwner, ref: id }, { stamp, passages: [] });
-    }
+    if (conversation === undefined) return putOne(tenantOwner, []);
     const { session, messages } = conversation;
-    const source: SourceName = { kind: 'session', owner: toSessionOwner(session), ref: id };
-    const changes = await passages.put(source, { stamp, passages: sessionPassages(session, messages) });
+    const changes = await putOne(toSessionOwner(session), sessionPassages(session, messages));
     await nextTurn();
     return changes;
   }
@@ -282,7 +288,13 @@ interface Until {
   readonly signal: AbortSignal;
 }
 
+/** Makes passages those that were read, or only compares them. */
+type PutPassages = PassageIndex['putAll'];
+
+const noChanges: PassageChanges = { added: 0, removed: 0 };
+
 interface ReadUntil extends Until {
+  readonly put: PutPassages;
   readonly onRead: (entry: FileEntry, changes: PassageChanges) => void;
 }
 

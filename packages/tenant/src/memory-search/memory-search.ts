@@ -160,8 +160,8 @@ export class MemorySearch {
   }
 
   /** Reads everything, as `reindex` wants it: what was thought current and was not. */
-  async readAll(signal: AbortSignal): Promise<TableDrift> {
-    return this.#reader.readAll(signal);
+  async readAll(signal: AbortSignal, options: { readonly dryRun?: boolean } = {}): Promise<TableDrift> {
+    return this.#reader.readAll(signal, options);
   }
 
   /** Words that stand nowhere are read as words that do: a typing error finds what was meant, a compound its parts. */
