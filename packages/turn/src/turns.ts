@@ -186,7 +186,9 @@ export class Turns extends OrderedAcceptance {
    * those that were not to be cancelled before. A turn that a later version wrote is left to that version.
    */
   async cancelAll(scope: TenantScope, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<LiveCount> {
-    const live = await Promise.all((await scope.inbox.turnIds()).map(async (turnId) => ({ turnId, ...(await this.#liveFacts(turnId)) })));
+    const { tenantId } = scope;
+    const readOne = async (turnId: string) => ({ turnId, ...(await this.#liveFacts({ tenantId, turnId })) });
+    const live = await Promise.all((await scope.inbox.turnIds()).map(readOne));
     const count = { waiting: 0, running: 0 };
     for (const wanted of ['waiting', 'running'] as const) {
       const those = live.filter(({ status }) => status === wanted);
