@@ -75,6 +75,8 @@ inBrowser('the inbox', () => {
     await using visiting = await visit('/inbox');
     const { page } = visiting;
     await visiting.shows(row(page, /^Ann Lee/u));
+    // Of what the agent has written, the words alone.
+    await visiting.shows(row(page, /^Bob Ray.*It is on its way\./u));
     await page.keyboard.press('j');
     await visiting.shows(messages(page).getByText('Is the shop open?'));
     await page.keyboard.press('j');
