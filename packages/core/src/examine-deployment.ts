@@ -1,6 +1,6 @@
 import type { Finding } from '@concierge/contract';
 import { assertNoEviction, readVersion, type Log, type Version } from '@concierge/runtime';
-import { readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
+import { readClocks, readRunningProcesses, readSendsEmail, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
 import { describeShortage, readConnectionBudget } from './connection-budget.ts';
 import type { Core } from './open-core.ts';
 
@@ -113,6 +113,13 @@ async function lookAtSandbox(deployed: Deployed): Promise<Found | undefined> {
   return found(collect(said));
 }
 
+/** Owners may ask for one when no staff member answers; a service without is whole all the same. */
+async function lookAtEmail(deployed: Deployed): Promise<Found> {
+  const sendsEmail = await readSendsEmail(await deployed.redis());
+  if (sendsEmail === null) return warning('no cron runs that could be asked');
+  return ok(sendsEmail ? 'owners get e-mails about unanswered handoffs' : 'SMTP_URL is not set for cron: no e-mail is sent to owners');
+}
+
 async function lookAtVersions(deployed: Deployed): Promise<Found> {
   const own = describeVersion(readVersion());
   const running = await readRunningProcesses(await deployed.redis());
@@ -143,6 +150,7 @@ export const deploymentLooks: Readonly<Record<string, Look>> = {
   workers: lookAtWorkers,
   providers: lookAtProviders,
   sandbox: lookAtSandbox,
+  email: lookAtEmail,
   versions: lookAtVersions,
 };
 

@@ -1,8 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import { ChannelSetup, PolicyVerdict, ScheduleView, SessionListItem, SessionPage, TurnView, UploadRef, WhoAmI } from '@concierge/contract';
-import { eventually, onePixelPng } from '@concierge/testing';
+import { eventually, onePixelPng, silentLog as log } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { ProcessAnnouncement } from '@concierge/turn';
 import { z } from 'zod';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 import { sayItBack } from './scripted-turns.ts';
@@ -66,8 +67,23 @@ describe('GET /api/whoami', () => {
         timezone: 'Europe/Berlin',
         demoModel: false,
         publicUrl: 'https://shop.example',
+        sendsEmail: null,
       });
     }
+  });
+
+  it('says whether owners get e-mails, as cron announces it', async () => {
+    await begin();
+    const read = async (): Promise<unknown> => (await get('/api/whoami', WhoAmI)).sendsEmail;
+    for (const sendsEmail of [false, true]) {
+      const redis = gateway.redis.client();
+      const announcement = new ProcessAnnouncement({ redis, service: 'cron', databasePool: 0, sendsEmail, log });
+      await announcement.start();
+      expect(await read()).toBe(sendsEmail);
+      await announcement.stop();
+      redis.disconnect();
+    }
+    expect(await read()).toBeNull();
   });
 });
 

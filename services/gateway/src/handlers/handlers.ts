@@ -6,7 +6,7 @@ import { OperatedTurns } from '@concierge/core/operated-turns';
 import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
-import { HistoryCursors } from '@concierge/turn';
+import { HistoryCursors, readSendsEmail } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Inbound } from '../inbound/inbound.ts';
@@ -109,7 +109,13 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
-    ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
+    ...ownerHandlers({
+      isDemo: models.isDemo,
+      publicUrl,
+      // Nothing depends on it.
+      sendsEmail: async () => readSendsEmail(redis).catch(() => null),
+      exports: tenantOperations,
+    }),
     ...promptHandlers(),
     ...fileHandlers(models),
     ...keyHandlers(),
