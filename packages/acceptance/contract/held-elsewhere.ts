@@ -109,6 +109,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       file: 'services/cron/test/unanswered-handoffs.int.test.ts',
       name: 'is reported to the owner once, by an e-mail and an event, after the minutes that they set',
     },
+    {
+      file: 'services/cron/test/unanswered-handoffs.int.test.ts',
+      name: 'is tried less and less often while the server takes nothing, whichever process looks',
+    },
+    owner('says whether owners get e-mails, as cron announces it'),
     { file: 'services/cron/test/unanswered-handoffs.int.test.ts', name: 'waits for the office hours, whose first minutes count' },
   ],
   'C/4/55': [

@@ -5,6 +5,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
+import { expectSoundPage } from './page-checks.ts';
 
 let model: ScriptedModel;
 let system: System;
@@ -82,6 +83,7 @@ inBrowser('the chat page', () => {
     await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
+    await expectSoundPage(visit.page);
     await conversations(visit)
       .getByRole('link', { name: /^Who am I/u })
       .waitFor();

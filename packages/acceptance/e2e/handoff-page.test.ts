@@ -5,6 +5,7 @@ import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { ConsolePage } from './console-page.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
+import { expectSoundPage } from './page-checks.ts';
 
 let system: System;
 let browser: Browser;
@@ -67,6 +68,7 @@ inBrowser('a handover in the console', () => {
     await visit.page.reload();
     await visit.shows(visit.turn(2).getByText('A person, in the agent’s place'));
     await visit.shows(banner(visit));
+    await expectSoundPage(visit.page);
     await visit.page.getByRole('button', { name: 'Give back to the agent' }).click();
     await banner(visit).waitFor({ state: 'hidden' });
     await waiting(visit).waitFor({ state: 'hidden' });

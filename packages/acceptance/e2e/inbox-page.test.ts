@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { callTools, gate, say, startScriptedSystem, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -75,6 +75,8 @@ inBrowser('the inbox', () => {
     await using visiting = await visit('/inbox');
     const { page } = visiting;
     await visiting.shows(row(page, /^Ann Lee/u));
+    // Of what the agent has written, the words alone.
+    await visiting.shows(row(page, /^Bob Ray.*It is on its way\./u));
     await page.keyboard.press('j');
     await visiting.shows(messages(page).getByText('Is the shop open?'));
     await page.keyboard.press('j');
@@ -109,6 +111,43 @@ inBrowser('the inbox', () => {
     await page.keyboard.press('j');
     await visiting.shows(messages(page).getByText(/Ann|open|Norway/u));
     await visiting.shows(page.getByRole('button', { name: 'Take over' }));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('shows the agent’s reply as it comes, with its tools, also after a reload in the middle of it', async () => {
+    await begin();
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await row(page, /^Ann Lee/u).click();
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    const [more, rest] = [gate(), gate()];
+    model.when(
+      /slowly/u,
+      [say('Let me look. '), callTools([{ name: 'memory_search', args: { query: 'opening hours' } }])],
+      [say('We open'), until(more.opened), say(' at nine'), until(rest.opened), say(' on **Mondays**.')],
+    );
+    const answered = write('ann', 'Tell me slowly');
+    await visiting.shows(messages(page).getByText('Tell me slowly'));
+    await visiting.shows(messages(page).getByText('Let me look.'));
+    await visiting.shows(messages(page).getByText('We open', { exact: true }));
+    await visiting.shows(messages(page).getByText('Search the memory'));
+    await expectSoundPage(page);
+    more.open();
+    await visiting.shows(messages(page).getByText('We open at nine', { exact: true }));
+    await page.reload();
+    await visiting.shows(messages(page).getByText('We open at nine', { exact: true }));
+    expect(await messages(page).getByText('Tell me slowly').count()).toBe(1);
+    rest.open();
+    expect(await answered).toMatchObject({ reply: 'Let me look. We open at nine on **Mondays**.' });
+    await visiting.shows(messages(page).getByText('We open at nine on Mondays.'));
+    // Stored now, and shown once.
+    await eventuallyHolds(async () => expect(await messages(page).locator('[aria-busy=true]').count()).toBe(0));
+    expect(await messages(page).getByText('Tell me slowly').count()).toBe(1);
+    expect(
+      await messages(page)
+        .getByText(/We open at nine/u)
+        .count(),
+    ).toBe(1);
     expect(visiting.complaints).toEqual([]);
   });
 

@@ -82,7 +82,7 @@ async function fill(): Promise<void> {
 
 inBrowser('the pages of an owner', () => {
   setUpOnce(async (stack) => {
-    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, crons: 1 }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
     await fill();
@@ -292,6 +292,8 @@ inBrowser('the pages of an owner', () => {
       await page.getByLabel('Monday, until').fill('12:30');
       await page.getByLabel('Report after so many minutes').fill('15');
       await page.getByLabel('E-mail to').fill('owner@shop.example');
+      // Of a cron that has no mail server.
+      await page.getByText('No e-mail is sent: the service has no mail server').waitFor();
       const form = page.locator('form', { has: page.getByLabel('Theme') });
       await form.getByRole('button', { name: 'Save' }).click();
       await form.getByText('Saved.').waitFor();

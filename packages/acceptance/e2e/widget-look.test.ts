@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import type { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { expectSoundPage } from './page-checks.ts';
+import { expectSoundPage, onPhone } from './page-checks.ts';
 import { Shop, ShopPage } from './shop-page.ts';
 
 let model: ScriptedModel;
@@ -111,8 +111,13 @@ inBrowser('the look of the web widget', () => {
     expect([...shopping.complaints, ...other.complaints]).toEqual([]);
   });
 
-  it.each(['light', 'dark'] as const)('has nothing that axe-core finds in the %s', async (theme) => {
-    await using shopping = await visit({ display: { theme } }, { reducedMotion: 'reduce' });
+  it.each([
+    ['light', {}],
+    ['dark', {}],
+    ['light', onPhone],
+    ['dark', onPhone],
+  ] as const)('has nothing that axe-core finds in the %s, in a window like %j', async (theme, options) => {
+    await using shopping = await visit({ display: { theme } }, { reducedMotion: 'reduce', ...options });
     const tab = await shopping.tab(`${shop.origin}/plain`);
     await tab.open();
     model.when(/everything/u, [
@@ -123,5 +128,45 @@ inBrowser('the look of the web widget', () => {
     await tab.messages('agent').locator('time').waitFor();
     expect(await tab.panel.isVisible()).toBe(true);
     await expectSoundPage(tab.page);
+  });
+
+  it('keeps the focus while it covers the page, as on a phone, and nowhere else', async () => {
+    await using shopping = await visit({}, onPhone);
+    const tab = await shopping.tab(`${shop.origin}/own`);
+    await tab.open();
+    const own = tab.page.getByRole('button', { name: 'Talk to us' });
+    const { keyboard } = tab.page;
+    const readFocus = async (): Promise<unknown> => tab.page.evaluate('document.activeElement.localName');
+    /** What has the focus after each of so many presses. */
+    const press = async (key: string): Promise<unknown[]> => {
+      const places: unknown[] = [];
+      for (let presses = 0; presses < 8; presses += 1) {
+        await keyboard.press(key);
+        places.push(await readFocus());
+      }
+      return places;
+    };
+    expect(await tab.panel.getAttribute('aria-modal')).toBe('true');
+    const inside = Array.from({ length: 8 }, () => 'concierge-widget');
+    expect(await press('Tab')).toEqual(inside);
+    expect(await press('Shift+Tab')).toEqual(inside);
+    // On the next page it is open from the start, over all of the page.
+    await tab.page.reload();
+    await tab.panel.waitFor();
+    await eventuallyHolds(async () => expect(await readFocus()).toBe('concierge-widget'));
+    expect(await press('Shift+Tab')).toEqual(inside);
+    // The phone is turned: the page is there beside it.
+    await tab.page.setViewportSize({ width: 740, height: 360 });
+    await eventuallyHolds(async () => expect(await tab.panel.getAttribute('aria-modal')).toBeNull());
+    await eventuallyHolds(async () => {
+      await keyboard.press('Tab');
+      expect(await own.evaluate((button) => button.matches(':focus'))).toBe(true);
+    });
+    // And turned back.
+    await tab.page.setViewportSize({ width: 360, height: 740 });
+    await eventuallyHolds(async () => expect(await readFocus()).toBe('concierge-widget'));
+    await keyboard.press('Escape');
+    await tab.panel.waitFor({ state: 'hidden' });
+    expect(shopping.complaints).toEqual([]);
   });
 });

@@ -34,11 +34,13 @@ describe('concierge doctor', () => {
     concierge = await commandLine(stack, { REDIS_URL: redis.url, SANDBOX: 'off' });
   });
 
-  async function announce(service: string, databasePool: number): Promise<void> {
+  async function announce(service: string, databasePool: number, more: { readonly sendsEmail?: boolean } = {}): Promise<void> {
     const client = stack.adopt(redis.client(), (opened) => {
       opened.disconnect();
     });
-    await stack.adopt(new ProcessAnnouncement({ redis: client, service, databasePool, log }), async (opened) => opened.stop()).start();
+    await stack
+      .adopt(new ProcessAnnouncement({ redis: client, service, databasePool, ...more, log }), async (opened) => opened.stop())
+      .start();
   }
 
   /** As a process of another version, or of another machine, would announce itself; it goes on doing so. */
@@ -112,6 +114,20 @@ describe('concierge doctor', () => {
     await announceElsewhere({ version: '99.0.0' });
     const { versions } = (await examine(concierge)).checks;
     expect(versions).toMatchObject({ status: 'warning', detail: expect.stringContaining('99.0.0 (source): 1 cron') });
+  });
+
+  it('says whether owners get e-mails, as cron knows it', async () => {
+    expect((await examine(concierge)).checks['email']).toMatchObject({ status: 'warning', detail: 'no cron runs that could be asked' });
+    await announce('cron', 0, { sendsEmail: false });
+    expect((await examine(concierge)).checks['email']).toMatchObject({
+      status: 'ok',
+      detail: expect.stringMatching(/^SMTP_URL is not set/u),
+    });
+    await announce('cron', 0, { sendsEmail: true });
+    expect((await examine(concierge)).checks['email']).toMatchObject({
+      status: 'ok',
+      detail: expect.stringMatching(/^owners get e-mails/u),
+    });
   });
 
   it('names the machine whose clock differs from that of Redis', async () => {

@@ -36,6 +36,8 @@ export interface Announced {
   /** Of its configuration. */
   readonly databaseUrl: string | undefined;
   readonly databasePool: number;
+  /** Of cron: whether it sends e-mails to owners. */
+  readonly sendsEmail?: boolean | undefined;
 }
 
 /**
@@ -43,12 +45,12 @@ export interface Announced {
  * may together open more connections than there are. Nothing waits for it, and nothing depends on it.
  */
 export function announceProcess(
-  { service, databaseUrl, databasePool }: Announced,
+  { service, databaseUrl, databasePool, sendsEmail }: Announced,
   core: Pick<Core, 'redis' | 'index'>,
   { stack, log }: ServiceParts,
 ): void {
   const pool = databaseUrl === undefined ? 0 : databasePool;
-  const announcement = new ProcessAnnouncement({ redis: core.redis, service, databasePool: pool, log });
+  const announcement = new ProcessAnnouncement({ redis: core.redis, service, databasePool: pool, sendsEmail, log });
   startPart(stack, new LogKeeper(core.redis, log));
   const started = announcement.start();
   stack.defer(async () => {

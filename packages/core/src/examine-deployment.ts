@@ -1,6 +1,6 @@
 import type { Finding } from '@concierge/contract';
 import { askSlots, assertNoEviction, readVersion, listSlots, type Log, type Version } from '@concierge/runtime';
-import { readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
+import { canSendEmail, readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
 import { describeShortage, readConnectionBudget } from './connection-budget.ts';
 import type { Core } from './open-core.ts';
 
@@ -159,6 +159,13 @@ async function lookAtSandbox(examined: Examined): Promise<Found | Unknown> {
   return found(collect(said));
 }
 
+/** Owners may ask for one when no staff member answers; a service without is whole all the same. */
+async function lookAtEmail(examined: Examined): Promise<Found | Unknown> {
+  const sendsEmail = canSendEmail(await examined.processes());
+  if (sendsEmail === null) return { unknownBecause: 'no cron runs that could be asked' };
+  return ok(sendsEmail ? 'owners get e-mails about unanswered handoffs' : 'SMTP_URL is not set for cron: no e-mail is sent to owners');
+}
+
 async function lookAtVersions(examined: Examined): Promise<Found> {
   const own = describeVersion(readVersion());
   const running = await examined.processes();
@@ -189,6 +196,7 @@ const looks: Readonly<Record<string, Look>> = {
   workers: unlessSilent(lookAtWorkers),
   providers: unlessSilent(lookAtProviders),
   sandbox: unlessSilent(lookAtSandbox),
+  email: unlessSilent(lookAtEmail),
   versions: unlessSilent(lookAtVersions),
 };
 

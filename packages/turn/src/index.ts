@@ -41,7 +41,7 @@ export { HandoffRequests, type HandoffRequestsOptions, type StaffMessage } from 
 export { HistoryCursors, type HistoryCursor } from './streams/history-cursors.ts';
 export { Lanes, type Lease } from './lanes/lanes.ts';
 export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
-export { ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFacts } from './running-processes.ts';
+export { canSendEmail, ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFacts } from './running-processes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { traceRecord } from './traces/build-trace.ts';

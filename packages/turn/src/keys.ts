@@ -86,6 +86,8 @@ export const keyOf = {
   keptLog: `${queuePrefix}:kept-log`,
   retentionScanLock: `${queuePrefix}:retention-scan-lock`,
   unansweredScanLock: `${queuePrefix}:unanswered-scan-lock`,
+  /** How often the owner could not be told of a handoff, and when it is tried again. */
+  alertTries: (handoffId: string): string => `${queuePrefix}:alert-tries:${handoffId}`,
   /** Set while a process is at the erasure of a contact. */
   erasing: (member: string): string => `${queuePrefix}:erasing:${member}`,
   eventScanLock: `${queuePrefix}:event-scan-lock`,

@@ -18,12 +18,15 @@ const ProcessFacts = z.object({
   pid: z.int(),
   /** Connections to PostgreSQL that it may open; 0 with SQLite. */
   databasePool: z.int(),
+  /** Of cron: whether it sends e-mails to owners. */
+  sendsEmail: z.boolean().optional(),
   /** How far the clock of its machine is ahead of Redis' own; behind when negative. */
   clockAheadMs: z.number(),
 });
 export type ProcessFacts = Readonly<z.infer<typeof ProcessFacts>>;
 
 export interface AnnouncedProcess extends Pick<ProcessFacts, 'service' | 'databasePool'> {
+  readonly sendsEmail?: boolean | undefined;
   readonly redis: Redis;
   readonly log: Log;
 }
@@ -57,9 +60,10 @@ export class ProcessAnnouncement {
   }
 
   async #beat(): Promise<void> {
-    const { redis, service, databasePool } = this.#options;
+    const { redis, service, databasePool, sendsEmail } = this.#options;
     const { nowMs, aheadMs: clockAheadMs } = await readClocks(redis);
-    const facts: ProcessFacts = { service, ...readVersion(), host: hostname(), pid: process.pid, databasePool, clockAheadMs };
+    const own = { service, databasePool, ...(sendsEmail !== undefined && { sendsEmail }) };
+    const facts: ProcessFacts = { ...own, ...readVersion(), host: hostname(), pid: process.pid, clockAheadMs };
     await redis.multi().zadd(keyOf.processes, nowMs, this.#id).hset(keyOf.processFacts, this.#id, JSON.stringify(facts)).exec();
     const silent = await redis.zrangebyscore(keyOf.processes, '-inf', nowMs - PROCESS_SILENCE_MS);
     if (silent.length > 0) await forget(redis, silent);
@@ -80,4 +84,10 @@ export async function readRunningProcesses(redis: Redis): Promise<ProcessFacts[]
   const ids = await redis.zrangebyscore(keyOf.processes, nowMs - PROCESS_SILENCE_MS, '+inf');
   const announced = ids.length === 0 ? [] : await redis.hmget(keyOf.processFacts, ...ids);
   return announced.flatMap((text) => ProcessFacts.safeParse(JSON.parse(text ?? 'null')).data ?? []);
+}
+
+/** Whether owners get e-mails, as crons say; null where none runs that says so. */
+export function canSendEmail(processes: readonly ProcessFacts[]): boolean | null {
+  const said = processes.flatMap(({ sendsEmail }) => sendsEmail ?? []);
+  return said.length === 0 ? null : said.includes(true);
 }

@@ -2,6 +2,7 @@ import type { WidgetLanguage, WidgetMessage } from '@concierge/contract';
 import { Composer, type ComposerEvents } from './composer.ts';
 import type { Conversation } from './conversation.ts';
 import { cross, element, icon } from './dom.ts';
+import { FocusTrap } from './focus-trap.ts';
 import type { Look } from './gateway.ts';
 import { Preview } from './preview.ts';
 import { buildStyles } from './styles.ts';
@@ -32,6 +33,7 @@ export class Panel {
   readonly #composer: Composer;
   readonly #unread = element('span', { class: 'unread', 'aria-hidden': 'true', hidden: '' });
   readonly #preview: Preview;
+  readonly #trap: FocusTrap;
   readonly #words: Words;
   readonly #openings: Look['openings'];
   readonly #events: PanelEvents;
@@ -58,7 +60,8 @@ export class Panel {
       this.#unread,
     ]);
     this.#launcher.hidden = look.display.launcher === 'hidden';
-    this.#panel = element('section', { class: 'panel', role: 'dialog', 'aria-label': title, hidden: '' }, this.#parts(title));
+    const panel = { class: 'panel', role: 'dialog', 'aria-label': title, tabindex: '-1', hidden: '' };
+    this.#panel = element('section', panel, this.#parts(title));
     this.#host.lang = language;
     const root = this.#host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
@@ -66,6 +69,7 @@ export class Panel {
     sheet.replaceSync(buildStyles(look, language === 'ar' ? 'rtl' : 'ltr'));
     root.adoptedStyleSheets = [sheet];
     root.append(this.#panel, this.#launcher, this.#preview.node);
+    this.#trap = new FocusTrap(this.#panel);
     this.#listen();
     document.body.append(this.#host);
   }
@@ -85,6 +89,7 @@ export class Panel {
     this.#composer.fit();
     this.#transcript.scrollDown();
     if (takesFocus) this.#composer.focus();
+    this.#trap.update();
   }
 
   close(): void {
@@ -94,6 +99,7 @@ export class Panel {
   }
 
   remove(): void {
+    this.#trap.stop();
     this.#host.remove();
   }
 

@@ -1,5 +1,8 @@
 import type { Look } from './gateway.ts';
 
+/** Where the panel takes all of the window. */
+export const coversPage = '(max-width: 480px)';
+
 /** What is the same in every widget. */
 const rules = `.head { display: flex; align-items: center; gap: 8px; padding-block: 12px; padding-inline: 16px 8px; background: var(--accent); color: var(--on-accent); }
 h2 { flex: 1; margin: 0; font-size: 16px; font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -50,7 +53,7 @@ form .attach, form .chip button { width: 36px; padding: 0; background: none; col
 form .chip button { width: 28px; height: 28px; }
 form button.stop { background: var(--soft); color: var(--ink); }
 form button:disabled { opacity: .5; cursor: default; }
-@media (max-width: 480px) { .panel { inset: 0; width: auto; max-width: none; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
+@media ${coversPage} { .panel { inset: 0; width: auto; max-width: none; height: 100dvh; border: 0; border-radius: 0; } .panel:not([hidden]) + .launcher { display: none; } }
 `;
 
 /**
@@ -85,6 +88,7 @@ button { font: inherit; color: inherit; cursor: pointer; border: 0; background: 
   border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 6px 24px rgb(0 0 0 / 20%); }
 .words { flex: 1; padding-block: 10px; padding-inline: 14px 0; text-align: start; overflow-wrap: anywhere; }
 .dismiss { width: 36px; height: 36px; display: grid; place-items: center; color: var(--quiet); }
+.panel:focus { outline: none; }
 .panel { position: fixed; ${side}; bottom: ${String(above)}px; z-index: ${String(zIndex)}; width: 380px; max-width: calc(100vw - ${String(offsetSide)}px);
   height: min(600px, calc(100dvh - ${String(above + 20)}px)); display: flex; flex-direction: column; overflow: hidden;
   background: var(--paper); border: 1px solid var(--line); border-radius: 14px; box-shadow: 0 12px 40px rgb(0 0 0 / 25%); }

@@ -21,7 +21,7 @@ const OPEN_TENANTS_MAX = 200;
 /** Builds the whole service, in order, top to bottom; the stack closes it in the reverse order. */
 export async function wire(config: Config, { stack, log }: ServiceParts): Promise<void> {
   const core = await openCore(config, stack, { role: 'worker', openTenantsMax: OPEN_TENANTS_MAX, log });
-  announceProcess({ service: 'cron', ...config }, core, { stack, log });
+  announceProcess({ service: 'cron', ...config, sendsEmail: config.mail !== undefined }, core, { stack, log });
   const { redis, tenants, queue, turns, deliveries, events, budgets } = core;
   const registry = newMetrics('cron');
   openProcessFigures(registry, config);

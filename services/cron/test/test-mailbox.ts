@@ -10,6 +10,8 @@ export interface Letter {
 /** A real SMTP server that keeps what it takes. */
 export class TestMailbox implements AsyncDisposable {
   readonly letters: Letter[] = [];
+  /** How often it was given a letter, those that it refused too. */
+  tries = 0;
   /** Whether it says that it can take nothing now. */
   refuse = false;
   url = '';
@@ -23,6 +25,7 @@ export class TestMailbox implements AsyncDisposable {
         const pieces: Buffer[] = [];
         stream.on('data', (piece: Buffer) => pieces.push(piece));
         stream.once('end', () => {
+          this.tries += 1;
           if (this.refuse) return done(new Error('come back later'));
           const { mailFrom, rcptTo } = envelope;
           const to = rcptTo.map(({ address }) => address);

@@ -112,9 +112,30 @@ describe('a conversation that nobody answers', () => {
     mailbox.refuse = true;
     await look();
     mailbox.refuse = false;
-    await look();
+    await lookAfter(1.1);
     await eventually(() => mailbox.letters.length === 1);
     expect(await listEvents()).toHaveLength(1);
+  });
+
+  it('is tried less and less often while the server takes nothing, whichever process looks', async () => {
+    await setTeam({});
+    await scope.handoffs.request(sessionId, { reason: 'Help', by: contact });
+    mailbox.refuse = true;
+    await lookAfter(11);
+    // As often as processes look.
+    for (let looks = 0; looks < 60; looks += 1) await lookAfter(0.5);
+    // At once, and after one, two, four and eight minutes and a quarter of an hour; later by up to a tenth of each.
+    expect(mailbox.tries).toBeGreaterThanOrEqual(5);
+    expect(mailbox.tries).toBeLessThanOrEqual(6);
+    mailbox.refuse = false;
+    await lookAfter(17);
+    expect(mailbox.letters).toHaveLength(1);
+    // The next handoff has not failed yet.
+    await scope.handoffs.resume(sessionId, { kind: 'operator' });
+    await look();
+    await scope.handoffs.request(sessionId, { reason: 'Again', by: contact });
+    await lookAfter(20);
+    expect(mailbox.letters).toHaveLength(2);
   });
 
   it('is reported by the event alone where the owner names no address', async () => {

@@ -12,8 +12,9 @@ import {
   UploadRef,
   WhoAmI,
 } from '@concierge/contract';
-import { eventually, onePixelPng } from '@concierge/testing';
+import { eventually, onePixelPng, silentLog as log } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { ProcessAnnouncement } from '@concierge/turn';
 import { z } from 'zod';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 import { sayItBack } from './scripted-turns.ts';
@@ -77,8 +78,23 @@ describe('GET /api/whoami', () => {
         timezone: 'Europe/Berlin',
         demoModel: false,
         publicUrl: 'https://shop.example',
+        sendsEmail: null,
       });
     }
+  });
+
+  it('says whether owners get e-mails, as cron announces it', async () => {
+    await begin();
+    const read = async (): Promise<unknown> => (await get('/api/whoami', WhoAmI)).sendsEmail;
+    for (const sendsEmail of [false, true]) {
+      const redis = gateway.redis.client();
+      const announcement = new ProcessAnnouncement({ redis, service: 'cron', databasePool: 0, sendsEmail, log });
+      await announcement.start();
+      expect(await read()).toBe(sendsEmail);
+      await announcement.stop();
+      redis.disconnect();
+    }
+    expect(await read()).toBeNull();
   });
 });
 

@@ -77,7 +77,7 @@ describe('the health of the service', () => {
     expect(health.disk?.freeBytes).toBeGreaterThan(0);
     expect(health.redis?.usedBytes).toBeGreaterThan(0);
     const found = Object.fromEntries(health.findings.map(({ name, status }) => [name, status]));
-    expect(Object.keys(found)).toEqual(['redis', 'clock', 'index', 'connections', 'workers', 'providers', 'sandbox', 'versions']);
+    expect(Object.keys(found)).toEqual(['redis', 'clock', 'index', 'connections', 'workers', 'providers', 'sandbox', 'email', 'versions']);
     expect(found).toMatchObject({ index: 'ok', workers: 'ok', clock: 'ok' });
   });
 });

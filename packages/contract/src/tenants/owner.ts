@@ -15,6 +15,9 @@ export const WhoAmI = z
     timezone: z.string().meta({ description: 'In which the console shows times; UTC where none is set.' }),
     demoModel: z.boolean().meta({ description: 'No model provider is set up: the built-in demo model answers.' }),
     publicUrl: z.string().nullable().meta({ description: 'Where providers reach this service; null: PUBLIC_URL is not set.' }),
+    sendsEmail: z.boolean().nullable().meta({
+      description: 'Whether e-mails about unanswered handoffs are sent: SMTP_URL is set for cron. null: no cron runs that could say so.',
+    }),
   })
   .meta({ id: 'WhoAmI' });
 export type WhoAmI = z.infer<typeof WhoAmI>;

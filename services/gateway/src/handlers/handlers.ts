@@ -7,7 +7,7 @@ import { Reindexing } from '@concierge/core/reindex';
 import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
-import { HistoryCursors } from '@concierge/turn';
+import { canSendEmail, HistoryCursors, readRunningProcesses } from '@concierge/turn';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
 import type { Handlers } from '../http/call.ts';
 import type { Inbound } from '../inbound/inbound.ts';
@@ -110,7 +110,13 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...skillHandlers(),
     ...uploadHandlers(storing),
     ...tenantHandlers(models),
-    ...ownerHandlers({ isDemo: models.isDemo, publicUrl, exports: tenantOperations }),
+    ...ownerHandlers({
+      isDemo: models.isDemo,
+      publicUrl,
+      // Nothing depends on it.
+      sendsEmail: async () => readRunningProcesses(redis).then(canSendEmail, () => null),
+      exports: tenantOperations,
+    }),
     ...promptHandlers(),
     ...fileHandlers(models),
     ...keyHandlers(),

@@ -16,6 +16,8 @@ import type { TenantHandlersOptions } from './tenant.ts';
 
 export interface OwnerHandlersOptions extends Pick<TenantHandlersOptions, 'isDemo'> {
   readonly publicUrl: string | undefined;
+  /** Do owners get e-mails? null: not known. */
+  readonly sendsEmail: () => Promise<boolean | null>;
   readonly exports: Pick<TenantOperations, 'exportScope'>;
 }
 
@@ -23,14 +25,16 @@ export interface OwnerHandlersOptions extends Pick<TenantHandlersOptions, 'isDem
 export function ownerHandlers({
   isDemo,
   publicUrl,
+  sendsEmail,
   exports,
 }: OwnerHandlersOptions): Pick<Handlers, 'whoAmI' | 'checkPolicy' | 'exportOwnTenant'> {
   return {
     whoAmI: async ({ caller: { scope, key } }) => {
-      const [{ name = null, plan, limits = {}, timezone = 'UTC' }, demoModel] = await Promise.all([scope.settings(), isDemo()]);
+      const [settings, demoModel, email] = await Promise.all([scope.settings(), isDemo(), sendsEmail()]);
+      const { name = null, plan, limits = {}, timezone = 'UTC' } = settings;
       const { id: keyId, scopes } = key;
-      const json = { tenantId: scope.tenantId, name, keyId, scopes, plan, limits, timezone, demoModel, publicUrl: publicUrl ?? null };
-      return { kind: 'answer', status: 200, json };
+      const service = { demoModel, publicUrl: publicUrl ?? null, sendsEmail: email };
+      return { kind: 'answer', status: 200, json: { tenantId: scope.tenantId, name, keyId, scopes, plan, limits, timezone, ...service } };
     },
     checkPolicy: async ({ caller, body }) => {
       const agent = await callableAgent(caller, body.agent);

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ConciergeError } from '@concierge/client';
 import { explainFailure } from './chat-failure.ts';
 import { readNextCursor } from '../json-client.ts';
+import { previewMessage } from './preview-message.ts';
 import { formatRoute, parseOldFragment, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
 
@@ -107,5 +108,33 @@ describe('SavedTurnStore', () => {
     const store = new SavedTurnStore({ getItem: refuse, setItem: refuse, removeItem: refuse });
     expect(store.load('one')).toEqual([]);
     expect(() => store.save('one', [])).not.toThrow();
+  });
+});
+
+describe('previewMessage', () => {
+  const preview = (text: string): string => previewMessage({ from: 'agent', text });
+
+  it.each([
+    ['It is **on its way**, _today_ or ***tomorrow***.', 'It is on its way, today or tomorrow.'],
+    ['# Hours\n\nWe open:\n\n- **Mon** at nine\n* [x] Tue\n1. Wed', 'Hours We open: • Mon at nine • Tue 1. Wed'],
+    ['See [the **shop**](https://shop.example/a_b_c "Shop") and ![a hat](https://shop.example/hat.png).', 'See the shop and a hat.'],
+    ['Run `npm **i**`:\n\n```sh\nnpm i\n```\n> ~~old~~', 'Run npm **i**: npm i old'],
+    ['| Size | Price |\n|:--|--:|\n| S | 1 € |\n\n---\nend', 'Size | Price S | 1 € end'],
+    ['snake_case_name, 2 * 3 * 4, a\\*b\\* and a half [link](', 'snake_case_name, 2 * 3 * 4, a*b* and a half [link]('],
+    ['[a](https://shop.example/\\_b) `c`', 'a c'],
+    ['**cut in the', '**cut in the'],
+    ['', ''],
+  ])('keeps the words of %j', (text, words) => {
+    expect(preview(text)).toBe(words);
+  });
+
+  it('leaves what a contact has written, but for its lines', () => {
+    expect(previewMessage({ from: 'contact', text: ' **2**\n* 3 ' })).toBe('**2** * 3');
+  });
+
+  it.each(['*', '_', '[', '`', '**a', '> ', '- ', '|', '\\', '![](', '\u{1F600}'])('takes no longer for very many %j', (part) => {
+    const began = performance.now();
+    expect(preview(part.repeat(200_000)).isWellFormed()).toBe(true);
+    expect(performance.now() - began).toBeLessThan(500);
   });
 });

@@ -198,7 +198,8 @@ function describeProgress({ state, parts, stopping, isFromStaff }: ChatTurn, wor
   return last?.kind === 'text' || (last?.kind === 'tool' && last.status === 'running') ? null : words.thinking;
 }
 
-function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
+/** What is going on, as long as nothing of it can be read. */
+export function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
   const words = useWords().chat.turn;
   const isReconnecting = turn.link === 'reconnecting' && !hasEnded(turn);
   const known = turn.link === 'lost' ? null : describeProgress(turn, words);

@@ -82,11 +82,15 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
   return conversation;
 }
 
+const none = (): null => null;
+
 /** The conversation's state, painted at most once per frame however fast the words come. */
-export function useConversationState(conversation: Conversation): ConversationState {
+export function useConversationState(conversation: Conversation): ConversationState;
+export function useConversationState(conversation: Conversation | null): ConversationState | null;
+export function useConversationState(conversation: Conversation | null): ConversationState | null {
   return useSyncExternalStore((listener) => {
     let frame = 0;
-    const leave = conversation.subscribe(() => {
+    const leave = conversation?.subscribe(() => {
       if (frame !== 0) return;
       frame = requestAnimationFrame(() => {
         frame = 0;
@@ -95,7 +99,7 @@ export function useConversationState(conversation: Conversation): ConversationSt
     });
     return () => {
       cancelAnimationFrame(frame);
-      leave();
+      leave?.();
     };
-  }, conversation.snapshot);
+  }, conversation?.snapshot ?? none);
 }

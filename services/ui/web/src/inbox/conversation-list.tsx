@@ -1,6 +1,7 @@
 import { routes, type SessionListItem, type SessionState } from '@concierge/contract';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { previewMessage } from '../../../src/chat/preview-message.ts';
 import type { FilterChange } from '../operate/use-filters.ts';
 import { channelLabel, Choice } from '../parts/choice.tsx';
 import { SearchField } from '../parts/fields.tsx';
@@ -181,7 +182,7 @@ function Row({ item, since, href, isCurrent, onChosen }: RowProps): ReactNode {
           </span>
         </span>
         <span dir="auto" className="block truncate text-muted-foreground">
-          {lastMessage === null ? title : `${words.from[lastMessage.from]}${lastMessage.text}`}
+          {lastMessage === null ? title : `${words.from[lastMessage.from]}${previewMessage(lastMessage)}`}
         </span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           <Badge tone={tones[state]}>{words.states[state]}</Badge>

@@ -13,6 +13,7 @@ import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
 import { MessageList } from './message-list.tsx';
 import { ReplyField, type SentReply } from './reply-field.tsx';
+import { useLiveTurns } from './use-live-turns.ts';
 
 /** Turns of one page of the conversation. */
 const TURNS = 30;
@@ -53,6 +54,7 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
   const canChange = useCanChange();
   const removal = useChange(routes.removeStaffNote, [routes.getSessionStaff]);
   const [sent, setSent] = useState<readonly SentReply[]>([]);
+  const live = useLiveTurns(gateway, id);
   const first = query.data?.pages[0];
   const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
   return (
@@ -82,6 +84,8 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
         {({ pages }) => (
           <MessageList
             messages={pages.toReversed().flatMap((page) => page.messages)}
+            // Of what the contact writes to staff nothing is answered.
+            live={state.isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
             sent={sent}
             notes={staff?.notes ?? []}
             onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}

@@ -1,8 +1,11 @@
+import type { ToolPart } from '@concierge/client';
 import type { SessionView, StaffNote } from '@concierge/contract';
 import { useEffect, type ReactNode } from 'react';
+import { hasEnded, type ChatTurn } from '../../../src/chat/chat-turn.ts';
 import { LazyMarkdown, preloadMarkdown } from '../chat/lazy-markdown.tsx';
+import { Progress } from '../chat/turn-card.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
-import { TrashIcon } from '../parts/icons.tsx';
+import { SpinnerIcon, TrashIcon } from '../parts/icons.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { ToolName } from '../parts/tool-name.tsx';
 import { useWords } from '../words/words.tsx';
@@ -12,6 +15,8 @@ type Message = SessionView['messages'][number];
 
 export interface MessageListProps {
   readonly messages: readonly Message[];
+  /** Turns under way, and those that have ended and are not stored yet. */
+  readonly live: readonly ChatTurn[];
   /** Answers that were accepted; shown until the conversation has them. */
   readonly sent: readonly SentReply[];
   /** For staff alone; shown where they were written. */
@@ -23,10 +28,11 @@ export interface MessageListProps {
 }
 
 /** What was said: the contact on the left, agent and staff on the right. It stays at its end while more comes. */
-export function MessageList({ messages, sent, notes, onRemoveNote, hasEarlier, onEarlier }: MessageListProps): ReactNode {
+export function MessageList({ messages, live, sent, notes, onRemoveNote, hasEarlier, onEarlier }: MessageListProps): ReactNode {
   const words = useWords().inbox;
   useEffect(preloadMarkdown, []);
   const stored = new Set(messages.map(({ turnId }) => turnId));
+  const lastStored = live.findLastIndex(({ turnId }) => turnId !== null && stored.has(turnId));
   return (
     // From its end: the browser keeps it there.
     <div
@@ -46,6 +52,9 @@ export function MessageList({ messages, sent, notes, onRemoveNote, hasEarlier, o
         {mix(messages, hasEarlier ? notes.filter(({ at }) => at >= (messages[0]?.at ?? '')) : notes).map((item) =>
           'role' in item ? <MessageItem key={item.id} message={item} /> : <NoteItem key={item.id} note={item} onRemove={onRemoveNote} />,
         )}
+        {live.slice(lastStored + 1).map((turn) => (
+          <LiveTurn key={turn.key} turn={turn} />
+        ))}
         {sent
           .filter(({ turnId }) => !stored.has(turnId))
           .map(({ turnId, text }) => (
@@ -102,11 +111,7 @@ function MessageItem({ message }: { readonly message: Message }): ReactNode {
   const words = useWords().inbox;
   switch (message.role) {
     case 'tool':
-      return (
-        <li className="text-right text-xs text-muted-foreground">
-          <ToolName name={message.name} /> {message.isError && <span className="text-danger">{words.toolFailed}</span>}
-        </li>
-      );
+      return <ToolStep name={message.name} status={message.isError ? 'error' : 'ok'} />;
     case 'user':
       return (
         <Bubble side="contact" speaker="contact" at={message.at}>
@@ -133,20 +138,59 @@ function MessageItem({ message }: { readonly message: Message }): ReactNode {
   }
 }
 
+/** What the agent does right now: its words as they come. */
+function LiveTurn({ turn }: { readonly turn: ChatTurn }): ReactNode {
+  const { question, parts } = turn;
+  const isUnderWay = !hasEnded(turn);
+  return (
+    <>
+      {question !== null && (
+        <Bubble side="contact" speaker="contact" at={question.at}>
+          <p className="whitespace-pre-wrap">{question.text}</p>
+        </Bubble>
+      )}
+      {parts.map((part, index) =>
+        part.kind === 'tool' ? (
+          <ToolStep key={part.id} name={part.name} status={part.status} />
+        ) : (
+          <Bubble key={`text-${String(index)}`} side="us" speaker="agent" isBusy={isUnderWay && index === parts.length - 1}>
+            <LazyMarkdown text={part.text} streaming={isUnderWay && index === parts.length - 1} />
+          </Bubble>
+        ),
+      )}
+      <li className="flex justify-end empty:hidden">
+        <Progress turn={turn} />
+      </li>
+    </>
+  );
+}
+
+function ToolStep({ name, status }: Pick<ToolPart, 'name' | 'status'>): ReactNode {
+  const words = useWords().inbox;
+  return (
+    <li className="text-right text-xs text-muted-foreground">
+      <ToolName name={name} /> {status === 'running' && <SpinnerIcon className="inline size-3" />}
+      {status === 'error' && <span className="text-danger">{words.toolFailed}</span>}
+    </li>
+  );
+}
+
 interface BubbleProps {
   readonly side: 'contact' | 'us';
   readonly speaker: 'contact' | 'agent' | 'person';
   readonly at?: string;
   readonly note?: string | undefined;
+  /** More of it comes: a screen reader waits for all of it. */
+  readonly isBusy?: boolean;
   readonly children: ReactNode;
 }
 
 const looks = { contact: 'bg-muted', agent: 'bg-primary-soft', person: 'border border-warn bg-warn-soft' } as const;
 
-function Bubble({ side, speaker, at, note, children }: BubbleProps): ReactNode {
+function Bubble({ side, speaker, at, note, isBusy = false, children }: BubbleProps): ReactNode {
   const words = useWords().inbox;
   return (
-    <li className={`flex flex-col ${side === 'us' ? 'items-end' : 'items-start'}`}>
+    <li aria-busy={isBusy} className={`flex flex-col ${side === 'us' ? 'items-end' : 'items-start'}`}>
       <div dir="auto" className={`max-w-[85%] min-w-0 rounded-2xl px-3.5 py-2 text-sm wrap-anywhere ${looks[speaker]}`}>
         {children}
       </div>

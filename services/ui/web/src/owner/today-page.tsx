@@ -1,6 +1,7 @@
 import { DAY_MS, routes, type TurnView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { previewMessage } from '../../../src/chat/preview-message.ts';
 import { channelLabel } from '../parts/choice.tsx';
 import { AlertIcon, CheckIcon } from '../parts/icons.tsx';
 import { Badge, Page, Section, Tile, type TileProps } from '../parts/page.tsx';
@@ -150,7 +151,9 @@ function Waiting(): ReactNode {
                       <span className="truncate font-medium">{title ?? sessionId}</span>
                       <RelativeTime at={since} />
                     </span>
-                    <span className="line-clamp-2 text-muted-foreground">{lastMessage?.text ?? reason}</span>
+                    <span className="line-clamp-2 text-muted-foreground">
+                      {lastMessage === null ? reason : previewMessage(lastMessage)}
+                    </span>
                   </Link>
                 </li>
               ))}

@@ -29,7 +29,7 @@ export function WidgetSection(): ReactNode {
             {widget.key !== null && whoAmI.data !== undefined && publicUrl === null && (
               <p className="text-sm text-warn">{words.snippetHost}</p>
             )}
-            <WidgetForm widget={widget} />
+            <WidgetForm widget={widget} sendsEmail={whoAmI.data?.sendsEmail !== false} />
           </div>
         )}
       </Loaded>
@@ -37,7 +37,12 @@ export function WidgetSection(): ReactNode {
   );
 }
 
-function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
+interface WidgetFormProps {
+  readonly widget: WidgetView;
+  readonly sendsEmail: boolean;
+}
+
+function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
   const { owner } = useWords();
   const words = owner.settings;
   const canChange = useCanChange();
@@ -91,7 +96,7 @@ function WidgetForm({ widget }: { readonly widget: WidgetView }): ReactNode {
       </div>
       <WidgetLookFields appearance={appearance} display={display} onChange={setLook} language={language} onLanguage={setLanguage} />
       <WidgetPreview appearance={appearance} display={display} language={language} />
-      <WidgetTeamFields team={team} onChange={setTeam} />
+      <WidgetTeamFields team={team} sendsEmail={sendsEmail} onChange={setTeam} />
       <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
   );

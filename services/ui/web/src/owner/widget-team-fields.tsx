@@ -5,13 +5,15 @@ import { useWords } from '../words/words.tsx';
 
 interface TeamFieldsProps {
   readonly team: WidgetTeam;
+  /** False: the service sends none. */
+  readonly sendsEmail: boolean;
   readonly onChange: (team: WidgetTeam) => void;
 }
 
 const usual = { from: '09:00', until: '17:00' } as const;
 
 /** When staff answers, and what happens when it does not. Of a day with several times the first one is shown. */
-export function WidgetTeamFields({ team, onChange }: TeamFieldsProps): ReactNode {
+export function WidgetTeamFields({ team, sendsEmail, onChange }: TeamFieldsProps): ReactNode {
   const words = useWords().owner.settings.team;
   const { hours, alert } = team;
   const setDay = (day: TeamHours['day'], next: TeamHours | null): void => {
@@ -42,6 +44,7 @@ export function WidgetTeamFields({ team, onChange }: TeamFieldsProps): ReactNode
         />
         <TextField
           label={words.email}
+          help={sendsEmail ? undefined : words.noEmail}
           type="email"
           maxLength={254}
           disabled={alert === null}

@@ -5,6 +5,7 @@ import { hasEnded } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient, WaitingList } from '../../../src/chat/gateway-client.ts';
+import { previewMessage } from '../../../src/chat/preview-message.ts';
 import type { Reach } from '../../../src/signed-in.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { Button } from '../parts/button.tsx';
@@ -181,7 +182,9 @@ function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNod
         onClick={onChosen}
       >
         <span className="block truncate text-sm">{title ?? words.untitled}</span>
-        <span className="block truncate text-xs text-muted-foreground">{lastMessage?.from === 'contact' ? lastMessage.text : reason}</span>
+        <span className="block truncate text-xs text-muted-foreground">
+          {lastMessage?.from === 'contact' ? previewMessage(lastMessage) : reason}
+        </span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           {channel !== null && <span className="truncate">{channelLabel(channel)}</span>}
           <time dateTime={since} title={formats.exactTime(since)} className="ml-auto tabular-nums">

@@ -45,12 +45,12 @@ export function useHandoff(gateway: GatewayClient, sessionId: string | null): Us
 }
 
 /** Shows in this tab what is asked in another one: the feed tells of each turn of the conversation. */
-export function useOtherTabs(conversation: Conversation, contactId: string | null): void {
+export function useOtherTabs(conversation: Conversation | null, contactId: string | null): void {
   useQuery({
     // Below who has the conversation: the same changes touch both.
     queryKey: ['handoff', contactId, 'turns'],
     queryFn: async () => {
-      await conversation.catchUp();
+      await conversation?.catchUp();
       return contactId;
     },
     enabled: contactId !== null,

@@ -323,6 +323,8 @@ export const ownerDe: Words['owner'] = {
       afterMinutes: 'Melden nach so vielen Minuten ohne Antwort',
       afterMinutesHelp: 'Minuten Ihrer Bürozeiten. Leer: nie.',
       email: 'E-Mail an',
+      noEmail:
+        'Es wird keine E-Mail gesendet: Der Dienst hat keinen Mailserver (SMTP_URL). Das Ereignis handoff.unanswered wird trotzdem gesendet.',
     },
     retention: {
       title: 'Wie lange aufbewahrt wird',

@@ -321,6 +321,7 @@ export const de: Words = {
         workers: 'Worker',
         providers: 'Modelle',
         sandbox: 'Sandbox',
+        email: 'E-Mails an Inhaber',
         versions: 'Versionen',
       },
       providers: 'Modell-Anbieter in den letzten 15 Minuten',

@@ -322,6 +322,7 @@ export const ownerEn = {
       afterMinutes: 'Report after so many minutes without an answer',
       afterMinutesHelp: 'Minutes of your office hours. Empty: never.',
       email: 'E-mail to',
+      noEmail: 'No e-mail is sent: the service has no mail server (SMTP_URL). The event handoff.unanswered is sent all the same.',
     },
     retention: {
       title: 'How long it is kept',

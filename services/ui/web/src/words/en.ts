@@ -319,6 +319,7 @@ export const en = {
         workers: 'Workers',
         providers: 'Models',
         sandbox: 'Sandbox',
+        email: 'E-mails to owners',
         versions: 'Versions',
       },
       providers: 'Providers of models in the last 15 minutes',
