@@ -97,6 +97,8 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'goes with a message, and its name is shown again: nothing else of it',
     },
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is one of so many in an hour' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is so many bytes of those that a visitor may send in a day' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is so many bytes of those that all visitors of a tenant may send' },
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is refused where the owner allows none' },
   ],
   'C/4/54': [

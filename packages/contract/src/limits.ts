@@ -219,6 +219,9 @@ export const limits = {
   widgetFilesPerVisitorHour: 30,
   /** Files of all visitors of a tenant together: they take room that is the owner's. */
   widgetFilesPerHour: 200,
+  /** Their bytes, in any 24 hours: of one visitor, and of all visitors of a tenant together. */
+  widgetBytesPerVisitorDay: 100 * 1024 * 1024,
+  widgetBytesPerDay: 1024 ** 3,
   /** The newest ones that a visitor is shown again. */
   widgetMessagesShown: 100,
   /** How often an open panel asks for a staff member's messages. */

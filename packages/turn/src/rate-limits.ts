@@ -14,6 +14,13 @@ export interface RateLimitState {
   readonly resetSeconds: number;
 }
 
+export interface RateWindowSize {
+  readonly limit: number;
+  readonly windowSeconds: number;
+  /** What this one takes of the limit, above 0, where the window counts weights: bytes, say. Else each takes one. */
+  readonly weight?: number | undefined;
+}
+
 /** Requests per rolling window, exact across gateways: one script counts them all. */
 export class RateLimits {
   readonly #redis: Redis;
@@ -22,14 +29,10 @@ export class RateLimits {
     this.#redis = redis;
   }
 
-  async take(
-    tenantId: string,
-    { limit, windowSeconds }: { readonly limit: number; readonly windowSeconds: number },
-  ): Promise<RateLimitState> {
-    const given = JSON.stringify({ limit, windowMs: windowSeconds * 1000, request: randomUUID() });
-    const [allowed, remaining, waitMs] = Reply.parse(
-      await script.run(findSlot(this.#redis, tenantId), [keyOf.requests(tenantId)], [given]),
-    );
+  async take(tenantId: string, { limit, windowSeconds, weight }: RateWindowSize): Promise<RateLimitState> {
+    const slot = findSlot(this.#redis, tenantId);
+    const given = JSON.stringify({ limit, windowMs: windowSeconds * 1000, request: randomUUID(), weight });
+    const [allowed, remaining, waitMs] = Reply.parse(await script.run(slot, [keyOf.requests(tenantId)], [given]));
     return { allowed: allowed === 1, remaining: Math.max(0, remaining), resetSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
   }
 }

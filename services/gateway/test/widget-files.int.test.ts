@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, UploadRef, WidgetBody } from '@concierge/contract';
-import type { TurnRun } from '@concierge/turn';
+import { RateLimits, type TurnRun } from '@concierge/turn';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
@@ -85,5 +85,34 @@ describe('a file of a visitor', () => {
     expect(refused.headers.get('retry-after')).not.toBeNull();
     expect(await readCode(refused)).toEqual([429, 'rate_limited']);
     expect((await upload(newVisitor(gateway, key), ['a.txt', 'a'])).status).toBe(201);
+  });
+
+  it('is so many bytes of those that a visitor may send in a day, and none of them when it is refused', async () => {
+    const largest = new Uint8Array(limits.uploadMaxBytes).fill(97);
+    const whole = limits.widgetBytesPerVisitorDay / limits.uploadMaxBytes;
+    for (let sent = 1; sent < whole; sent += 1) expect((await upload(visitor, ['a.txt', largest])).status).toBe(201);
+    expect((await upload(visitor, ['a.txt', largest.subarray(1)])).status).toBe(201);
+    expect(await readCode(await upload(visitor, ['a.bin', Uint8Array.from([0])]))).toEqual([415, 'unsupported_media_type']);
+    const refused = await upload(visitor, ['a.txt', 'aa']);
+    expect(refused.headers.get('content-type')).toMatch(/^application\/problem\+json/u);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(23 * 3600);
+    expect(await readCode(refused)).toEqual([429, 'rate_limited']);
+    // The last byte is there for a file that fits.
+    expect((await upload(visitor, ['a.txt', 'a'])).status).toBe(201);
+    expect(await readCode(await upload(visitor, ['a.txt', 'a']))).toEqual([429, 'rate_limited']);
+    expect(await tenant.scope.uploads.listBefore(Date.now() + 60_000, 100)).toHaveLength(whole + 1);
+    expect((await upload(newVisitor(gateway, key), ['a.txt', 'aa'])).status).toBe(201);
+  });
+
+  it('is so many bytes of those that all visitors of a tenant may send, and of no other tenant', async () => {
+    const redis = gateway.redis.client();
+    const used = { limit: limits.widgetBytesPerDay, windowSeconds: 24 * 3600, weight: limits.widgetBytesPerDay - 3 };
+    await new RateLimits(redis).take(`${tenant.id}:widget-bytes`, used);
+    redis.disconnect();
+    expect((await upload(visitor, ['a.txt', 'aa'])).status).toBe(201);
+    expect(await readCode(await upload(newVisitor(gateway, key), ['a.txt', 'aa']))).toEqual([429, 'rate_limited']);
+    expect((await upload(newVisitor(gateway, key), ['a.txt', 'a'])).status).toBe(201);
+    const other = newVisitor(gateway, await enableWidget(await gateway.tenant()));
+    expect((await upload(other, ['a.txt', 'aa'])).status).toBe(201);
   });
 });

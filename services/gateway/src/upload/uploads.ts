@@ -42,18 +42,22 @@ export function uploadHandlers(options: UploadOptions): Pick<Handlers, 'createUp
   };
 }
 
+export interface OneUpload {
+  readonly scope: TenantScope;
+  readonly sender: string;
+  readonly storing: UploadOptions;
+  /** Called before it is kept; what it throws refuses the file. */
+  readonly admit: (bytes: number) => Promise<void>;
+}
+
 /**
  * Stores the one file of a request.
- * @throws AppError as `receiveFiles`
+ * @throws AppError as `receiveFiles`, and what `admit` throws
  */
-export async function storeOne(
-  request: Request,
-  response: Response,
-  { scope, sender, storing }: { readonly scope: TenantScope; readonly sender: string; readonly storing: UploadOptions },
-): Promise<UploadRef> {
+export async function storeOne(request: Request, response: Response, { scope, sender, storing, admit }: OneUpload): Promise<UploadRef> {
   await using received = await receiveFiles(request, response);
   if (received.files.length > 1) throw missing('one file a request');
-  const [stored] = await storing.atOnce.run(scope.tenantId, async () => keep(scope, received.files, { ...storing, sender }));
+  const [stored] = await storing.atOnce.run(scope.tenantId, async () => keep(scope, received.files, { ...storing, sender, admit }));
   if (stored === undefined) throw missing('at least one file is needed');
   return stored;
 }
@@ -72,13 +76,14 @@ function contentDisposition(name: string): string {
 async function keep(
   scope: TenantScope,
   files: readonly ReceivedFile[],
-  { sender, ...options }: StoreOptions & Pick<LookedAtFile, 'sender'>,
+  { sender, admit, ...options }: StoreOptions & Pick<LookedAtFile, 'sender'> & Partial<Pick<OneUpload, 'admit'>>,
 ): Promise<UploadRef[]> {
   const sniffed: SniffedFile[] = [];
   for (const file of files) {
     const name = safeFileName(file.name);
     sniffed.push({ ...file, name, type: await sniffType(await readFile(file.path), name) });
   }
+  await admit?.(sniffed.reduce((sum, { size }) => sum + size, 0));
   const stored: UploadRef[] = [];
   for (const { path, name, type } of sniffed) {
     stored.push(await storeCounted(scope, { name, type, bytes: await readFile(path), sender }, options));

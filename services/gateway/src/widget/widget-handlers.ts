@@ -55,7 +55,8 @@ export function widgetHandlers(options: WidgetOptions): WidgetHandlers {
     sendWidgetFile: async ({ caller, request, response }) => {
       if (caller.widget.display.files === 'refused') throw new AppError('invalid_request', 'No files can be sent here.');
       await widget.limits.takeFile(caller);
-      return { kind: 'answer', status: 201, json: await storeOne(request, response, { ...caller, storing: options.storing }) };
+      const admit = async (bytes: number): Promise<void> => widget.limits.takeBytes(caller, bytes);
+      return { kind: 'answer', status: 201, json: await storeOne(request, response, { ...caller, storing: options.storing, admit }) };
     },
     followWidgetTurn: async (call) => {
       const { turnId } = call.params;
@@ -167,6 +168,14 @@ export class WidgetLimits {
   async takeFile({ scope, sessionId }: VisitorCaller): Promise<void> {
     await this.#take(`${scope.tenantId}:widget-files:${sessionId}`, limits.widgetFilesPerVisitorHour, 'hour');
     await this.#take(`${scope.tenantId}:widget-files`, limits.widgetFilesPerHour, 'hour');
+  }
+
+  /** Of a file that will be kept. @throws AppError `rate_limited`, `overloaded` */
+  async takeBytes({ scope, sessionId }: VisitorCaller, weight: number): Promise<void> {
+    const day = { per: 'day', weight } as const;
+    const { widgetBytesPerVisitorDay, widgetBytesPerDay } = limits;
+    await takeRequest(this.#rateLimits, { name: `${scope.tenantId}:widget-bytes:${sessionId}`, limit: widgetBytesPerVisitorDay, ...day });
+    await takeRequest(this.#rateLimits, { name: `${scope.tenantId}:widget-bytes`, limit: widgetBytesPerDay, ...day });
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
