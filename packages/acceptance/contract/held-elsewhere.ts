@@ -15,6 +15,8 @@ const contacts = (name: string): Proof => ({ file: 'services/gateway/test/contac
 
 const staffNotes = (name: string): Proof => ({ file: 'services/gateway/test/staff-notes.int.test.ts', name });
 
+const upkeep = (name: string): Proof => ({ file: 'services/gateway/test/upkeep.int.test.ts', name });
+
 const operatorFeed = (name: string): Proof => ({ file: 'services/gateway/test/feed.int.test.ts', name });
 
 /**
@@ -114,6 +116,16 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     operatorFeed('says that everything is to be read again when Redis was away, or when it does not understand what has changed'),
     operatorFeed('is refused to the key of a tenant where there is a token, and beyond its limit'),
     { file: 'packages/acceptance/e2e/operate-page.test.ts', name: 'move by the feed of all tenants, and ask for nothing by the clock' },
+  ],
+  'C/4/57': [
+    upkeep('is compared with the files, and changed only when that is asked for'),
+    upkeep('is found among those of all tenants, each once, from call to call'),
+    upkeep('is not for who has no operators’ token, nor of a tenant that is none'),
+  ],
+  'C/4/58': [
+    upkeep('are counted and cancelled with a reason, their streams end, and no other tenant’s turn is touched'),
+    upkeep('are not cancelled by who has no operators’ token, nor of a tenant that is none'),
+    { file: 'packages/cli/test/turns.int.test.ts', name: 'cancels all turns of a tenant after a count, with a reason that goes on record' },
   ],
   'C/4/56': [
     { file: 'services/gateway/test/file-history.int.test.ts', name: 'names who changed it and when, and has each text' },

@@ -258,6 +258,59 @@ inBrowser('the operators’ pages', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('put the index of a tenant right after a comparison, and cancel all its turns with a reason', async () => {
+    const keys = await system.createTenant('looped');
+    model.when('Index me', [say('Indexed.')]);
+    await ask(keys, 'Index me');
+    const scope = await system.scope('looped');
+    const listTitles = async (): Promise<string[]> => (await scope.index.listSessions({ limit: 9 })).items.map(({ title }) => title);
+    await eventuallyHolds(async () => expect(await listTitles()).toEqual(['Index me']));
+    const [listed] = (await scope.index.listSessions({ limit: 1 })).items;
+    const session = await scope.sessions.load(listed?.id ?? '');
+    if (session === undefined) throw new Error('there is no conversation');
+    await scope.index.putSession({ ...session, id: 'f'.repeat(32), title: 'Never held', turns: [] });
+    await using current = await visit('/operate/tenants/looped');
+    const { page, complaints } = current;
+    await page.getByRole('button', { name: 'Compare with the files' }).click();
+    await current.shows(page.getByText('1 row differs from the files.'));
+    await current.shows(
+      rows(page)
+        .filter({ hasText: /^Conversations/u })
+        .getByText('1', { exact: true }),
+    );
+    expect(await listTitles()).toHaveLength(2);
+    await keepPicture(page, 'drift');
+    await expectSoundPage(page);
+    await page.getByRole('button', { name: 'Put it right …' }).click();
+    await dialog(page).getByRole('button', { name: 'Put 1 row right' }).click();
+    await current.shows(page.getByText('1 row is put right.'));
+    expect(await listTitles()).toEqual(['Index me']);
+    await page.getByRole('button', { name: 'Compare with the files' }).click();
+    await current.shows(page.getByText('The index matches the files.'));
+
+    const hold = gate();
+    const held = [say('one '), until(hold.opened), say('two')];
+    model.when(/loop/u, held, held);
+    await ask(keys, 'loop one');
+    await ask(keys, 'loop two');
+    await eventuallyHolds(async () => expect(await scope.inbox.turnIds()).toHaveLength(2));
+    await page.getByRole('button', { name: 'Cancel all turns …' }).click();
+    await current.shows(dialog(page).getByText('1 waiting and 1 running would be cancelled.'));
+    const confirm = dialog(page).getByRole('button', { name: 'Cancel 2 turns' });
+    expect(await confirm.isDisabled()).toBe(true);
+    await dialog(page).getByLabel('Reason').fill('Their own bots talk to each other.');
+    await keepPicture(page, 'cancel-all');
+    await confirm.click();
+    await current.shows(dialog(page).getByText('2 turns are cancelled.'));
+    await dialog(page).getByRole('button', { name: 'Close' }).click();
+    hold.open();
+    await eventuallyHolds(async () => expect(await scope.inbox.turnIds()).toEqual([]));
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate/audit?tenant=looped`);
+    await current.shows(rows(page).filter({ hasText: 'turn.cancel-all' }).getByText('Reason: Their own bots talk to each other.'));
+    await current.shows(rows(page).getByText('index.rebuild', { exact: true }));
+    expect(complaints).toEqual([]);
+  });
+
   it('make a tenant, limit it, replace a key, suspend it, and delete it, all of it on record', async () => {
     await using current = await visit('/operate/tenants');
     const { page, complaints } = current;

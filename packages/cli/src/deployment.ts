@@ -3,6 +3,7 @@ import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
 import type { FailedTurns } from '@concierge/core/failed-turns';
 import type { OperatedTurns } from '@concierge/core/operated-turns';
+import type { Reindexing } from '@concierge/core/reindex';
 import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { IndexStore } from '@concierge/index';
@@ -122,6 +123,13 @@ export class Deployment {
     const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
     const core = await import('@concierge/core/operated-turns');
     return new core.OperatedTurns({ tenants, turns: async () => this.turns(), operations });
+  }
+
+  /** The index of all tenants, compared with their files. */
+  async reindexing(): Promise<Reindexing> {
+    const [tenants, operations] = [await this.tenants(), await this.tenantOperations()];
+    const core = await import('@concierge/core/reindex');
+    return new core.Reindexing({ tenants, operations });
   }
 
   /** What operators do with what has not arrived. */

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CreatedKey, Problem } from '@concierge/contract';
+import { AuditEntry, CreatedKey, Problem } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { CommandLine } from './command-line.ts';
@@ -150,8 +150,16 @@ describe('concierge reindex', () => {
       'acme',
       async (scope) => await scope.files.writeText('skills/new/SKILL.md', '---\nname: new\ndescription: New.\n---\n'),
     );
-    expect(await concierge.json('reindex', 'acme')).toMatchObject({ tenantId: 'acme', drifted: true, drift: { skills: { added: 1 } } });
+    const drifted = { tenantId: 'acme', drifted: true, drift: { skills: { added: 1 } } };
+    expect(await concierge.json('reindex', 'acme', '--dry-run')).toMatchObject(drifted);
+    expect(await concierge.json('reindex', '--all', '--dry-run')).toMatchObject([drifted]);
+    expect(await concierge.json('reindex', 'acme')).toMatchObject(drifted);
     expect(await concierge.json('reindex', '--all')).toEqual([expect.objectContaining({ tenantId: 'acme', drifted: false })]);
+    const acts = z
+      .array(AuditEntry)
+      .parse(await concierge.json('audit', 'acme'))
+      .filter(({ act }) => act === 'index.rebuild');
+    expect(acts).toMatchObject(Array(3).fill({ by: { kind: 'operator', via: 'cli' } }));
   });
 });
 

@@ -156,6 +156,19 @@ describe('concierge turn', () => {
     await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
     expect(await concierge.json('turn', 'cancel', 'acme', doneTurn)).toMatchObject({ cancelling: false });
   });
+
+  it('cancels all turns of a tenant after a count, with a reason that goes on record', async () => {
+    const { turnId } = Retried.parse(await concierge.json('turn', 'retry', 'acme', failedTurn));
+    const count = { tenantId: 'acme', waiting: 1, running: 0 };
+    expect(await concierge.json('turn', 'cancel-all', 'acme')).toEqual({ ...count, dryRun: true });
+    expect((await concierge.run('turn', 'cancel-all', 'acme', '--yes')).err).toContain('reason');
+    await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(false));
+    const { out } = await concierge.run('turn', 'cancel-all', 'acme', '--yes', '--reason', 'They asked for it.');
+    expect(out).toBe('1 waiting and 0 running turns of acme are asked to stop.\n');
+    await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
+    expect(await concierge.json('turn', 'cancel-all', 'acme')).toEqual({ ...count, dryRun: true, waiting: 0 });
+    expect((await concierge.run('audit', 'acme')).out).toMatch(/turn\.cancel-all +acme +.*They asked for it\./u);
+  });
 });
 
 describe('concierge failures', () => {

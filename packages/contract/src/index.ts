@@ -112,6 +112,8 @@ export {
   OperatedTenantPatch,
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
+export { countDrift, ReindexBody, type Reindexed, type TenantDrift } from './tenants/reindex.ts';
+export { CancelTurnsBody, type CancelledTurns } from './turns/cancelled-turns.ts';
 export { RedriveBody, type Redriven, type RedriveSkip, type StuckDeliveries } from './channels/stuck-delivery.ts';
 export {
   FAILURE_MESSAGE_MAX,

@@ -255,4 +255,5 @@ export const limits = {
   auditFilesKept: 16,
   /** A target in an audit log is cut there. */
   auditTargetMaxCharacters: 1024,
+  auditReasonMaxCharacters: 200,
 } as const;

@@ -4,6 +4,8 @@ import {
   FAILURE_MESSAGE_MAX,
   HOUR_MS,
   truncate,
+  type CancelledTurns,
+  type CancelTurnsBody,
   type FailureGroup,
   type RetrySkip,
   type Session,
@@ -121,6 +123,18 @@ export class FailedTurns {
     const turn = await (await this.#options.turns()).cancel(scope, turnId);
     await operations.record('turn.cancel', { scope, target: turnId, ...(asked !== undefined && { asked }) });
     return turn;
+  }
+
+  /** All that wait or run of one tenant, or how many these are. @throws AppError not_found, overloaded */
+  async cancelAll({ tenant, dryRun, reason }: CancelTurnsBody, asked?: Asked): Promise<CancelledTurns> {
+    const { operations } = this.#options;
+    const scope = await operations.open(tenant);
+    const count = await (await this.#options.turns()).cancelAll(scope, { dryRun });
+    if (!dryRun && count.waiting + count.running > 0) {
+      const why = reason === undefined ? {} : { reason };
+      await operations.record('turn.cancel-all', { scope, ...(asked !== undefined && { asked }), ...why });
+    }
+    return { tenantId: tenant, dryRun, ...count };
   }
 
   async #retryOne(turns: Turns, { scope, turn }: Failed, asked: Asked | undefined): Promise<TurnReceipt | RetrySkip> {

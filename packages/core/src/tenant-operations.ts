@@ -39,6 +39,13 @@ export interface Asked {
   readonly requestId: string | null;
 }
 
+interface ActFacts {
+  readonly target?: string | null;
+  readonly asked?: Asked;
+  /** In the words of the operator. */
+  readonly reason?: string;
+}
+
 /** Operators may grant everything. */
 const allScopes: readonly KeyScope[] = KeyScope.options;
 const byHand: Asked = { requestId: null };
@@ -102,7 +109,8 @@ export class TenantOperations {
   async delete(id: string, asked = byHand): Promise<RemovedTenant> {
     await this.open(id);
     const notes = await this.#remove(id);
-    await this.#recordForOperators('tenant.delete', { tenantId: id, target: null, asked });
+    const done = { by: this.#by(), act: 'tenant.delete', tenantId: id, target: null, requestId: asked.requestId } as const;
+    await this.#options.tenants.audit.record(done);
     return { tenantId: id, deleted: true, notes };
   }
 
@@ -231,20 +239,11 @@ export class TenantOperations {
   }
 
   /** Puts on record what an operator has done in a tenant. */
-  async record(
-    act: AuditAct,
-    { scope, target = null, asked = byHand }: { readonly scope: TenantScope; readonly target?: string | null; readonly asked?: Asked },
-  ): Promise<void> {
+  async record(act: AuditAct, { scope, target = null, asked = byHand, reason }: ActFacts & { readonly scope: TenantScope }): Promise<void> {
     const { tenantId } = scope;
-    await scope.audit.record({ by: this.#by(), act, tenantId, target, requestId: asked.requestId });
-    await this.#recordForOperators(act, { tenantId, target, asked });
-  }
-
-  async #recordForOperators(
-    act: AuditAct,
-    { tenantId, target, asked }: { readonly tenantId: string; readonly target: string | null; readonly asked: Asked },
-  ): Promise<void> {
-    await this.#options.tenants.audit.record({ by: this.#by(), act, tenantId, target, requestId: asked.requestId });
+    const done = { by: this.#by(), act, tenantId, target, requestId: asked.requestId, ...(reason !== undefined && { reason }) };
+    await scope.audit.record(done);
+    await this.#options.tenants.audit.record(done);
   }
 
   #by(): { readonly kind: 'operator'; readonly via: 'api' | 'cli' } {

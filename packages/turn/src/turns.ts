@@ -27,6 +27,13 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 /** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
+/** Each reads a file, writes one and asks Redis. */
+const CANCELLED_AT_ONCE = 16;
+
+export interface LiveCount {
+  readonly waiting: number;
+  readonly running: number;
+}
 
 function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin, id }: TurnsQuery): boolean {
   const pairs = [
@@ -174,13 +181,35 @@ export class Turns extends OrderedAcceptance {
   }
 
   /**
+   * Cancels all live turns of a tenant, or counts them; those that wait first, so that none of them begins. Counted are
+   * those that were not to be cancelled before. A turn that a later version wrote is left to that version.
+   */
+  async cancelAll(scope: TenantScope, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<LiveCount> {
+    const live = await Promise.all((await scope.inbox.turnIds()).map(async (turnId) => ({ turnId, ...(await this.#liveFacts(turnId)) })));
+    const count = { waiting: 0, running: 0 };
+    for (const wanted of ['waiting', 'running'] as const) {
+      const those = live.filter(({ status }) => status === wanted);
+      for (let from = 0; from < those.length; from += CANCELLED_AT_ONCE) {
+        const some = those.slice(from, from + CANCELLED_AT_ONCE);
+        const asked = dryRun ? some.map(() => true) : await Promise.all(some.map(async ({ turnId }) => this.#cancelOne(scope, turnId)));
+        count[wanted] += some.filter(({ isCancelled }, position) => !isCancelled && asked[position] === true).length;
+      }
+    }
+    return count;
+  }
+
+  async #cancelOne(scope: TenantScope, turnId: string): Promise<boolean> {
+    return (await unlessLater(this.requestCancel(scope, turnId))) ?? false;
+  }
+
+  /**
    * Cancels all live turns of a tenant and waits until none of them runs, sandboxes included: a worker removes those
    * before it announces a turn's end.
    * @returns how many still run when the time is over
    */
   async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
     const until = Date.now() + timeoutMs;
-    for (const turnId of await scope.inbox.turnIds()) await this.requestCancel(scope, turnId);
+    await this.cancelAll(scope);
     for (;;) {
       const turnIds = await scope.inbox.turnIds();
       const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts(turnId)));

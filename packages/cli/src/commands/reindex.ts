@@ -1,17 +1,10 @@
-import { AppError } from '@concierge/contract';
-import type { TenantDriftReport } from '@concierge/tenant';
+import { AppError, type Reindexed, type TenantDrift } from '@concierge/contract';
 import { Command } from 'commander';
 import { table, type CommandContext } from '../answer.ts';
 
-interface TenantDrift {
-  readonly tenantId: string;
-  /** The index differed from the files. */
-  readonly drifted: boolean;
-  readonly drift: TenantDriftReport;
-}
-
-function hasDrift(report: TenantDriftReport): boolean {
-  return Object.values(report).some(({ added, changed, removed }) => added + changed + removed > 0);
+interface ReindexOptions {
+  readonly all?: true;
+  readonly dryRun?: true;
 }
 
 function describe({ tenantId, drifted, drift }: TenantDrift): string[][] {
@@ -25,16 +18,17 @@ function describe({ tenantId, drifted, drift }: TenantDrift): string[][] {
   ]);
 }
 
-async function reindex({ deployment, answer }: CommandContext, tenantId: string | undefined, all: boolean): Promise<void> {
-  if ((tenantId === undefined) === !all) throw new AppError('invalid_request', 'Name a tenant, or give --all.');
-  const ids = tenantId === undefined ? await (await deployment.tenants()).list() : [tenantId];
+async function reindex({ deployment, answer }: CommandContext, tenant: string | undefined, { all, dryRun }: ReindexOptions): Promise<void> {
+  if ((tenant === undefined) === (all !== true)) throw new AppError('invalid_request', 'Name a tenant, or give --all.');
+  const reindexing = await deployment.reindexing();
   const reports: TenantDrift[] = [];
-  for (const id of ids) {
-    const drift = await (await deployment.scope(id)).reindex();
-    reports.push({ tenantId: id, drifted: hasDrift(drift), drift });
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const step: Reindexed = await reindexing.reindexSome({ tenant, dryRun: dryRun === true, cursor });
+    reports.push(...step.tenants);
+    cursor = step.nextCursor;
   }
   answer({
-    json: all ? reports : reports[0],
+    json: all === true ? reports : reports[0],
     text: table(['TENANT', 'IN THE INDEX', 'ADDED', 'CHANGED', 'REMOVED'], reports.flatMap(describe)),
   });
 }
@@ -44,5 +38,6 @@ export function reindexCommand(context: CommandContext): Command {
   return new Command('reindex')
     .argument('[tenant]', 'its id')
     .option('--all', 'every tenant')
-    .action(async (tenantId: string | undefined, { all }: { all?: true }) => await reindex(context, tenantId, all === true));
+    .option('--dry-run', 'compare, and change nothing')
+    .action(async (tenant: string | undefined, options: ReindexOptions) => await reindex(context, tenant, options));
 }

@@ -196,7 +196,13 @@ async function listAudit({ deployment, answer }: CommandContext, tenantId: strin
   if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError('invalid_request', `${given} is not a number of entries.`);
   const log = tenantId === undefined ? (await deployment.tenants()).audit : (await deployment.scope(tenantId)).audit;
   const { entries } = await log.page({ limit });
-  const rows = entries.map((entry) => [entry.at, describeActor(entry), entry.act, entry.tenantId ?? '', entry.target ?? '']);
+  const rows = entries.map((entry) => [
+    entry.at,
+    describeActor(entry),
+    entry.act,
+    entry.tenantId ?? '',
+    entry.target ?? entry.reason ?? '',
+  ]);
   answer({ json: entries, text: table(['WHEN', 'WHO', 'WHAT', 'TENANT', 'OF IT'], rows) });
 }
 

@@ -1,4 +1,4 @@
-import { AppError, TurnStatus, writeTrace, type OperatedTurn } from '@concierge/contract';
+import { AppError, CancelTurnsBody, parseInput, TurnStatus, writeTrace, type OperatedTurn } from '@concierge/contract';
 import { Command, Option } from 'commander';
 import { table, type CommandContext } from '../answer.ts';
 
@@ -80,6 +80,21 @@ async function cancel({ deployment, answer }: CommandContext, tenantId: string, 
   });
 }
 
+interface CancelAllOptions {
+  readonly yes?: true;
+  readonly reason?: string;
+}
+
+async function cancelAll({ deployment, answer }: CommandContext, tenant: string, { yes, reason }: CancelAllOptions): Promise<void> {
+  const asked = parseInput(CancelTurnsBody, { tenant, dryRun: yes !== true, reason });
+  const cancelled = await (await deployment.failedTurns()).cancelAll(asked);
+  const what = yes === true ? 'are asked to stop' : 'would be cancelled (--yes --reason <text> does it)';
+  answer({
+    json: cancelled,
+    text: `${String(cancelled.waiting)} waiting and ${String(cancelled.running)} running turns of ${tenant} ${what}.`,
+  });
+}
+
 /** `concierge turn …` */
 export function turnCommand(context: CommandContext): Command {
   const command = new Command('turn');
@@ -102,5 +117,11 @@ export function turnCommand(context: CommandContext): Command {
       .description(description)
       .action(async (tenantId: string, turnId: string) => await act(context, tenantId, turnId));
   }
+  command
+    .command('cancel-all <tenant>')
+    .description('says how many turns of a tenant wait and run; stops them with --yes')
+    .option('--yes', 'cancel them')
+    .option('--reason <text>', 'why; it goes on record, and the tenant reads it')
+    .action(async (tenant: string, options: CancelAllOptions) => await cancelAll(context, tenant, options));
   return command;
 }

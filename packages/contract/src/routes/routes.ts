@@ -58,6 +58,7 @@ import {
   listOperatorAudit,
   listTenantKeys,
   listTenants,
+  reindexTenants,
   resumeTenant,
   revokeTenantKey,
   rotateTenantKey,
@@ -75,7 +76,7 @@ import {
   putModelKey,
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
-import { cancelOperatedTurn, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import { cancelOperatedTurn, cancelTurns, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
 import {
   drainWorker,
   followOperatorFeed,
@@ -256,6 +257,7 @@ export const routes = {
   rotateTenantKey,
   exportTenant,
   importTenant,
+  reindexTenants,
   eraseTenantContact,
   getTenantErasure,
   previewTenantRetention,
@@ -278,6 +280,7 @@ export const routes = {
   listOperatedTurns,
   getOperatedTurnTrace,
   cancelOperatedTurn,
+  cancelTurns,
   listStuckDeliveries,
   redriveDeliveries,
   redriveOperatedDelivery,

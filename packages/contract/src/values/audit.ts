@@ -42,7 +42,9 @@ export const auditActs = [
   'contact.erase',
   'note.forget',
   'turn.cancel',
+  'turn.cancel-all',
   'turn.retry',
+  'index.rebuild',
   'worker.drain',
   'worker.undrain',
   'delivery.redrive',
@@ -59,7 +61,7 @@ export type AuditActor = z.infer<typeof AuditActor>;
 
 /**
  * One line of an audit log: who did what to what, and when. It has names and ids, and never what was written, said or
- * set.
+ * set; of operators' own words, why they did it.
  */
 export const AuditEntry = z
   .object({
@@ -72,6 +74,8 @@ export const AuditEntry = z
     target: z.string().nullable(),
     /** `X-Request-Id` of the request; null at the command line. */
     requestId: z.string().nullable(),
+    /** Why, where an operator had to say so. */
+    reason: z.string().optional().meta({ description: 'Why, in the words of the operator; only where the act needs a reason.' }),
   })
   .meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;

@@ -48,6 +48,8 @@ export const examples: { readonly [Id in WithJson]: BodyOf<Id> } = {
   eraseTenantContact: { sender: 'customer-4711' },
   retryTurns: { code: 'provider_error', dryRun: true },
   putOperatedModelKey: { apiKey: 'sk-example-0123456789' },
+  cancelTurns: { tenant: 'linen-and-sons', dryRun: true },
+  reindexTenants: { dryRun: true },
   redriveDeliveries: { channel: 'events', dryRun: true },
 };
 

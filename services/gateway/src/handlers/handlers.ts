@@ -3,6 +3,7 @@ import type { Core } from '@concierge/core';
 import type { Outside } from '@concierge/core/outside';
 import { FailedTurns } from '@concierge/core/failed-turns';
 import { OperatedTurns } from '@concierge/core/operated-turns';
+import { Reindexing } from '@concierge/core/reindex';
 import { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { TenantOperations } from '@concierge/core/tenant-operations';
 import { TenantSlots, type Log } from '@concierge/runtime';
@@ -36,7 +37,7 @@ import { modelHandlers } from '../openai/models.ts';
 import { openAiHandlers } from '../openai/openai-handlers.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { operationHandlers, type OperationOptions } from '../operations/operations.ts';
-import { auditHandlers, operatedTenantHandlers } from '../operations/tenants.ts';
+import { auditHandlers, operatedTenantHandlers, reindexHandlers } from '../operations/tenants.ts';
 import { failureHandlers, stuckDeliveryHandlers } from '../operations/failures.ts';
 import { signInHandlers } from '../operations/sign-in.ts';
 import { waitingHandlers } from '../operations/waiting.ts';
@@ -128,6 +129,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...webhookHandlers({ tenants, inbound, turns, metrics, publicUrl, now }),
     ...operationHandlers(operating),
     ...operatedTenantHandlers({ operations: tenantOperations }),
+    ...reindexHandlers({ reindexing: new Reindexing({ tenants, operations: tenantOperations }) }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
     ...failureHandlers({ failedTurns, operatedTurns, redis }),

@@ -17,7 +17,10 @@ export function failureHandlers({
   failedTurns,
   operatedTurns,
   redis,
-}: FailureOptions): Pick<Handlers, 'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn'> {
+}: FailureOptions): Pick<
+  Handlers,
+  'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn' | 'cancelTurns'
+> {
   return {
     listFailures: async ({ query: { cursor, ...filter } }) => {
       const { groups, nextCursor } = await failedTurns.list(filter, cursor);
@@ -39,6 +42,7 @@ export function failureHandlers({
       if (tenantId === null) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
       return { kind: 'answer', status: 202, json: await failedTurns.cancel({ tenantId, turnId }, { requestId }) };
     },
+    cancelTurns: async ({ body, requestId }) => ({ kind: 'answer', status: 200, json: await failedTurns.cancelAll(body, { requestId }) }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { AppError, routes } from '@concierge/contract';
 import { reportExpired, type Tenants } from '@concierge/tenant';
+import type { Reindexing } from '@concierge/core/reindex';
 import type { Asked, TenantOperations } from '@concierge/core/tenant-operations';
 import { pageLink, streamed, type Handlers } from '../http/call.ts';
 
@@ -113,6 +114,13 @@ async function* receive(request: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   } catch (error) {
     throw new AppError('invalid_request', 'The body has no end.', { cause: error });
   }
+}
+
+/** The index is a copy of the files: compared with them, and put right. */
+export function reindexHandlers({ reindexing }: { readonly reindexing: Reindexing }): Pick<Handlers, 'reindexTenants'> {
+  return {
+    reindexTenants: async (call) => ({ kind: 'answer', status: 200, json: await reindexing.reindexSome(call.body, asked(call)) }),
+  };
 }
 
 export function auditHandlers({ operations, tenants }: OperatedTenantsOptions): Pick<Handlers, 'listAudit' | 'listOperatorAudit'> {

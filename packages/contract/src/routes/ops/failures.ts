@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { TenantId } from '../../tenants/tenant.ts';
+import { CancelledTurns, CancelTurnsBody } from '../../turns/cancelled-turns.ts';
 import { failureFilter, FailureGroup, TurnRetryBody, TurnsRetried } from '../../turns/failure.ts';
 import { TurnTrace } from '../../turns/trace.ts';
 import { OperatedTurn, TurnStatus, TurnView } from '../../turns/turn.ts';
@@ -78,5 +79,18 @@ export const cancelOperatedTurn = defineRoute({
     tenant: TenantId.optional().meta({ description: 'Whose turn it is. Needed only where Redis does not know the turn.' }),
   }),
   answers: { 202: { description: 'The turn as it stands.', json: TurnView } },
+  errors: ['not_found', 'overloaded'],
+});
+
+export const cancelTurns = defineRoute({
+  ...operator,
+  id: 'cancelTurns',
+  method: 'post',
+  path: '/ops/api/turns/cancel',
+  summary: 'Cancel all turns of a tenant that wait or run',
+  description:
+    'A dry run unless `dryRun` is false: it says how many. Those that wait first, so that none of them begins; each ends as any cancelled turn does, those that wait when their place comes. What is accepted later is not meant. Asked again, it counts only what is not to be cancelled yet.',
+  body: { kind: 'json', schema: CancelTurnsBody },
+  answers: { 200: { description: 'How many are, or would be, cancelled.', json: CancelledTurns } },
   errors: ['not_found', 'overloaded'],
 });

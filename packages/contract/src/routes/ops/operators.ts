@@ -10,6 +10,7 @@ import {
   OperatedTenantPatch,
   RemovedTenant,
 } from '../../tenants/operated-tenant.ts';
+import { Reindexed, ReindexBody } from '../../tenants/reindex.ts';
 import { TenantId } from '../../tenants/tenant.ts';
 import { AuditEntry } from '../../values/audit.ts';
 import { cursorParameter, defineRoute, limitParameter, pageHeaders } from '../route.ts';
@@ -174,6 +175,19 @@ export const importTenant = defineRoute({
   body: { kind: 'stream', types: [archiveType, 'application/x-gzip', 'application/octet-stream'], maxBytes: limits.archiveMaxBytes },
   answers: { 201: { description: 'The tenant.', json: ImportedTenant } },
   errors: ['conflict', 'overloaded'],
+});
+
+export const reindexTenants = defineRoute({
+  ...operator,
+  id: 'reindexTenants',
+  method: 'post',
+  path: '/ops/api/reindex',
+  summary: 'Compare the index with the files, and put right what differs',
+  description:
+    'A dry run unless `dryRun` is false: it says what differs and changes nothing. Tenant by tenant, in the order of their ids: one call takes some seconds, or as long as one tenant takes. Go on with `nextCursor`, and stop by not asking again. Everything goes on meanwhile, and a call that is repeated finds nothing.',
+  body: { kind: 'json', schema: ReindexBody },
+  answers: { 200: { description: 'What differed.', json: Reindexed } },
+  errors: ['not_found', 'overloaded'],
 });
 
 const entries = { 200: { description: 'Entries, newest first.', json: z.array(AuditEntry), headers: pageHeaders } };

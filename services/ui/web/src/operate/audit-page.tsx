@@ -52,7 +52,9 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }): R
         { label: words.tenant, cell: ({ tenantId }) => (tenantId === null ? '–' : <TenantLink tenant={tenantId} />) },
         {
           label: words.audit.target,
-          cell: ({ target }) => (target === null ? '–' : <span className="text-xs wrap-anywhere">{target}</span>),
+          cell: ({ target, reason }) => (
+            <span className="text-xs wrap-anywhere">{reason === undefined ? (target ?? '–') : words.audit.reason(reason)}</span>
+          ),
         },
         { label: words.audit.request, cell: ({ requestId }) => (requestId === null ? '–' : <Id id={requestId} />) },
       ]}

@@ -1,15 +1,16 @@
-import { routes, type OperatedTenantDetails } from '@concierge/contract';
+import { countDrift, limits, routes, type CancelledTurns, type OperatedTenantDetails, type TenantDrift } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { navigate } from 'wouter/use-browser-location';
 import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmButton } from '../parts/confirm-dialog.tsx';
+import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section, Tile } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
+import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
-import { useFormats, useWords } from '../words/words.tsx';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { LimitsForm } from './limits-form.tsx';
 import { SLOW_MS } from './shared.tsx';
 import { TenantKeys } from './tenant-keys.tsx';
@@ -34,6 +35,7 @@ export function TenantPage({ tenant }: { readonly tenant: string }): ReactNode {
             <Facts details={found} />
             <LimitsForm key={JSON.stringify(found.settings.limits)} details={found} />
             <TenantKeys tenant={tenant} />
+            <IndexSection tenant={tenant} />
             <Removal tenant={tenant} />
           </>
         )}
@@ -64,6 +66,7 @@ function Actions({ details: { tenantId, suspended } }: { readonly details: Opera
       >
         {suspended ? tenants.resumeText : tenants.suspendText}
       </ConfirmButton>
+      <CancelTurns tenant={tenantId} />
     </>
   );
 }
@@ -98,6 +101,145 @@ function Facts({ details }: { readonly details: OperatedTenantDetails }): ReactN
         <Tile label={words.tenants.skills} value={formats.number(skills)} />
       </div>
     </>
+  );
+}
+
+/** Counts what waits and runs, asks why, and cancels it. */
+function CancelTurns({ tenant }: { readonly tenant: string }): ReactNode {
+  const { tenants } = useWords().operate;
+  const [isOpen, setOpen] = useState(false);
+  const count = useChange(routes.cancelTurns, []);
+  const open = (): void => {
+    count.mutate({ body: { tenant, dryRun: true } });
+    setOpen(true);
+  };
+  return (
+    <>
+      <Button onClick={open}>{tenants.cancelAll}</Button>
+      {isOpen && <CancelDialog tenant={tenant} counted={count.data ?? null} failure={count.error} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+interface CancelDialogProps {
+  readonly tenant: string;
+  /** Null as long as it is being counted. */
+  readonly counted: CancelledTurns | null;
+  readonly failure: unknown;
+  readonly onClose: () => void;
+}
+
+function CancelDialog({ tenant, counted, failure, onClose }: CancelDialogProps): ReactNode {
+  const words = useWords();
+  const { tenants, bulk } = words.operate;
+  const explain = useExplain();
+  const [reason, setReason] = useState('');
+  const affected = [routes.getOperatedTenant, routes.listWaiting, routes.listOperatedTurns, routes.getOverview, routes.listOperatorAudit];
+  const cancel = useChange(routes.cancelTurns, affected);
+  const error = failure ?? cancel.error;
+  const total = counted === null ? 0 : counted.waiting + counted.running;
+  const isDone = cancel.data !== undefined;
+  const text = (): string => {
+    if (cancel.data !== undefined) return tenants.cancelled(cancel.data.waiting + cancel.data.running);
+    if (counted === null) return bulk.counting;
+    return total === 0 ? tenants.cancelNone : tenants.cancelCount(counted.waiting, counted.running);
+  };
+  const buttons = (
+    <>
+      <Button onClick={onClose}>{isDone ? bulk.close : words.parts.cancel}</Button>
+      {total > 0 && !isDone && (
+        <Button
+          tone="danger"
+          disabled={reason.trim() === '' || cancel.isPending}
+          onClick={() => cancel.mutate({ body: { tenant, dryRun: false, reason: reason.trim() } })}
+        >
+          {tenants.cancelAction(total)}
+        </Button>
+      )}
+    </>
+  );
+  return (
+    <Dialog title={tenants.cancelTitle(tenant)} buttons={buttons} error={error === null ? null : explain(error)} onClose={onClose}>
+      <p>{tenants.cancelText}</p>
+      <p role="status" className="my-3 rounded-lg bg-muted p-3 font-medium text-foreground">
+        {text()}
+      </p>
+      {total > 0 && !isDone && (
+        <TextField
+          label={tenants.cancelReason}
+          help={tenants.cancelReasonHelp}
+          value={reason}
+          maxLength={limits.auditReasonMaxCharacters}
+          onChange={setReason}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+/** Compares the index with the files, and puts right what differs. */
+function IndexSection({ tenant }: { readonly tenant: string }): ReactNode {
+  const { tenants } = useWords().operate;
+  const explain = useExplain();
+  const comparison = useChange(routes.reindexTenants, []);
+  const rebuild = useChange(routes.reindexTenants, [routes.getOperatedTenant, routes.listOperatorAudit]);
+  const [found] = comparison.data?.tenants ?? [];
+  const [done] = rebuild.data?.tenants ?? [];
+  const count = found === undefined ? 0 : countDrift(found);
+  const text = (): string | null => {
+    if (comparison.isPending) return tenants.comparing;
+    if (comparison.error !== null) return explain(comparison.error);
+    if (done !== undefined) return tenants.rebuilt(countDrift(done));
+    if (found === undefined) return null;
+    return count === 0 ? tenants.matches : tenants.differs(count);
+  };
+  const compare = (): void => {
+    rebuild.reset();
+    comparison.mutate({ body: { tenant, dryRun: true } });
+  };
+  const isDrifted = found !== undefined && count > 0 && done === undefined && !comparison.isPending;
+  return (
+    <Section title={tenants.index} about={tenants.indexAbout}>
+      <p role="status" className="text-sm font-medium">
+        {text()}
+      </p>
+      {isDrifted && <DriftTable report={found} />}
+      <div className="flex flex-wrap gap-2">
+        <Button disabled={comparison.isPending} onClick={compare}>
+          {tenants.compare}
+        </Button>
+        {isDrifted && (
+          <ConfirmButton
+            label={tenants.rebuild}
+            title={tenants.rebuildTitle(tenant)}
+            action={tenants.rebuildAction(count)}
+            tone="primary"
+            onConfirm={async () => rebuild.mutateAsync({ body: { tenant, dryRun: false } })}
+          >
+            {tenants.rebuildText(count)}
+          </ConfirmButton>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+function DriftTable({ report: { drift } }: { readonly report: TenantDrift }): ReactNode {
+  const { tenants } = useWords().operate;
+  const formats = useFormats();
+  const names: Readonly<Record<string, string>> = tenants.parts;
+  return (
+    <Table
+      caption={tenants.index}
+      rows={Object.entries(drift)}
+      keyOf={([name]) => name}
+      columns={[
+        { label: tenants.part, cell: ([name]) => names[name] ?? name },
+        { label: tenants.added, align: 'end', cell: ([, { added }]) => formats.number(added) },
+        { label: tenants.changed, align: 'end', cell: ([, { changed }]) => formats.number(changed) },
+        { label: tenants.removed, align: 'end', cell: ([, { removed }]) => formats.number(removed) },
+      ]}
+    />
   );
 }
 

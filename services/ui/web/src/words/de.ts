@@ -1,6 +1,7 @@
 import { chatDe, failuresDe } from './de-chat.ts';
 import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
+import { tenantsDe } from './de-tenants.ts';
 import { toolsDe } from './de-tools.ts';
 import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
@@ -247,40 +248,7 @@ export const de: Words = {
       action: (count: number) => `${String(count)} neu senden`,
       reasons: { unknown: 'vielleicht angekommen', withheld: 'darf nicht gesendet werden', refused: 'kann jetzt nicht aufgenommen werden' },
     },
-    tenants: {
-      about: 'Alle, die hier Agenten haben.',
-      create: 'Neuer Mandant',
-      createAction: 'Anlegen',
-      made: (id: string) => `${id} ist da`,
-      search: 'Id oder Name',
-      open: 'Öffnen',
-      none: 'Kein Mandant gefunden',
-      noneNext: 'Tippen Sie eine ganze Id und öffnen Sie sie, oder legen Sie einen Mandanten an.',
-      id: 'Id',
-      idHelp: 'Kleinbuchstaben, Ziffern und innere Bindestriche. Sie ändert sich nie.',
-      name: 'Name',
-      plan: 'Plan',
-      active: 'aktiv',
-      suspended: 'gesperrt',
-      unanswered: 'Unbeantwortete Turns',
-      activeKeys: 'Aktive Schlüssel',
-      skills: 'Skills',
-      export: 'Exportieren',
-      suspend: 'Sperren',
-      resume: 'Freigeben',
-      suspendTitle: (id: string) => `${id} sperren?`,
-      resumeTitle: (id: string) => `${id} freigeben?`,
-      suspendText: 'Schlüssel und Widget werden abgewiesen. Was läuft, läuft zu Ende, was wartet, wartet weiter, und nichts wird gesendet.',
-      resumeText: 'Alles, was wartet, geht in Sekunden von selbst weiter.',
-      remove: 'Mandanten löschen',
-      removeAbout:
-        'Mit Gesprächen, Dateien, Gedächtnis und Schlüsseln. Ein Export lässt sich wieder einlesen; ohne einen kommt nichts zurück.',
-      removeOpen: 'Löschen …',
-      removeTitle: (id: string) => `${id} endgültig löschen?`,
-      removeText: 'Das lässt sich nicht rückgängig machen.',
-      removeAction: 'Endgültig löschen',
-      typeId: (id: string) => `Tippen Sie ${id}, um weiterzumachen`,
-    },
+    tenants: tenantsDe,
     limits: {
       title: 'Plan und Grenzen',
       about: 'Eine leere Grenze ist die des Plans, oder keine.',
@@ -377,6 +345,7 @@ export const de: Words = {
       key: 'Schlüssel',
       act: 'Tat',
       target: 'Woran',
+      reason: (reason: string) => `Grund: ${reason}`,
       request: 'Anfrage',
     },
   },

@@ -1,6 +1,7 @@
 import { chatEn, failuresEn } from './en-chat.ts';
 import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
+import { tenantsEn } from './en-tenants.ts';
 import { toolsEn } from './en-tools.ts';
 import { traceEn } from './en-trace.ts';
 
@@ -245,39 +246,7 @@ export const en = {
       action: (count: number) => `Send ${String(count)} again`,
       reasons: { unknown: 'may have arrived', withheld: 'must not be sent', refused: 'cannot be taken up now' },
     },
-    tenants: {
-      about: 'Everyone who has agents here.',
-      create: 'New tenant',
-      createAction: 'Make it',
-      made: (id: string) => `${id} is there`,
-      search: 'Id or name',
-      open: 'Open',
-      none: 'No tenant found',
-      noneNext: 'Type a whole id and open it, or make a new tenant.',
-      id: 'Id',
-      idHelp: 'Lower-case letters, digits and inner hyphens. It never changes.',
-      name: 'Name',
-      plan: 'Plan',
-      active: 'active',
-      suspended: 'suspended',
-      unanswered: 'Unanswered turns',
-      activeKeys: 'Active keys',
-      skills: 'Skills',
-      export: 'Export',
-      suspend: 'Suspend',
-      resume: 'Resume',
-      suspendTitle: (id: string) => `Suspend ${id}?`,
-      resumeTitle: (id: string) => `Resume ${id}?`,
-      suspendText: 'Its keys and its widget are refused. What runs goes on to its end, what waits goes on waiting, and nothing is sent.',
-      resumeText: 'All that waits goes on by itself, within seconds.',
-      remove: 'Delete the tenant',
-      removeAbout: 'With its conversations, files, memory and keys. An export can be imported again; without one nothing comes back.',
-      removeOpen: 'Delete …',
-      removeTitle: (id: string) => `Delete ${id} for good?`,
-      removeText: 'This cannot be undone.',
-      removeAction: 'Delete for good',
-      typeId: (id: string) => `Type ${id} to go on`,
-    },
+    tenants: tenantsEn,
     limits: {
       title: 'Plan and limits',
       about: 'An empty limit is that of the plan, or none.',
@@ -374,6 +343,7 @@ export const en = {
       key: 'key',
       act: 'Act',
       target: 'What to',
+      reason: (reason: string) => `Reason: ${reason}`,
       request: 'Request',
     },
   },
