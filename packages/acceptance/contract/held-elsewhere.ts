@@ -117,6 +117,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     operatorFeed('is refused to the key of a tenant where there is a token, and beyond its limit'),
     { file: 'packages/acceptance/e2e/operate-page.test.ts', name: 'move by the feed of all tenants, and ask for nothing by the clock' },
   ],
+  'C/4/59': [
+    contacts('are found by their names without a look into their files'),
+    upkeep('is compared with the files, and changed only when that is asked for'),
+    { file: 'packages/turn/test/erasure.int.test.ts', name: 'leaves no word of it anywhere' },
+  ],
   'C/4/57': [
     upkeep('is compared with the files, and changed only when that is asked for'),
     upkeep('is found among those of all tenants, each once, from call to call'),
