@@ -148,6 +148,11 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     upkeep('are not cancelled by who has no operators’ token, nor of a tenant that is none'),
     { file: 'packages/cli/test/turns.int.test.ts', name: 'cancels all turns of a tenant after a count, with a reason that goes on record' },
   ],
+  'C/4/60': [
+    contacts('are found by their names without a look into their files'),
+    upkeep('is compared with the files, and changed only when that is asked for'),
+    { file: 'packages/turn/test/erasure.int.test.ts', name: 'leaves no word of it anywhere' },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

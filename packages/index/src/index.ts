@@ -16,6 +16,7 @@ export type {
   IndexedSession,
   IndexedTurn,
   IndexSource,
+  NamedContact,
   SessionPut,
   SessionsQuery,
   SomeIds,

@@ -5,7 +5,7 @@ import { PassageIndex } from './passages/passage-index.ts';
 import { hasPending, type PendingPuts } from './lists/pending-puts.ts';
 import { selectSpent, type Spent, type SpentQuery } from './lists/spent.ts';
 import { SessionUpserts, removeSession, toSessionRows } from './lists/write-sessions.ts';
-import { selectContacts } from './lists/contacts.ts';
+import { findNamed, putContact, removeContacts, selectContacts } from './lists/contacts.ts';
 import { selectSessions, selectSkills, selectFailedTurns, selectTurn, selectTurns, selectUsage } from './lists/queries.ts';
 import { replaceSkills } from './lists/skills.ts';
 import type { Page } from './cursor.ts';
@@ -15,6 +15,7 @@ import type {
   IndexedContact,
   IndexedSession,
   IndexedTurn,
+  NamedContact,
   SessionPut,
   SessionsQuery,
   TurnsQuery,
@@ -101,6 +102,21 @@ export class TenantIndex {
    */
   async listContacts(query: ContactsQuery): Promise<Page<IndexedContact>> {
     return this.#read(async (db) => selectContacts(db, this.tenantId, query));
+  }
+
+  /** Senders of whom there is a file, by a part of name or id, in any case. */
+  async findContacts(text: string, limit: number): Promise<string[]> {
+    return this.#readBuilt(async (db) => findNamed(db, this.tenantId, { text, limit }));
+  }
+
+  /** Call it after the contact's file is on disk. */
+  async putContact(contact: NamedContact): Promise<void> {
+    await this.#backend.write(this.tenantId, async (db) => putContact(db, this.tenantId, contact));
+  }
+
+  /** By the folders of their files; call it after these are gone. */
+  async removeContacts(folders: readonly string[]): Promise<void> {
+    await this.#backend.writeAlone(this.tenantId, async (db) => removeContacts(db, this.tenantId, folders));
   }
 
   /**

@@ -34,6 +34,14 @@ export interface SourceSession {
   readonly turns: readonly TurnRecord[];
 }
 
+/** A contact of whom there is a file. */
+export interface NamedContact {
+  /** The hash that its folder is named by. */
+  readonly folder: string;
+  readonly sender: string;
+  readonly displayName: string | null;
+}
+
 /**
  * One tenant's files as the index is rebuilt from. Each iterator is read once, in this order; memory stays bounded by
  * one session at a time. A file that cannot be read is the source's to report and skip: what throws ends the rebuild,
@@ -43,6 +51,7 @@ export interface IndexSource {
   sessions(): AsyncIterable<SourceSession>;
   /** What stayed of removed sessions. */
   removed(): AsyncIterable<RemovedSession>;
+  contacts(): AsyncIterable<NamedContact>;
   skills(): Promise<readonly Skill[]>;
 }
 
@@ -62,6 +71,7 @@ export interface DriftReport {
   /** Usage of turns and of removed sessions. */
   readonly usage: TableDrift;
   readonly skills: TableDrift;
+  readonly contacts: TableDrift;
 }
 
 export type SomeIds = { readonly only: readonly string[] } | { readonly without: readonly string[] };
@@ -73,8 +83,8 @@ export interface SessionsQuery {
   readonly origin?: readonly SessionOrigin[] | undefined;
   readonly channel?: ChannelName | undefined;
   readonly sender?: string | undefined;
-  /** A part of the title, the last message or the sender; or any session of these senders, or of these ids. */
-  readonly words?: { readonly text: string; readonly senders: readonly string[]; readonly ids?: readonly string[] } | undefined;
+  /** A part of the title, the last message, the sender or the name of the contact; or any session of these ids. */
+  readonly words?: { readonly text: string; readonly ids?: readonly string[] } | undefined;
   /** Each: only these; or all but these. */
   readonly ids?: readonly SomeIds[] | undefined;
   /** None of the admin agent's. */
@@ -90,8 +100,8 @@ export interface SessionsQuery {
 /** Contacts by the last use of their conversations. */
 export interface ContactsQuery {
   readonly limit: number;
-  /** A part of the sender, in any case; or one of these senders. */
-  readonly words?: SessionsQuery['words'];
+  /** A part of the sender or the name, in any case; or one of these senders. */
+  readonly words?: { readonly text: string; readonly senders: readonly string[] } | undefined;
   readonly cursor?: string | undefined;
 }
 

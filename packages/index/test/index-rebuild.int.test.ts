@@ -4,12 +4,12 @@ import { indexBackends, stopIndexBackends, type IndexUnderTest } from '@concierg
 import { toRemovedSession } from '../src/lists/rows.ts';
 import type { TenantIndex } from '../src/tenant-index.ts';
 import type { IndexStore } from '../src/open-index.ts';
-import { at, Files, session, sessionId, skill, turn } from './index-samples.ts';
+import { at, contact, Files, session, sessionId, skill, turn } from './index-samples.ts';
 
 afterAll(stopIndexBackends);
 
 const none = { added: 0, changed: 0, removed: 0 };
-const noDrift = { sessions: none, turns: none, usage: none, skills: none };
+const noDrift = { sessions: none, turns: none, usage: none, skills: none, contacts: none };
 
 for (const backend of indexBackends) {
   (backend.available ? describe : describe.skip)(`rebuilding an index in ${backend.name}`, () => {
@@ -28,7 +28,7 @@ for (const backend of indexBackends) {
       const sessions = await of.listSessions({ limit: 100 });
       const turns = await of.listTurns({ limit: 100 });
       const records = await Promise.all(turns.items.map(async ({ id }) => of.findTurn(id)));
-      return { sessions, turns, records, usage: await of.usage({}), skills: await of.listSkills() };
+      return { sessions, turns, records, usage: await of.usage({}), skills: await of.listSkills(), contacts: await of.findContacts('', 9) };
     }
 
     it('reports what differed, puts it right and then finds nothing', async () => {
@@ -40,12 +40,15 @@ for (const backend of indexBackends) {
       await index.putSession(session(2, { revision: 9, title: 'a revision of before the backup', turns: [turn('t2')] }));
       await index.putSession(session(3, { turns: [turn('t4')] }));
       await index.replaceSkills([skill('pricing'), skill('dropped')]);
+      files.contactList.push(contact(1, 'ann', 'Ann'), contact(2, 'bob', 'Bob Ray'), contact(3, 'eve'));
+      for (const known of [contact(2, 'bob', 'Bob'), contact(3, 'eve'), contact(4, 'dan', 'Dan')]) await index.putContact(known);
 
       const drift = {
         sessions: { added: 1, changed: 1, removed: 1 },
         turns: { added: 2, changed: 1, removed: 1 },
         usage: { added: 1, changed: 0, removed: 1 },
         skills: { added: 1, changed: 1, removed: 1 },
+        contacts: { added: 1, changed: 1, removed: 1 },
       };
       const before = await answers();
       expect(await store.compare('acme', files)).toEqual(drift);
@@ -54,6 +57,8 @@ for (const backend of indexBackends) {
       expect(await store.rebuild('acme', files)).toEqual(drift);
       expect((await index.listSessions({ limit: 9 })).items.map(({ title }) => title)).toEqual(['renamed', 'Conversation 1']);
       expect((await index.findTurn('t2'))?.record.attempts).toBe(2);
+      const named = await Promise.all(['ann', 'bob ray', 'eve', 'dan'].map(async (text) => index.findContacts(text, 9)));
+      expect(named).toEqual([['ann'], ['bob'], ['eve'], []]);
       expect(await store.compare('acme', files)).toEqual(noDrift);
       expect(await store.rebuild('acme', files)).toEqual(noDrift);
     });
@@ -78,6 +83,8 @@ for (const backend of indexBackends) {
       );
       files.removals.push(toRemovedSession(gone, gone.turns, new Date()));
       files.skillList.push(skill('booking'));
+      files.contactList.push(contact(1, 'ann', 'Ann'));
+      await index.putContact(contact(1, 'ann', 'Ann'));
       for (const { session: each, turns } of files.held) await index.putSession({ ...each, turns });
       await index.putSession(gone);
       for (const removed of files.removals) await index.removeSession(removed);
@@ -138,6 +145,22 @@ for (const backend of indexBackends) {
       ]);
       expect((await index.listTurns({ limit: 9 })).items.map(({ id }) => id)).toEqual(['t5', 't8', 't1']);
       expect((await index.usage({}))[0]?.turns).toBe(4);
+    });
+
+    it('keeps what was written of contacts while it ran, and brings back none that was removed', async () => {
+      const files = new Files(session(1));
+      files.contactList.push(contact(1, 'ann', 'Ann'), contact(2, 'bob', 'Bob'), contact(3, 'eve', 'Eve'));
+      for (const known of files.contactList) await index.putContact(known);
+      const other = (await database.open()).forTenant('acme');
+      files.meanwhile = async () => {
+        await other.putContact(contact(1, 'ann', 'Ann Lee'));
+        await other.putContact(contact(4, 'dan', 'Dan'));
+        await other.removeContacts([2, 3].map((number) => sessionId(number)));
+        await other.putContact(contact(3, 'eve', 'Eve again'));
+      };
+      await store.rebuild('acme', files);
+      const named = await Promise.all(['ann lee', 'dan', 'bob', 'eve again'].map(async (text) => index.findContacts(text, 9)));
+      expect(named).toEqual([['ann'], ['dan'], [], ['eve']]);
     });
 
     it('leaves everything as it was when the files cannot be read', async () => {

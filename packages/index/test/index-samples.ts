@@ -1,5 +1,6 @@
 import type { RemovedSession, Session, Skill, TurnRecord } from '@concierge/contract';
-import type { IndexSource, SourceSession } from '../src/types.ts';
+import type { Page } from '../src/cursor.ts';
+import type { IndexSource, NamedContact, SourceSession } from '../src/types.ts';
 
 /** 2026-03-01T10:00:00.000Z and so many seconds. */
 export function at(seconds: number): string {
@@ -64,11 +65,17 @@ export const dropLaterColumns = ['origin', 'sender', 'last_message', 'last_from'
   .map((column) => `alter table sessions drop column ${column};`)
   .join(' ');
 
+/** A contact whose folder is named by a number. */
+export function contact(number: number, sender: string, displayName: string | null = null): NamedContact {
+  return { folder: sessionId(number), sender, displayName };
+}
+
 /** The files of a tenant as a test wants them. */
 export class Files implements IndexSource {
   readonly held: SourceSession[] = [];
   readonly removals: RemovedSession[] = [];
   readonly skillList: Skill[] = [];
+  readonly contactList: NamedContact[] = [];
   /** Runs after the first session was read. */
   meanwhile: () => Promise<void> = async () => Promise.resolve();
 
@@ -88,7 +95,24 @@ export class Files implements IndexSource {
     await Promise.resolve();
   }
 
+  async *contacts(): AsyncGenerator<NamedContact> {
+    yield* this.contactList;
+    await Promise.resolve();
+  }
+
   async skills(): Promise<readonly Skill[]> {
     return Promise.resolve(this.skillList);
   }
+}
+
+/** All items of a list, from its first page to its last. */
+export async function allPages<Item>(page: (cursor: string | undefined) => Promise<Page<Item>>): Promise<Item[]> {
+  const items: Item[] = [];
+  let cursor: string | undefined;
+  do {
+    const { items: more, nextCursor } = await page(cursor);
+    items.push(...more);
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return items;
 }

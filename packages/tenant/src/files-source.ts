@@ -1,5 +1,5 @@
 import type { RemovedSession, Skill } from '@concierge/contract';
-import type { IndexSource, SourceSession } from '@concierge/index';
+import type { IndexSource, NamedContact, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import type { SessionStore } from './sessions/session-store.ts';
 import type { Skills } from './skills/skills.ts';
@@ -8,6 +8,7 @@ interface FilesSourceOptions {
   readonly tenantId: string;
   readonly sessions: SessionStore;
   readonly skills: Skills;
+  readonly listContacts: () => AsyncIterable<NamedContact>;
   readonly log: Log;
 }
 
@@ -35,6 +36,10 @@ export class FilesSource implements IndexSource {
 
   removed(): AsyncIterable<RemovedSession> {
     return this.#options.sessions.removed();
+  }
+
+  contacts(): AsyncIterable<NamedContact> {
+    return this.#options.listContacts();
   }
 
   async skills(): Promise<readonly Skill[]> {

@@ -10,7 +10,7 @@ import {
   type FeedChange,
 } from '@concierge/contract';
 import { namesIn, StatCache, type FolderSync } from '@concierge/files';
-import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
+import type { DriftReport, IndexStore, NamedContact, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
 import { AuditLog } from './audit/audit-log.ts';
@@ -158,19 +158,14 @@ export class TenantScope {
     this.laneOrder = new LaneOrder({ folder: join(root, 'inbox', '.order'), folders });
     this.skills = new Skills(root, this.files);
     this.agents = new Agents(root, this.files);
-    const reindex = async (): Promise<void> => {
-      // The index is disposable, and prompts do not ask it: a skill that was saved stays saved.
-      await this.reindexSkills().catch((error: unknown) =>
-        log.error({ tenantId, err: error }, 'skills are not in the index until a reindex'),
-      );
-    };
-    this.skillEditor = new SkillEditor({ root, files: this.files, reindex });
+    this.skillEditor = new SkillEditor({ root, files: this.files, reindex: async () => this.#tryReindexSkills(log) });
     this.uploads = new Uploads(root);
     this.workspace = new WorkspaceMeter({ root, maxBytes: async () => readWorkspaceLimit(await this.settings()) });
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.mcp = new McpServerStore({ tenantId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
     this.#indexStore = index;
-    this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, log });
+    const listContacts = (): AsyncGenerator<NamedContact> => this.contacts.listNamed();
+    this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, listContacts, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
     this.fileHistory = new FileHistory({ ...place, store: settingsFolder, files: this.files });
@@ -328,6 +323,14 @@ export class TenantScope {
     await this.modelKeys.sweep();
     await this.widget.sweep();
     await this.#settings.sweep();
+  }
+
+  /** The index is disposable, and prompts do not ask it: a skill that was saved stays saved. */
+  async #tryReindexSkills(log: Log): Promise<void> {
+    const { tenantId } = this;
+    await this.reindexSkills().catch((error: unknown) =>
+      log.error({ tenantId, err: error }, 'skills are not in the index until a reindex'),
+    );
   }
 
   /** Texts of a tenant with an own key are embedded with it or not at all. */

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ChatReply, ContactDetails, ContactListItem, SessionListItem } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
@@ -56,6 +58,15 @@ describe('contacts', () => {
     const first = await gateway.ask(tenant.read, '/api/contacts?limit=1');
     const next = /<([^>]*)>; rel="next"/u.exec(first.headers.get('link') ?? '')?.[1] ?? '';
     expect(await get(next, z.array(ContactListItem))).toMatchObject([{ sender: '4915112' }]);
+  });
+
+  it('are found by their names without a look into their files', async () => {
+    const id = await write({ sender: '4915112', channel: 'whatsapp' });
+    await scope.contacts.remember({ sender: '4915112', displayName: 'Zoë Lee' });
+    await writeFile(join(scope.root, 'contacts', toContactFolder('4915112'), 'contact.json'), 'no record');
+    expect((await list('?q=zo%C3%AB')).map(({ sender }) => sender)).toEqual(['4915112']);
+    expect((await get('/api/sessions?q=ZO%C3%8B', z.array(SessionListItem))).map((session) => session.id)).toEqual([id]);
+    expect(await get('/api/sessions?q=zora', z.array(SessionListItem))).toEqual([]);
   });
 
   it('have their ids, conversations with the reply window, and notes', async () => {

@@ -1,4 +1,5 @@
 import { AuditEntry, Problem, routes, type TenantDrift } from '@concierge/contract';
+import { toContactFolder } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
@@ -56,6 +57,8 @@ describe('the index of a tenant', () => {
     await tenant.scope.index.putSession({ ...session, id: 'f'.repeat(32), title: 'never held', turns: [] });
     const { id, createdAt } = session;
     await tenant.scope.index.removeSession({ id, createdAt, removedAt: createdAt, usage: [] });
+    await tenant.scope.contacts.remember({ sender: 'bob', displayName: 'Robert Ray' });
+    await tenant.scope.index.removeContacts([toContactFolder('bob')]);
     return tenant;
   }
 
@@ -65,12 +68,18 @@ describe('the index of a tenant', () => {
     expect(before).toEqual(['I am bob', 'never held']);
     const found = await reindexOne(tenant);
     expect(found).toMatchObject({ tenantId: tenant.id, drifted: true });
-    const drift = { sessions: { added: 1, changed: 0, removed: 1 }, turns: { ...none, added: 1 }, skills: none };
+    const drift = {
+      sessions: { added: 1, changed: 0, removed: 1 },
+      turns: { ...none, added: 1 },
+      skills: none,
+      contacts: { ...none, added: 1 },
+    };
     expect(found?.drift).toMatchObject(drift);
     expect(await reindexOne(tenant)).toEqual(found);
     expect(await listTitles(tenant)).toEqual(before);
     expect(await reindexOne(tenant, false)).toEqual(found);
     expect(await listTitles(tenant)).toEqual(['I am ann', 'I am bob']);
+    expect(await tenant.scope.index.findContacts('robert', 5)).toEqual(['bob']);
     expect(await reindexOne(tenant, false)).toMatchObject({ drifted: false, drift: { sessions: none, turns: none, usage: none } });
     expect(await listTitles(other)).toEqual(before);
     const acts = (await listActs(tenant)).filter(({ act }) => act === 'index.rebuild');

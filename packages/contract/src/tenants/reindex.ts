@@ -20,6 +20,7 @@ export const TenantDrift = z
         turns: PartDrift.meta({ description: 'Ended turns.' }),
         usage: PartDrift.meta({ description: 'What turns and removed conversations have used.' }),
         skills: PartDrift.meta({ description: 'Skills.' }),
+        contacts: PartDrift.meta({ description: 'Contacts by whose names searches find conversations.' }),
         memory: PartDrift.meta({ description: 'Passages that memory is searched through and that were thought to be current.' }),
       })
       .meta({ description: 'By part of the index.' }),

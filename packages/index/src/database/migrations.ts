@@ -100,7 +100,14 @@ export class NewerIndexError extends Error {
 export type Migration = (db: Kysely<IndexTables>, dialect: IndexDialect) => Promise<void>;
 
 /** Append only; the number of steps that have run is the database's version. */
-export const migrations: readonly Migration[] = [createTables, createPassages, addSessionOrigin, createPending, addSessionDetails];
+export const migrations: readonly Migration[] = [
+  createTables,
+  createPassages,
+  addSessionOrigin,
+  createPending,
+  addSessionDetails,
+  createContacts,
+];
 
 /**
  * The earliest version whose queries work over these tables: it goes on beside this one, and after a return to it. The
@@ -249,6 +256,25 @@ async function addSessionDetails(db: Kysely<IndexTables>, dialect: IndexDialect)
   await table()
     .addColumn('words', text, (column) => column.notNull().defaultTo(''))
     .execute();
+  await forgetBuilds(db, dialect);
+}
+
+/** An earlier version beside this one neither writes nor removes these rows: the rebuild after it has ended does. */
+async function createContacts(db: Kysely<IndexTables>, dialect: IndexDialect): Promise<void> {
+  const text = dialect === 'sqlite' ? sql`text` : sql`text collate "C"`;
+  const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull();
+  // A database whose version was set back has one already.
+  await db.schema.dropTable('contacts').ifExists().execute();
+  await db.schema
+    .createTable('contacts')
+    .addColumn('account_id', text, required)
+    .addColumn('folder', text, required)
+    .addColumn('sender', text, required)
+    .addColumn('words', text, required)
+    .addColumn('generation', 'bigint', required)
+    .addPrimaryKeyConstraint('contacts_key', ['account_id', 'folder'])
+    .execute();
+  if (dialect === 'postgres') await isolateTenants(db, 'contacts');
   await forgetBuilds(db, dialect);
 }
 

@@ -21,6 +21,7 @@ export interface IndexTables {
   passages: PassagesTable;
   passage_vectors: PassageVectorsTable;
   pending: PendingTable;
+  contacts: ContactsTable;
 }
 
 interface TenantRow {
@@ -161,6 +162,15 @@ export interface PassageVectorsTable {
   vector: Uint8Array;
 }
 
+/** A contact of whom there is a file: what a search by name finds the sender of conversations by. */
+export interface ContactsTable extends TenantRow {
+  /** The hash that the contact's folder is named by. */
+  folder: string;
+  sender: string;
+  /** What is searched: name and sender, folded. */
+  words: string;
+}
+
 /** What was put of a busy tenant and is not in the lists yet, in no order. */
 export interface PendingTable {
   seq: Generated<number>;
@@ -184,4 +194,4 @@ export const firstTableNames = [
 
 export const passageTableNames = ['passage_sources', 'passages', 'passage_vectors'] as const satisfies readonly (keyof IndexTables)[];
 
-export const indexTableNames = [...firstTableNames, ...passageTableNames, 'pending'] as const;
+export const indexTableNames = [...firstTableNames, ...passageTableNames, 'pending', 'contacts'] as const;

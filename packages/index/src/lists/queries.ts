@@ -2,6 +2,7 @@ import { LastMessage, TurnRecord, type ChannelName, type Skill, type TurnView, t
 import { sql, type ExpressionBuilder, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
+import { selectNamed, toLikePattern } from './contacts.ts';
 import { findPendingTurn } from './pending-puts.ts';
 import { foldWords, readUsageModel, storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
@@ -62,7 +63,7 @@ function narrowSessions(db: Db, tenantId: string, query: SessionsQuery) {
   if (query.updatedBeforeMs !== undefined) select = select.where('updated_at', '<', query.updatedBeforeMs);
   const { ids = [], words } = query;
   if (ids.length > 0) select = select.where((eb) => eb.and(ids.map((some) => isAmong(eb, some))));
-  return words === undefined ? select : select.where((eb) => hasWords(eb, words));
+  return words === undefined ? select : select.where((eb) => hasWords(eb, tenantId, words));
 }
 
 type SessionsBuilder = ExpressionBuilder<IndexTables, 'sessions'>;
@@ -72,11 +73,11 @@ function isAmong(eb: SessionsBuilder, some: NonNullable<SessionsQuery['ids']>[nu
   return 'only' in some ? eb('id', 'in', ['', ...some.only]) : eb('id', 'not in', ['', ...some.without]);
 }
 
-function hasWords(eb: SessionsBuilder, { text, senders, ids = [] }: NonNullable<SessionsQuery['words']>) {
+function hasWords(eb: SessionsBuilder, tenantId: string, { text, ids = [] }: NonNullable<SessionsQuery['words']>) {
   const pattern = toLikePattern(storable(foldWords(text)));
   return eb.or([
-    sql<boolean>`words like ${pattern} escape '\\'`,
-    eb('sender', 'in', ['', ...senders.map((sender) => storable(sender))]),
+    sql<boolean>`sessions.words like ${pattern} escape '\\'`,
+    eb('sender', 'in', selectNamed(eb, tenantId, text)),
     eb('id', 'in', ['', ...ids]),
   ]);
 }
@@ -119,10 +120,6 @@ export async function selectTurns(db: Db, tenantId: string, query: TurnsQuery): 
       toTurnView({ sessionId: row.session_id, agent: row.agent, channel: row.channel, record: parseRecord(row.record) }),
     ),
   };
-}
-
-export function toLikePattern(text: string): string {
-  return `%${text.replaceAll(/[%_\\]/gu, String.raw`\$&`)}%`;
 }
 
 /** Failed turns, last accepted first: by the index of turns that are not done. */

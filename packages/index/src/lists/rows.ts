@@ -1,6 +1,7 @@
 import { clip, limits, TurnRecord, type LastMessage, type RemovedSession, type Skill, type UsageRow } from '@concierge/contract';
 import type { Insertable } from 'kysely';
 import type {
+  ContactsTable,
   RemovalsTable,
   RemovedUsageTable,
   SessionDetails,
@@ -9,7 +10,7 @@ import type {
   TurnsTable,
   UsageTable,
 } from '../database/tables.ts';
-import type { IndexableSession } from '../types.ts';
+import type { IndexableSession, NamedContact } from '../types.ts';
 
 /** Where and when a row is written. */
 export interface RowContext {
@@ -149,6 +150,11 @@ export function removedUsageRows(context: RowContext, removed: RemovedSession): 
     cost_nano: toNanoUsd(usage.costUsd),
     generation: context.generation,
   }));
+}
+
+export function contactRow({ tenantId, generation }: RowContext, { folder, sender, displayName }: NamedContact): Insertable<ContactsTable> {
+  const words = storable(foldWords(`${displayName ?? ''}\n${sender}`));
+  return { account_id: tenantId, folder, sender: storable(sender), words, generation };
 }
 
 export function skillRow(tenantId: string, skill: Skill): Insertable<SkillsTable> {

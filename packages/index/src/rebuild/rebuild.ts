@@ -23,9 +23,10 @@ export async function rebuildIndex(backend: IndexBackend, tenantId: string, sour
     const turns = await replacement.replace('turns');
     const usage = await replacement.replace('usage');
     const removedUsage = await replacement.replace('removed_usage');
+    const contacts = await replacement.replace('contacts');
     await replacement.replace('removals');
     await writeMeta(db, { account_id: tenantId, key: 'built', value: String(context.generation) });
-    return { sessions, turns, usage: sum(usage, removedUsage), skills: await replaceSkills(db, tenantId, skills) };
+    return { sessions, turns, usage: sum(usage, removedUsage), skills: await replaceSkills(db, tenantId, skills), contacts };
   });
 }
 
@@ -38,6 +39,7 @@ export async function compareIndex(backend: IndexBackend, tenantId: string, sour
       turns: await comparison.count('turns'),
       usage: sum(await comparison.count('usage'), await comparison.count('removed_usage')),
       skills: await compareSkills(db, tenantId, skills),
+      contacts: await comparison.count('contacts'),
     };
   });
 }
@@ -91,6 +93,7 @@ async function settleRemovals(db: Db, { tenantId, generation }: RowContext): Pro
   const removedSince = sql`select 1 from removals as r where r.account_id = ${tenantId} and r.generation >= ${generation}`;
   await sql`delete from staged_sessions where exists (${removedSince}
     and r.session_id = staged_sessions.id and r.session_created_at >= staged_sessions.created_at)`.execute(db);
+  await sql`delete from staged_contacts where exists (${removedSince} and r.session_id = staged_contacts.folder)`.execute(db);
   for (const name of ['staged_turns', 'staged_usage']) {
     await sql`delete from ${sql.table(name)} where exists (${removedSince}
       and r.session_id = ${sql.ref(`${name}.session_id`)} and r.session_created_at >= ${sql.ref(`${name}.session_created_at`)})`.execute(

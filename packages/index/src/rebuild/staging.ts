@@ -1,8 +1,25 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
-import { removalRow, removedUsageRows, sessionDetails, sessionRow, turnRow, usageRows, type RowContext } from '../lists/rows.ts';
-import type { IndexTables, RemovalsTable, RemovedUsageTable, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
+import {
+  contactRow,
+  removalRow,
+  removedUsageRows,
+  sessionDetails,
+  sessionRow,
+  turnRow,
+  usageRows,
+  type RowContext,
+} from '../lists/rows.ts';
+import type {
+  ContactsTable,
+  IndexTables,
+  RemovalsTable,
+  RemovedUsageTable,
+  SessionsTable,
+  TurnsTable,
+  UsageTable,
+} from '../database/tables.ts';
 import type { IndexSource } from '../types.ts';
 
 type Role = 'tenant' | 'key' | 'content' | 'generation';
@@ -80,10 +97,17 @@ export const stagedTables = {
     ...usageNumbers,
     generation: 'generation',
   } satisfies Columns<RemovedUsageTable>,
+  contacts: {
+    account_id: 'tenant',
+    folder: 'key',
+    sender: 'content',
+    words: 'content',
+    generation: 'generation',
+  } satisfies Columns<ContactsTable>,
 } as const;
 
 export type StagedName = keyof typeof stagedTables;
-export const stagedNames = ['sessions', 'turns', 'usage', 'removals', 'removed_usage'] as const satisfies readonly StagedName[];
+export const stagedNames = ['sessions', 'turns', 'usage', 'removals', 'removed_usage', 'contacts'] as const satisfies readonly StagedName[];
 
 export function listColumns(name: StagedName, ...roles: Role[]): string[] {
   return Object.entries<Role>(stagedTables[name])
@@ -142,13 +166,17 @@ export async function stageSource(connection: StagingConnection, context: RowCon
     staging.rows.removed_usage.push(...removedUsageRows(context, removed));
     if (staging.isFull) await staging.flush();
   }
+  for await (const contact of readSource(source.contacts())) {
+    staging.rows.contacts.push(contactRow(context, contact));
+    if (staging.isFull) await staging.flush();
+  }
   await staging.flush();
 }
 
 type StagedRows = { readonly [Name in StagedName]: Insertable<IndexTables[Name]>[] };
 
 class Staging {
-  readonly rows: StagedRows = { sessions: [], turns: [], usage: [], removals: [], removed_usage: [] };
+  readonly rows: StagedRows = { sessions: [], turns: [], usage: [], removals: [], removed_usage: [], contacts: [] };
   readonly #db: Kysely<IndexTables & StagingTables>;
   readonly #queries: CompiledQueries;
 
@@ -189,6 +217,12 @@ class Staging {
     await this.#insert('staged removed usage', rows.removed_usage, (some) =>
       db
         .insertInto('staged_removed_usage')
+        .values(some)
+        .onConflict((on) => on.doNothing()),
+    );
+    await this.#insert('staged contacts', rows.contacts, (some) =>
+      db
+        .insertInto('staged_contacts')
         .values(some)
         .onConflict((on) => on.doNothing()),
     );

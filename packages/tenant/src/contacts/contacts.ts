@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   AppError,
   channelNames,
@@ -11,15 +12,15 @@ import {
   type Session,
 } from '@concierge/contract';
 import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
-import { foldWords, type IndexedContact, type Page, type TenantIndex } from '@concierge/index';
+import type { IndexedContact, NamedContact, Page, TenantIndex } from '@concierge/index';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 /** Conversations looked through for one page: those of the owner have no contact. */
 const scanMax = 200;
-/** Names looked through by one search. */
-const searchMax = 5000;
+/** A message does not wait longer for the name of its contact to be found by a search. */
+const INDEX_WAIT_MS = 1000;
 /** Senders whose folders are compared with an id at a time. */
 const comparedAtOnce = 1000;
 
@@ -29,7 +30,7 @@ export interface ContactsOptions {
   readonly folder: string;
   readonly folders: FolderSync;
   readonly sessions: Pick<SessionStore, 'load'>;
-  readonly index: Pick<TenantIndex, 'listSessions' | 'listContacts'>;
+  readonly index: Pick<TenantIndex, 'listSessions' | 'listContacts' | 'findContacts' | 'putContact' | 'removeContacts'>;
   /** Names of the agents that talk to contacts. */
   readonly agents: () => Promise<readonly string[]>;
   readonly log: Log;
@@ -112,9 +113,21 @@ export class Contacts {
       if (before !== undefined && before.displayName === name) return;
       const firstSeenAt = before?.firstSeenAt ?? new Date().toISOString();
       await records.put('contact', { ...before, version: 1, sender, displayName: name, firstSeenAt });
+      const put = this.#index({ folder: toContactFolder(sender), sender, displayName: name });
+      const waited = new AbortController();
+      await Promise.race([put, wait(INDEX_WAIT_MS, undefined, { signal: waited.signal })]);
+      waited.abort();
     });
     // A message need not wait for a name.
     await unlessLater(change);
+  }
+
+  /** All of whom there is a file. */
+  async *listNamed(): AsyncGenerator<NamedContact> {
+    for (const folder of await this.#folderNames()) {
+      const record = await this.recordIn(folder);
+      if (record !== undefined) yield { folder, sender: record.sender, displayName: record.displayName };
+    }
   }
 
   /** The content of the file in this folder of `contacts/`. */
@@ -159,8 +172,7 @@ export class Contacts {
 
   /** Those with an id of their own, the last one first, each once: by a part of id or name, or an exact alias. */
   async listKnown({ q, limit, cursor }: KnownQuery): Promise<Page<IndexedContact>> {
-    const words =
-      q === undefined ? undefined : { text: q, senders: [...(await this.findSenders(q, searchMax)), ...(await this.#mainIds(q))] };
+    const words = q === undefined ? undefined : { text: q, senders: await this.#mainIds(q) };
     return this.#options.index.listContacts({ limit, words, cursor });
   }
 
@@ -181,10 +193,7 @@ export class Contacts {
   async search(query: string, limit: number): Promise<ContactView[]> {
     const senders = new Set<string>([query]);
     for (const sender of await this.#mainIds(query)) senders.add(sender);
-    const needle = foldWords(query);
-    for (const { sender, displayName } of await this.#known()) {
-      if (foldWords(`${displayName ?? ''}\n${sender}`).includes(needle)) senders.add(sender);
-    }
+    for (const sender of await this.#options.index.findContacts(query, limit)) senders.add(sender);
     const views: ContactView[] = [];
     for (const sender of senders) {
       const view = await this.find(sender);
@@ -203,13 +212,6 @@ export class Contacts {
     return new Map(await Promise.all([...new Set(senders)].map(read)));
   }
 
-  /** Senders whose name contains this, in any case; at most `limit` of them. */
-  async findSenders(part: string, limit: number): Promise<string[]> {
-    const needle = foldWords(part);
-    const named = (await this.#known()).filter(({ displayName }) => displayName !== null && foldWords(displayName).includes(needle));
-    return named.slice(0, limit).map(({ sender }) => sender);
-  }
-
   async #listSessions(sender: string): Promise<Session[]> {
     const agents = await this.#options.agents();
     const ids = agents.flatMap((agent) => channelNames.map((channel) => deriveSessionId(agent, channel, sender)));
@@ -217,14 +219,18 @@ export class Contacts {
     return sessions.filter((session) => session !== undefined);
   }
 
-  async #known(): Promise<ContactRecord[]> {
-    const folders = (await this.#folderNames()).slice(0, searchMax);
-    const records: ContactRecord[] = [];
-    for (const folder of folders) {
-      const record = await unlessLater(this.#recordsIn(folder).find('contact'));
-      if (record !== undefined) records.push(record);
+  /**
+   * Has the name found by searches. Never rejects: without it the contact is found by its id. One that was erased
+   * meanwhile is taken out again.
+   */
+  async #index(contact: NamedContact): Promise<void> {
+    const { index, tenantId, log } = this.#options;
+    try {
+      await index.putContact(contact);
+      if (!(await this.#recordsIn(contact.folder).has('contact'))) await index.removeContacts([contact.folder]);
+    } catch (error) {
+      log.error({ tenantId, err: error }, 'the name of a contact is not in the index until a reindex');
     }
-    return records;
   }
 
   /** Those that an alias leads to, one for each channel at most. */

@@ -145,10 +145,13 @@ async function removeBroken({ root }: TenantScope, ids: readonly string[]): Prom
 }
 
 /** With the contact's names, aliases and marks. */
-async function removeContactFolders({ root }: TenantScope, traces: ErasureTraces): Promise<void> {
+async function removeContactFolders({ root, index }: TenantScope, traces: ErasureTraces): Promise<void> {
+  const folders = listFolders(traces);
   await using tenant = await FolderHandle.open(root);
   await using contacts = await enterIfThere(tenant, contactsFolder);
-  if (contacts === undefined) return;
-  for (const folder of listFolders(traces)) await removeTree(contacts, folder);
-  await contacts.sync();
+  if (contacts !== undefined) {
+    for (const folder of folders) await removeTree(contacts, folder);
+    await contacts.sync();
+  }
+  await index.removeContacts(folders);
 }

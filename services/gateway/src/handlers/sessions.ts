@@ -12,8 +12,6 @@ import { forkSession, reportExpired, type TenantScope } from '@concierge/tenant'
 import type { z } from 'zod';
 import { pageLink, type Handlers } from '../http/call.ts';
 
-/** Contacts by whose names a search finds conversations. */
-const NAMES_FOUND_MAX = 1000;
 /** Conversations that are handed over, of which a filter by state knows. */
 const HANDOFFS_ASKED_MAX = 5000;
 
@@ -110,8 +108,7 @@ type Asked = Pick<z.output<(typeof routes)['listSessions']['query']>, 'q' | 'sta
 
 async function toIndexQuery(scope: TenantScope, { q, state, pinned, contacts, assignee, ...query }: Asked): Promise<SessionsQuery> {
   const labels = q === undefined && pinned === undefined ? noLabels : await readAllLabels(scope);
-  const words =
-    q === undefined ? undefined : { text: q, senders: await scope.contacts.findSenders(q, NAMES_FOUND_MAX), ids: findNamed(labels, q) };
+  const words = q === undefined ? undefined : { text: q, ids: findNamed(labels, q) };
   const byState = state === undefined ? {} : toStateQuery(state, await listHandedOver(scope));
   const assigned = assignee === undefined ? [] : [{ only: await listAssignedTo(scope, assignee) }];
   const ids = [...(byState.ids ?? []), ...toPinnedQuery(labels, pinned), ...assigned];

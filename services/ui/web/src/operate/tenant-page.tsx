@@ -115,9 +115,7 @@ function CancelTurns({ tenant }: { readonly tenant: string }): ReactNode {
   };
   return (
     <>
-      <Button tone="danger" onClick={open}>
-        {tenants.cancelAll}
-      </Button>
+      <Button onClick={open}>{tenants.cancelAll}</Button>
       {isOpen && <CancelDialog tenant={tenant} counted={count.data ?? null} failure={count.error} onClose={() => setOpen(false)} />}
     </>
   );

@@ -55,7 +55,7 @@ export const tenantsEn = {
       : `${String(count)} rows of the index are added, changed or removed. No file is changed.`,
   rebuildAction: (count: number) => (count === 1 ? 'Put 1 row right' : `Put ${String(count)} rows right`),
   part: 'Part',
-  parts: { sessions: 'Conversations', turns: 'Turns', usage: 'Usage', skills: 'Skills', memory: 'Memory search' },
+  parts: { sessions: 'Conversations', turns: 'Turns', usage: 'Usage', skills: 'Skills', contacts: 'Contacts', memory: 'Memory search' },
   added: 'Missing in the index',
   changed: 'Not the same',
   removed: 'Only in the index',
