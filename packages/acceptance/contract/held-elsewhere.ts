@@ -129,6 +129,12 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
       name: 'shows its next runs before it is made, or the words in which it would be refused',
     },
   ],
+  'C/4/58': [
+    {
+      file: 'services/gateway/test/honest-answers.int.test.ts',
+      name: 'says what would be wrong with it in the words of writing it, and stores nothing',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),
