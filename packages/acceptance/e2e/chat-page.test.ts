@@ -82,9 +82,9 @@ inBrowser('the chat page', () => {
     await eventuallyHolds(async () => expect(await card.getByLabel('Input', { exact: true }).textContent()).toContain('"path": "USER.md"'));
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
-    await conversations(visit)
-      .getByRole('link', { name: /^Who am I/u })
-      .waitFor();
+    const listed = conversations(visit).getByRole('link', { name: /^Who am I/u });
+    await listed.waitFor();
+    expect(await listed.locator('time').innerText()).not.toContain('in ');
     expect(visit.complaints).toEqual([]);
   });
 

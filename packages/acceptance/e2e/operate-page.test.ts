@@ -228,6 +228,7 @@ inBrowser('the operators’ pages', () => {
       await current.shows(heading(page, 'Turns'));
       await current.shows(rows(page).getByRole('link', { name: 'Life' }));
     });
+    await current.shows(rows(page).getByText('Web · client'));
     await rows(page).getByRole('link', { name: 'Life' }).click();
     await current.shows(heading(page, 'Life of a turn'));
     const named = (name: RegExp): Locator => page.getByRole('rowheader', { name });
@@ -242,6 +243,8 @@ inBrowser('the operators’ pages', () => {
     await phone.shows(heading(phone.page, 'Verlauf eines Turns'));
     await phone.shows(phone.page.getByRole('rowheader', { name: /^Werkzeug Dateien auflisten/u }));
     await expectSoundPage(phone.page);
+    const picture = phone.page.getByRole('region', { name: 'Was geschah, der Zeit nach' });
+    expect(await picture.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
     expect([...complaints, ...phone.complaints]).toEqual([]);
   });
 

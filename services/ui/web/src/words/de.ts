@@ -106,6 +106,7 @@ export const de: Words = {
     },
     charts: {
       title: 'Wie es war',
+      time: 'Zeit',
       range: 'Zeit',
       ranges: { '1h': '1 Stunde', '24h': '24 Stunden', '7d': '7 Tage' },
       waiting: 'Wartende Turns',
@@ -264,7 +265,7 @@ export const de: Words = {
       suspended: 'gesperrt',
       unanswered: 'Unbeantwortete Turns',
       activeKeys: 'Aktive Schlüssel',
-      skills: 'Skills',
+      skills: 'Fähigkeiten',
       export: 'Exportieren',
       suspend: 'Sperren',
       resume: 'Freigeben',
