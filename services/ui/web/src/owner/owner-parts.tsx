@@ -85,7 +85,7 @@ export function NextRuns({ runs }: { readonly runs: readonly string[] }): ReactN
   const formats = useFormats();
   return (
     <div className="text-sm">
-      <h3 className="text-xs font-medium text-muted-foreground">{words.next}</h3>
+      <p className="text-xs font-medium text-muted-foreground">{words.next}</p>
       {runs.length === 0 ? (
         <p>{words.noNext}</p>
       ) : (
