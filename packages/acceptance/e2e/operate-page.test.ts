@@ -109,6 +109,8 @@ inBrowser('the operators’ pages', () => {
     await expectShown(other.getByLabel('Operators’ token'));
     await signIn(guest.page, opsToken);
     await guest.shows(heading(guest.page, 'Health'));
+    await guest.shows(guest.page.getByRole('cell', { name: 'Sandbox' }));
+    await keepPicture(guest.page, 'health');
     await expectShown(heading(other, 'Workers'));
     await other.getByRole('button', { name: 'Sign out' }).click();
     await expectShown(other.getByLabel('Operators’ token'));
