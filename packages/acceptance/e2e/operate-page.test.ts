@@ -263,7 +263,7 @@ inBrowser('the operators’ pages', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('make a tenant, limit it, replace a key, suspend it, and delete it, all of it on record', async () => {
+  it('make a tenant, limit it, replace a key, suspend it, delete it, and import it again, all of it on record', async () => {
     await using current = await visit('/operate/tenants');
     const { page, complaints } = current;
     await page.getByRole('button', { name: 'New tenant' }).click();
@@ -288,13 +288,31 @@ inBrowser('the operators’ pages', () => {
     await page.getByRole('button', { name: 'Suspend' }).click();
     await dialog(page).getByRole('button', { name: 'Suspend' }).click();
     await current.shows(page.getByText('suspended', { exact: true }));
+    const [archive] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export' }).click()]);
     await page.getByRole('button', { name: 'Delete …' }).click();
     await page.getByLabel('Type shop to go on').fill('shop');
     await page.getByRole('button', { name: 'Delete the tenant' }).click();
     await dialog(page).getByRole('button', { name: 'Delete for good' }).click();
     await current.shows(heading(page, 'Tenants'));
+    for (const as of ['', 'copy']) {
+      await page.getByRole('button', { name: 'Import' }).click();
+      await dialog(page)
+        .getByLabel('The archive of an export')
+        .setInputFiles(await archive.path());
+      await dialog(page).getByLabel('Another id').fill(as);
+      await expectSoundPage(page);
+      await dialog(page).getByRole('button', { name: 'Import' }).click();
+      await current.shows(page.getByRole('dialog', { name: as === '' ? 'shop is there' : 'copy is there' }));
+      // A copy gets keys of its own; what comes back has those that it had.
+      expect(
+        await dialog(page)
+          .getByText(/^ck_live_/u)
+          .count(),
+      ).toBe(as === '' ? 0 : 2);
+      await page.keyboard.press('Escape');
+    }
     await page.getByRole('link', { name: 'Audit' }).click();
-    for (const act of ['tenant.create', 'tenant.update', 'key.rotate', 'tenant.suspend', 'tenant.delete'])
+    for (const act of ['tenant.create', 'tenant.update', 'key.rotate', 'tenant.suspend', 'tenant.delete', 'tenant.import'])
       await current.shows(rows(page).filter({ hasText: 'shop' }).getByText(act, { exact: true }).first());
     expect(complaints).toEqual([]);
   });
