@@ -153,6 +153,12 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     upkeep('is compared with the files, and changed only when that is asked for'),
     { file: 'packages/turn/test/erasure.int.test.ts', name: 'leaves no word of it anywhere' },
   ],
+  'C/4/61': [
+    {
+      file: 'services/gateway/test/honest-answers.int.test.ts',
+      name: 'says what would be wrong with it in the words of writing it, and stores nothing',
+    },
+  ],
   'C/7/1': [
     chaos('chaos.test.ts', 'loses, doubles and reorders nothing through 20 kills'),
     chaos('webhooks/webhook-kills.test.ts', 'webhooks that are brought again and again to gateways that die'),

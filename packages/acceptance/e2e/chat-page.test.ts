@@ -84,9 +84,9 @@ inBrowser('the chat page', () => {
     expect(await card.getByLabel('Output', { exact: true }).textContent()).not.toBe('');
     await visit.turn(0).locator('[data-streamdown=strong]', { hasText: 'known' }).waitFor();
     await expectSoundPage(visit.page);
-    await conversations(visit)
-      .getByRole('link', { name: /^Who am I/u })
-      .waitFor();
+    const listed = conversations(visit).getByRole('link', { name: /^Who am I/u });
+    await listed.waitFor();
+    expect(await listed.locator('time').innerText()).not.toContain('in ');
     expect(visit.complaints).toEqual([]);
   });
 

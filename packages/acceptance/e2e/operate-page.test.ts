@@ -109,6 +109,8 @@ inBrowser('the operators’ pages', () => {
     await expectShown(other.getByLabel('Operators’ token'));
     await signIn(guest.page, opsToken);
     await guest.shows(heading(guest.page, 'Health'));
+    await guest.shows(guest.page.getByRole('cell', { name: 'Sandbox' }));
+    await keepPicture(guest.page, 'health');
     await expectShown(heading(other, 'Workers'));
     await other.getByRole('button', { name: 'Sign out' }).click();
     await expectShown(other.getByLabel('Operators’ token'));
@@ -228,6 +230,7 @@ inBrowser('the operators’ pages', () => {
       await current.shows(heading(page, 'Turns'));
       await current.shows(rows(page).getByRole('link', { name: 'Life' }));
     });
+    await current.shows(rows(page).getByText('Web · client'));
     await rows(page).getByRole('link', { name: 'Life' }).click();
     await current.shows(heading(page, 'Life of a turn'));
     const named = (name: RegExp): Locator => page.getByRole('rowheader', { name });
@@ -242,6 +245,8 @@ inBrowser('the operators’ pages', () => {
     await phone.shows(heading(phone.page, 'Verlauf eines Turns'));
     await phone.shows(phone.page.getByRole('rowheader', { name: /^Werkzeug Dateien auflisten/u }));
     await expectSoundPage(phone.page);
+    const picture = phone.page.getByRole('region', { name: 'Was geschah, der Zeit nach' });
+    expect(await picture.evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
     expect([...complaints, ...phone.complaints]).toEqual([]);
   });
 
@@ -311,7 +316,7 @@ inBrowser('the operators’ pages', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('make a tenant, limit it, replace a key, suspend it, and delete it, all of it on record', async () => {
+  it('make a tenant, limit it, replace a key, suspend it, delete it, and import it again, all of it on record', async () => {
     await using current = await visit('/operate/tenants');
     const { page, complaints } = current;
     await page.getByRole('button', { name: 'New tenant' }).click();
@@ -336,13 +341,31 @@ inBrowser('the operators’ pages', () => {
     await page.getByRole('button', { name: 'Suspend' }).click();
     await dialog(page).getByRole('button', { name: 'Suspend' }).click();
     await current.shows(page.getByText('suspended', { exact: true }));
+    const [archive] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export' }).click()]);
     await page.getByRole('button', { name: 'Delete …' }).click();
     await page.getByLabel('Type shop to go on').fill('shop');
     await page.getByRole('button', { name: 'Delete the tenant' }).click();
     await dialog(page).getByRole('button', { name: 'Delete for good' }).click();
     await current.shows(heading(page, 'Tenants'));
+    for (const as of ['', 'copy']) {
+      await page.getByRole('button', { name: 'Import' }).click();
+      await dialog(page)
+        .getByLabel('The archive of an export')
+        .setInputFiles(await archive.path());
+      await dialog(page).getByLabel('Another id').fill(as);
+      await expectSoundPage(page);
+      await dialog(page).getByRole('button', { name: 'Import' }).click();
+      await current.shows(page.getByRole('dialog', { name: as === '' ? 'shop is there' : 'copy is there' }));
+      // A copy gets keys of its own; what comes back has those that it had.
+      expect(
+        await dialog(page)
+          .getByText(/^ck_live_/u)
+          .count(),
+      ).toBe(as === '' ? 0 : 2);
+      await page.keyboard.press('Escape');
+    }
     await page.getByRole('link', { name: 'Audit' }).click();
-    for (const act of ['tenant.create', 'tenant.update', 'key.rotate', 'tenant.suspend', 'tenant.delete'])
+    for (const act of ['tenant.create', 'tenant.update', 'key.rotate', 'tenant.suspend', 'tenant.delete', 'tenant.import'])
       await current.shows(rows(page).filter({ hasText: 'shop' }).getByText(act, { exact: true }).first());
     expect(complaints).toEqual([]);
   });

@@ -176,6 +176,26 @@ inBrowser('the pages of an owner', () => {
     ).toEqual([]);
   });
 
+  it('begin a skill with a template, and say what is wrong with it while it is written', async () => {
+    expect(
+      await visit('/files', async (page) => {
+        await page.getByRole('textbox', { name: 'New file' }).fill('skills/refunds/SKILL.md');
+        await page.keyboard.press('Enter');
+        const editor = page.getByRole('textbox', { name: 'skills/refunds/SKILL.md' });
+        await eventuallyHolds(async () => expect(await editor.inputValue()).toContain('name: refunds'));
+        expect(await page.locator('textarea:focus').count()).toBe(1);
+        await page.getByRole('status').getByText('It can be used.').waitFor();
+        await editor.fill('---\nname: refund\ndescription: Pays back.\n---\n');
+        await page.getByText('It could not be used: front matter: the name is refund, the folder is refunds').waitFor();
+        await editor.fill('---\nname: refunds\ndescription: Pays back.\n---\n');
+        await page.getByRole('status').getByText('It can be used.').waitFor();
+        await page.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('Saved.').waitFor();
+        expect(await call('/api/skills', { method: 'GET' })).toContainEqual(expect.objectContaining({ name: 'refunds' }));
+      }),
+    ).toEqual([]);
+  });
+
   it('say what is wrong with the front matter of an agent, and what an agent may not do', async () => {
     expect(
       await visit('/files?path=agents/buyer.md', async (page) => {
@@ -208,6 +228,21 @@ inBrowser('the pages of an owner', () => {
         await page.getByRole('alert').waitFor();
       }),
     ).toEqual([]);
+  });
+
+  it('say in German what the service says of agents and channels, and days as a calendar has them', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url, { ...signedIn, locale: 'de-DE' });
+    const { page } = visiting;
+    await visiting.goTo('/agents');
+    await visiting.shows(page.getByText('Arbeitet für den Inhaber, mit allen Werkzeugen.'));
+    const { contact_id: id } = Replied.parse(await call('/api/cs', { body: { message: 'Is it open?', sender: 'kim' } }));
+    await call(`/api/sessions/${id}/handoff`, { body: {} });
+    await call(`/api/sessions/${id}/messages`, { body: { message: 'Yes.' } });
+    await visiting.goTo('/turns');
+    await visiting.shows(page.getByRole('link', { name: '(Mitarbeiter)', exact: true }));
+    await visiting.goTo('/usage');
+    await visiting.shows(page.getByRole('cell', { name: /^\d\d\.\d\d\.\d{4}$/u }));
+    expect(visiting.complaints).toEqual([]);
   });
 
   it('search the memory and forget a note', async () => {

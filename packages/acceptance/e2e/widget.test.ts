@@ -237,6 +237,24 @@ inBrowser('the web widget', () => {
     await eventuallyHolds(async () => expect(await tab.messages('person').innerText()).toContain('Team'));
   });
 
+  it('keeps the last message in view when the line that staff answers comes below it', async () => {
+    await using shopping = await visit({ requireSenderToken: true });
+    const tab = await shopping.tab(`${shop.origin}/signed`);
+    const scope = await system.scope(tenantId);
+    const id = deriveSessionId('cs', 'web', 'user:ann');
+    await tab.open();
+    await tab.say(`help [[say:${'One moment. '.repeat(200)}]]`);
+    await tab.hears('One moment.');
+    await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
+    await sayAsStaff(scope, id, 'Jo here.');
+    await tab.panel.getByText('Someone of our team answers here.').waitFor();
+    await tab.messages('person').getByText('Jo here.').waitFor();
+    const log = tab.panel.getByRole('log');
+    await eventuallyHolds(async () =>
+      expect(await log.evaluate((node) => Math.round(node.scrollHeight - node.scrollTop - node.clientHeight))).toBe(0),
+    );
+  });
+
   it('says when staff answers again, outside of the office hours', async () => {
     // Two days ahead in the zone of the tenant, whatever the time is.
     const day = weekdays[(new Date().getUTCDay() + 1) % 7] ?? 'mon';

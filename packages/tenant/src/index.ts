@@ -1,3 +1,4 @@
+export { readAgentText } from './agents/agents.ts';
 export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents/agents.ts';
 export { AuditLog, type AuditPage, type AuditRecord } from './audit/audit-log.ts';
 export { Channels } from './channels/channels.ts';
@@ -41,6 +42,7 @@ export { SessionStore } from './sessions/session-store.ts';
 export type { SettingsPatch } from './settings/settings.ts';
 export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';
 export type { SkillVersion } from './skills/skill-versions.ts';
+export { readSkillText } from './skills/skills.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
 export type { FileHistory } from './files/file-history.ts';
 export type { FileEntry } from './files/list-folder.ts';

@@ -121,11 +121,14 @@ export class Panel {
   }
 
   draw(conversation: Shown): void {
-    this.#transcript.draw(conversation.entries);
-    this.#note.textContent = conversation.withPerson ? this.#describeTeam() : '';
-    this.#note.hidden = !conversation.withPerson;
-    this.#drawTroubles(conversation);
-    this.#composer.draw(conversation);
+    // A line below the messages takes room from them.
+    this.#transcript.keepEnd(() => {
+      this.#transcript.draw(conversation.entries);
+      this.#note.textContent = conversation.withPerson ? this.#describeTeam() : '';
+      this.#note.hidden = !conversation.withPerson;
+      this.#drawTroubles(conversation);
+      this.#composer.draw(conversation);
+    });
   }
 
   /** That staff answers here, or from when on. */

@@ -26,16 +26,20 @@ export class Transcript {
     this.node = element('div', { class: 'log', role: 'log', 'aria-live': 'polite', 'aria-label': words.conversation, tabindex: '0' });
   }
 
-  /** It stays at its end where it was there. */
-  draw(entries: readonly Entry[]): void {
+  /** Lets something be drawn, here or around it: it stays at its end where it was there. */
+  keepEnd(draw: () => void): void {
     const atEnd = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < 40;
+    draw();
+    if (atEnd) this.scrollDown();
+  }
+
+  draw(entries: readonly Entry[]): void {
     // While it grows, a screen reader would read every piece of it.
     this.node.setAttribute('aria-busy', String(entries.some(({ state }) => state !== 'still')));
     const { greeting } = this.#words;
     this.#drawAll(
       greeting === '' ? entries : [{ id: 'greeting', from: 'agent', text: greeting, files: [], atMs: null, state: 'still' }, ...entries],
     );
-    if (atEnd) this.scrollDown();
   }
 
   scrollDown(): void {

@@ -33,6 +33,40 @@ describe('a model that a setting names', () => {
   });
 });
 
+describe('a file that is not written yet', () => {
+  it('says what would be wrong with it in the words of writing it, and stores nothing', async () => {
+    const owner = await gateway.tenant();
+    const send = async (method: string, where: string, text: string): Promise<unknown> => {
+      const headers = { 'Content-Type': 'text/markdown' };
+      const answer = await gateway.ask(owner.admin, where, { method, body: text, headers });
+      return answer.status === 204 ? { problem: null } : answer.json();
+    };
+    const cases = [
+      ['skills/refunds/SKILL.md', '---\nname: refund\n---\nPay.'],
+      ['skills/refunds/SKILL.md', '---\nname: refunds\ndescription: Pays back.\n---\nPay.'],
+      ['agents/books.md', '---\ndescripton: Books\n---\nBuy.'],
+      ['agents/books.md', '---\ndescription: [\n---\nBuy.'],
+      ['agents/cs.md', '---\ndescription: Books\n---\nBuy.'],
+      ['agents/books.md', '---\ndescription: Books\n---\nBuy.'],
+      ['SOUL.md', '---\nanything: [\n---'],
+    ] as const;
+    const [said, stored]: unknown[][] = [[], []];
+    for (const [path, text] of cases) said?.push(await send('POST', `/api/file-check/${path}`, text));
+    expect(await (await gateway.ask(owner.admin, '/api/files/agents/books.md')).json()).toMatchObject({ code: 'not_found' });
+    for (const [path, text] of cases) stored?.push(await send('PUT', `/api/files/${path}`, text));
+    expect(said).toEqual(stored);
+    expect(said?.map((answer) => JSON.stringify(answer).includes('"problem":null'))).toEqual([
+      false,
+      true,
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+});
+
 describe('a model that is too small for the tools of an agent', () => {
   const small = 'p/small has a window of 8000: conversations are shortened all the time.';
 

@@ -34,6 +34,7 @@ describe('the queue dashboard', () => {
     expect(policy).not.toMatch(/https?:|\*/u);
     const html = await response.text();
     expect(html).toContain(`<base href="${path}/" />`);
+    expect(html).not.toMatch(/(?:href|src)="https?:/u);
     const [, script] = /<script defer src="(?<src>static\/[^"]+)"/u.exec(html) ?? [];
     const asset = await gateway.ask(undefined, `${path}/${String(script)}`);
     expect(asset.status).toBe(200);

@@ -16,8 +16,9 @@ describe('Formats', () => {
   });
 
   it.each([
-    [0, '0 byte'],
-    [999, '999 byte'],
+    [0, '0 bytes'],
+    [1, '1 byte'],
+    [999, '999 bytes'],
     [1500, '1.5 kB'],
     [2_000_000_000_000_000, '2,000 TB'],
   ])('writes %d bytes as %s', (count, text) => {
@@ -33,6 +34,13 @@ describe('Formats', () => {
     [259_200_000, '3 days'],
   ])('writes %d ms as %s', (ms, text) => {
     expect(plain(english.duration(ms))).toBe(text);
+  });
+
+  it('writes the days of a calendar and the places on an axis of time', () => {
+    expect([english.day('2026-11-20'), german.day('2026-11-20')]).toEqual(['Nov 20, 2026', '20.11.2026']);
+    const atMs = new Date(2026, 10, 20, 22, 36).getTime();
+    expect([english.tick(atMs, 60_000), german.tick(atMs, 60_000)].map(plain)).toEqual(['10:36 PM', '22:36']);
+    expect([english.tick(atMs, 172_800_000), german.tick(atMs, 172_800_000)].map(plain)).toEqual(['Nov 20', '20. Nov.']);
   });
 
   it('says how long ago something was, and in how long it will be', () => {

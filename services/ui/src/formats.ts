@@ -33,7 +33,9 @@ export class Formats {
   bytes(count: number): string {
     const power = Math.max(0, Math.min(byteUnits.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3)));
     const unit = byteUnits[power] ?? 'byte';
-    const style = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const;
+    // The short form of single bytes knows no plural: 107 byte.
+    const unitDisplay = unit === 'byte' ? 'long' : 'short';
+    const style = { style: 'unit', unit, unitDisplay, maximumFractionDigits: 1 } as const;
     return new Intl.NumberFormat(this.locale, style).format(count / 1000 ** power);
   }
 
@@ -63,6 +65,17 @@ export class Formats {
     const isToday = new Date(at).toDateString() === new Date(nowMs).toDateString();
     const style = isToday ? ({ timeStyle: 'short' } as const) : ({ dateStyle: 'medium', timeStyle: 'short' } as const);
     return new Intl.DateTimeFormat(this.locale, style).format(new Date(at));
+  }
+
+  /** A day of a calendar, such as `2026-11-20`, whatever the zone. */
+  day(date: string): string {
+    return new Intl.DateTimeFormat(this.locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(`${date}T00:00:00Z`));
+  }
+
+  /** A place on an axis of time: the time of day, or the day where the places are days apart. */
+  tick(atMs: number, stepMs: number): string {
+    const style = stepMs < DAY_MS ? ({ timeStyle: 'short' } as const) : ({ day: 'numeric', month: 'short' } as const);
+    return new Intl.DateTimeFormat(this.locale, style).format(atMs);
   }
 
   /** Date and minute, for tables. */

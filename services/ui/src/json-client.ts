@@ -12,7 +12,9 @@ type BodyOf<R extends Route> = R extends { readonly body: { readonly schema: inf
   ? z.input<Schema>
   : R extends { readonly body: { readonly kind: 'raw' } }
     ? object
-    : never;
+    : R extends { readonly body: { readonly kind: 'stream' } }
+      ? Blob
+      : never;
 type QueryOf<R extends Route> = R extends { readonly query: infer Schema extends z.ZodType } ? keyof z.output<Schema> : never;
 
 export interface Call<R extends Route> {
@@ -55,10 +57,11 @@ export class JsonClient {
   /** As `call`, with what the headers say about further pages. */
   async list<R extends Route>(route: R, call: Call<R> = {}): Promise<Listed<AnswerOf<R>>> {
     const { body, headers, signal } = call;
+    const sent = body === undefined ? {} : toSent(body);
     const response = await this.#client.request(buildAddress(route, call), {
       method: route.method.toUpperCase(),
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...sent,
+      headers: { ...sent.headers, ...headers },
       ...(signal === undefined ? {} : { signal }),
     });
     const schema = route.answers[response.status]?.json;
@@ -71,6 +74,12 @@ export class JsonClient {
       total: total === null ? null : Number(total),
     };
   }
+}
+
+/** A file goes as it is, whatever the browser takes its type for. */
+function toSent(body: unknown): { readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Blob } {
+  if (body instanceof Blob) return { headers: { 'content-type': 'application/octet-stream' }, body };
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 /** The path of a route with its parameters and query filled in. */

@@ -50,7 +50,7 @@ import {
   testEventEndpoint,
   updateEventEndpoint,
 } from './events.ts';
-import { deleteFile, getFile, listFiles, listFileVersions, putFile, restoreFile } from './tenant/files.ts';
+import { checkFile, deleteFile, getFile, listFiles, listFileVersions, putFile, restoreFile } from './tenant/files.ts';
 import { answerAsPerson, getHandoff, giveBack, listHandoffs, takeOver } from './handoffs.ts';
 import { deleteMcpServer, getMcpServer, listMcpServers, putMcpServer, serveMcp, testMcpServer } from './tenant/mcp.ts';
 import { forgetContact, forgetContactNote, getContactNote, getNotedContact, listNotedContacts, searchMemory } from './tenant/memory.ts';
@@ -181,6 +181,7 @@ export const routes = {
   getFile,
   putFile,
   deleteFile,
+  checkFile,
   listFileVersions,
   restoreFile,
   listKeys,

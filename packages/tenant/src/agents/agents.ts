@@ -106,14 +106,31 @@ export class Agents {
   }
 
   async #read(name: string): Promise<FoundAgent> {
-    if (builtInAgent(name) !== undefined) return { reason: `the name ${name} belongs to a built-in agent` };
-    if (!isOwnAgentName(name)) return { reason: 'the file name must be lower-case letters, digits and inner hyphens, at most 64' };
+    const reason = findWrongName(name);
+    if (reason !== null) return { reason };
     try {
-      return parseAgent(name, (await this.#files.readText(toAgentPath(name), { maxBytes: agentFileMaxBytes })).text);
+      return readAgentText(name, (await this.#files.readText(toAgentPath(name), { maxBytes: agentFileMaxBytes })).text);
     } catch (error) {
-      if (error instanceof AppError || error instanceof FrontMatterError) return { reason: error.message };
+      if (error instanceof AppError) return { reason: error.message };
       throw error;
     }
+  }
+}
+
+function findWrongName(name: string): string | null {
+  if (builtInAgent(name) !== undefined) return `the name ${name} belongs to a built-in agent`;
+  return isOwnAgentName(name) ? null : 'the file name must be lower-case letters, digits and inner hyphens, at most 64';
+}
+
+/** The text of agents/<name>.md as an agent, or why it is none. */
+export function readAgentText(name: string, text: string): FoundAgent {
+  const reason = findWrongName(name);
+  if (reason !== null) return { reason };
+  try {
+    return parseAgent(name, text);
+  } catch (error) {
+    if (error instanceof FrontMatterError) return { reason: error.message };
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Actor, FileItem } from '@concierge/contract';
-import { isMemoryPath, type FileEntry, type TenantScope } from '@concierge/tenant';
+import { isMemoryPath, readAgentText, readSkillText, type FileEntry, type OwnAgent, type TenantScope } from '@concierge/tenant';
 import type { Caller, Handlers } from '../http/call.ts';
 import type { ModelNames } from '../openai/model-names.ts';
 
@@ -9,7 +9,7 @@ export function fileHandlers({
   modelNames,
 }: {
   readonly modelNames: ModelNames;
-}): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'deleteFile' | 'listFileVersions' | 'restoreFile'> {
+}): Pick<Handlers, 'listFiles' | 'getFile' | 'putFile' | 'checkFile' | 'deleteFile' | 'listFileVersions' | 'restoreFile'> {
   return {
     listFiles: async ({ caller, query }) => {
       const { path = '', recursive, limit } = query;
@@ -37,6 +37,11 @@ export function fileHandlers({
       if (created) return { ...answer, status: 201, json };
       return problem === null && warnings.length === 0 ? { ...answer, status: 204 } : { ...answer, status: 200, json };
     },
+    checkFile: async ({ caller, params, body }) => {
+      const { problem, agents } = checkText(params.path, body);
+      const warnings = await modelNames.smallWindows(agents, await caller.scope.settings());
+      return { kind: 'answer', status: 200, json: { problem, ...(warnings.length > 0 && { warnings }) } };
+    },
     deleteFile: async ({ caller, params, headers }) => {
       const { fileHistory, memorySearch } = caller.scope;
       await fileHistory.remove(params.path, { by: toActor(caller), ifMatch: headers['if-match'] });
@@ -61,8 +66,26 @@ function toActor({ key }: Caller): Actor {
 
 /** Why the agent or skill that this file defines cannot be used. */
 async function findProblem({ agents, skills }: TenantScope, path: string): Promise<string | null> {
-  const invalid = readAgentName(path) === undefined ? (isSkill(path) ? (await skills.scan()).invalid : []) : (await agents.scan()).invalid;
+  const invalid =
+    readAgentName(path) === undefined
+      ? readSkillName(path) === undefined
+        ? []
+        : (await skills.scan()).invalid
+      : (await agents.scan()).invalid;
   return invalid.find((file) => file.path === path)?.reason ?? null;
+}
+
+/** What `findProblem` would find in a file with this text, and the agent that it would be. */
+function checkText(path: string, text: string): { readonly problem: string | null; readonly agents: readonly OwnAgent[] } {
+  const agentName = readAgentName(path);
+  if (agentName !== undefined) {
+    const found = readAgentText(agentName, text);
+    return 'agent' in found ? { problem: null, agents: [found.agent] } : { problem: found.reason, agents: [] };
+  }
+  const skillName = readSkillName(path);
+  if (skillName === undefined) return { problem: null, agents: [] };
+  const found = readSkillText(skillName, text);
+  return { problem: 'problems' in found ? found.problems.join('; ') : null, agents: [] };
 }
 
 /** Warnings for an agent that can be used. */
@@ -76,8 +99,8 @@ function readAgentName(path: string): string | undefined {
   return /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
 }
 
-function isSkill(path: string): boolean {
-  return /^skills\/[^/]+\/SKILL\.md$/u.test(path);
+function readSkillName(path: string): string | undefined {
+  return /^skills\/(?<name>[^/]+)\/SKILL\.md$/u.exec(path)?.groups?.['name'];
 }
 
 function toFileItem({ path, kind, size, mtimeMs }: FileEntry): FileItem {

@@ -21,6 +21,8 @@ const conditions = z.object({
   'if-match': etag.optional().meta({ description: 'Only if the file still has this ETag, or with `*` if it exists.' }),
   'if-none-match': etag.optional().meta({ description: '`*`: only if there is no such file yet.' }),
 });
+/** More than an agent or skill may have. */
+const CHECKED_MAX_BYTES = 256 * 1024;
 const etagHeader = { ETag: 'Version of the file, for If-Match.' } as const;
 
 /** An agent or a skill is kept as it was written, and cannot be used until it is right. */
@@ -88,6 +90,22 @@ export const putFile = defineRoute({
     204: { description: 'It is replaced.', headers: etagHeader },
   },
   errors: ['not_found', 'precondition_failed', 'memory_quota'],
+});
+
+export const checkFile = defineRoute({
+  id: 'checkFile',
+  method: 'post',
+  path: '/api/file-check/{path}',
+  rest: true,
+  tag: 'files',
+  summary: 'What would be wrong with a file',
+  description: 'What writing this text to this path would answer, of an agent or a skill. Nothing is stored; other files are never wrong.',
+  auth: 'key',
+  scopes: ['admin'],
+  params,
+  body: { kind: 'text', maxBytes: CHECKED_MAX_BYTES },
+  answers: { 200: { description: 'It was looked at.', json: WrittenFile } },
+  errors: [],
 });
 
 export const deleteFile = defineRoute({

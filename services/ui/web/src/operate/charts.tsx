@@ -2,6 +2,7 @@ import { routes, SeriesRange, WaitReason, type SeriesPoint } from '@concierge/co
 import { memo, useEffect, useRef, type ReactNode } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import type { Formats } from '../../../src/formats.ts';
 import { Choice } from '../parts/choice.tsx';
 import { Section } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -13,6 +14,8 @@ import { useFilters } from './use-filters.ts';
 /** Charts with one key are read together: what is pointed at in one is shown in all. */
 const CURSOR_KEY = 'operate';
 const HEIGHT = 150;
+/** What the longest time of day needs, such as `10:36 PM`. */
+const TICK_SPACE = 72;
 
 interface Line {
   readonly label: string;
@@ -110,9 +113,16 @@ function listReasons(points: readonly SeriesPoint[], names: Readonly<Record<Wait
   }));
 }
 
+/** `seconds`: equally far from each other. */
+function writeTimes(formats: Formats, seconds: readonly number[]): string[] {
+  const [first = 0, second = first] = seconds;
+  return seconds.map((at) => formats.tick(at * 1000, (second - first) * 1000));
+}
+
 /** With its last and highest values in words: a picture alone says nothing to a screen reader. */
 function Chart({ title, points, lines, write }: ChartProps): ReactNode {
   const words = useWords().operate.charts;
+  const formats = useFormats();
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -126,9 +136,19 @@ function Chart({ title, points, lines, write }: ChartProps): ReactNode {
       cursor: { sync: { key: CURSOR_KEY } },
       legend: { live: true },
       scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
-      axes: [axis, { ...axis, size: 72, values: (_plot, splits) => splits.map(write) }],
+      axes: [
+        {
+          ...axis,
+          space: TICK_SPACE,
+          values: (_plot, splits) => writeTimes(formats, splits),
+        },
+        { ...axis, size: 72, values: (_plot, splits) => splits.map(write) },
+      ],
       series: [
-        {},
+        {
+          label: words.time,
+          value: (_plot: UPlot, atS: number | null) => (atS === null ? '–' : formats.time(new Date(atS * 1000).toISOString())),
+        },
         ...lines.map((line) => ({
           label: line.label,
           stroke: colour(line.colour),
@@ -146,7 +166,7 @@ function Chart({ title, points, lines, write }: ChartProps): ReactNode {
       watch.disconnect();
       plot.destroy();
     };
-  }, [points, lines, write]);
+  }, [points, lines, write, formats, words]);
   const said = lines.map(({ label, read }) => {
     const values = points.flatMap((point) => read(point) ?? []);
     return words.said(label, write(values.at(-1) ?? 0), write(Math.max(0, ...values)));

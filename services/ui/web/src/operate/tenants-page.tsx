@@ -1,5 +1,5 @@
-import { routes, tenantIdPattern, type CreatedTenant, type OperatedTenant } from '@concierge/contract';
-import { useState, type ReactNode, type SubmitEvent } from 'react';
+import { routes, tenantIdPattern, type CreatedTenant, type ImportedTenant, type OperatedTenant } from '@concierge/contract';
+import { useId, useState, type ReactNode, type SubmitEvent } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
@@ -17,16 +17,19 @@ export function TenantsPage(): ReactNode {
   const words = useWords().operate;
   const { read, change } = useFilters();
   const tenants = useReadPages(routes.listTenants, { query: { limit: 100 } });
-  const [isMaking, setMaking] = useState(false);
+  const [opened, setOpened] = useState<'create' | 'import' | null>(null);
   const asked = read('q').trim().toLowerCase();
   return (
     <Page
       title={words.nav.tenants}
       about={words.tenants.about}
       actions={
-        <Button tone="primary" onClick={() => setMaking(true)}>
-          {words.tenants.create}
-        </Button>
+        <>
+          <Button onClick={() => setOpened('import')}>{words.tenants.import}</Button>
+          <Button tone="primary" onClick={() => setOpened('create')}>
+            {words.tenants.create}
+          </Button>
+        </>
       }
     >
       <form
@@ -48,7 +51,8 @@ export function TenantsPage(): ReactNode {
       >
         {(found) => <TenantsTable tenants={found} />}
       </LoadedPages>
-      {isMaking && <CreateTenant onClose={() => setMaking(false)} />}
+      {opened === 'create' && <CreateTenant onClose={() => setOpened(null)} />}
+      {opened === 'import' && <ImportTenant onClose={() => setOpened(null)} />}
     </Page>
   );
 }
@@ -78,6 +82,81 @@ function TenantsTable({ tenants }: { readonly tenants: readonly OperatedTenant[]
   );
 }
 
+interface MadeTenantProps {
+  readonly made: Pick<ImportedTenant, 'tenantId' | 'keys'>;
+  readonly notes: readonly string[];
+  readonly onClose: () => void;
+}
+
+/** The tenant is there: with its first keys, shown once, where it has got new ones. */
+function MadeTenant({ made: { tenantId, keys }, notes, onClose }: MadeTenantProps): ReactNode {
+  const { tenants, keys: words } = useWords().operate;
+  const open = (
+    <Button tone="primary" onClick={() => navigate(`/operate/tenants/${tenantId}`)}>
+      {tenants.open}
+    </Button>
+  );
+  return (
+    <Dialog title={tenants.made(tenantId)} buttons={open} onClose={onClose}>
+      {notes.map((note) => (
+        <p key={note}>{note}</p>
+      ))}
+      {keys !== undefined && (
+        <>
+          <p>{words.once}</p>
+          <NewKey label="admin" value={keys.admin} />
+          <NewKey label="cs" value={keys.cs} />
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+/** Makes a tenant from the archive that an export was. */
+function ImportTenant({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const explain = useExplain();
+  const fileId = useId();
+  const { operate: words, parts } = useWords();
+  const { tenants } = words;
+  const [archive, setArchive] = useState<File | null>(null);
+  const [id, setId] = useState('');
+  const run = useChange(routes.importTenant, [routes.listTenants, routes.listOperatorAudit]);
+  const isId = id === '' || tenantIdPattern.test(id);
+  if (run.data !== undefined) return <MadeTenant made={run.data} notes={run.data.notes} onClose={onClose} />;
+  const buttons = (
+    <>
+      <Button onClick={onClose}>{parts.cancel}</Button>
+      <Button tone="primary" type="submit" form="import-tenant" disabled={archive === null || !isId || run.isPending}>
+        {run.isPending ? parts.loading : tenants.import}
+      </Button>
+    </>
+  );
+  return (
+    <Dialog title={tenants.importTitle} buttons={buttons} error={run.isError ? explain(run.error) : null} onClose={onClose}>
+      <form
+        id="import-tenant"
+        className="space-y-3"
+        onSubmit={(event: SubmitEvent) => {
+          event.preventDefault();
+          if (archive !== null) run.mutate({ query: { as: id }, body: archive });
+        }}
+      >
+        <label htmlFor={fileId} className="block text-xs text-muted-foreground">
+          {tenants.archive}
+        </label>
+        <input id={fileId} type="file" accept=".gz,.tgz" required onChange={({ target }) => setArchive(target.files?.[0] ?? null)} />
+        <TextField
+          label={tenants.importAs}
+          help={tenants.importAsHelp}
+          problem={isId ? undefined : words.noTenantId}
+          value={id}
+          onChange={setId}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
 /** Makes a tenant, then shows its first keys, once. */
 function CreateTenant({ onClose }: { readonly onClose: () => void }): ReactNode {
   const explain = useExplain();
@@ -92,24 +171,7 @@ function CreateTenant({ onClose }: { readonly onClose: () => void }): ReactNode 
     event.preventDefault();
     if (isId) setMade(await creation.mutateAsync({ body: { id, plan } }));
   };
-  if (made !== null) {
-    const open = (): void => navigate(`/operate/tenants/${made.tenantId}`);
-    return (
-      <Dialog
-        title={tenants.made(made.tenantId)}
-        buttons={
-          <Button tone="primary" onClick={open}>
-            {tenants.open}
-          </Button>
-        }
-        onClose={onClose}
-      >
-        <p>{words.operate.keys.once}</p>
-        <NewKey label="admin" value={made.keys.admin} />
-        <NewKey label="cs" value={made.keys.cs} />
-      </Dialog>
-    );
-  }
+  if (made !== null) return <MadeTenant made={made} notes={[]} onClose={onClose} />;
   const buttons = (
     <>
       <Button onClick={onClose}>{words.parts.cancel}</Button>

@@ -1,6 +1,7 @@
 import { routes, TurnStatus, type OperatedTurn } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { channelLabel } from '../parts/choice.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
@@ -42,7 +43,8 @@ export function TurnsPage(): ReactNode {
 const tones = { waiting: 'warn', running: 'primary', done: 'ok', failed: 'danger', cancelled: 'plain' } as const;
 
 function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): ReactNode {
-  const words = useWords().operate;
+  const { operate: words, owner } = useWords();
+  const { origins } = owner.turns;
   const formats = useFormats();
   const cancel = useChange(routes.cancelOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
   return (
@@ -59,7 +61,7 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
           label: words.agent,
           cell: ({ agent, channel, origin }) => (
             <>
-              {agent} <span className="text-xs text-muted-foreground">{`${channel} · ${origin}`}</span>
+              {agent} <span className="text-xs text-muted-foreground">{`${channelLabel(channel)} · ${origins[origin]}`}</span>
             </>
           ),
         },

@@ -39,6 +39,7 @@ export function AgentsPage(): ReactNode {
 
 function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
   const { agents: words } = useWords().owner;
+  const known: Readonly<Record<string, string>> = words.builtIn;
   const { name, description, public: isPublic, builtIn, tools, model, problem } = agent;
   return (
     <article className="h-full space-y-1.5 rounded-xl border bg-card px-4 py-3 text-sm">
@@ -55,7 +56,11 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
           </Link>
         )}
       </div>
-      {problem === null ? <p className="text-muted-foreground">{description}</p> : <p className="text-danger">{problem}</p>}
+      {problem === null ? (
+        <p className="text-muted-foreground">{builtIn ? (known[name] ?? description) : description}</p>
+      ) : (
+        <p className="text-danger">{problem}</p>
+      )}
       {problem === null && (
         <>
           <p>

@@ -116,6 +116,7 @@ function Test({ app, setup }: StepProps): ReactNode {
   const { channels: words } = useWords().owner;
   const canChange = useCanChange();
   const test = useChange(routes.testChannel, [routes.getChannel]);
+  const known: Readonly<Record<string, string>> = words.checks;
   return (
     <Section title={words.stepThree} about={words.stepThreeHelp}>
       <div className="space-y-3 rounded-xl border bg-card p-4 text-sm">
@@ -131,7 +132,7 @@ function Test({ app, setup }: StepProps): ReactNode {
               <li key={name} className={`flex items-start gap-2 ${ok ? 'text-ok' : 'text-danger'}`}>
                 {ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
                 <span>
-                  {name}: {message}
+                  {known[name] ?? name}: {message}
                 </span>
               </li>
             ))}

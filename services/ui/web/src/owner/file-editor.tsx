@@ -1,6 +1,6 @@
 import { ConciergeError } from '@concierge/client';
 import { routes } from '@concierge/contract';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useState, type ReactNode } from 'react';
 import { useBrowserLocation } from 'wouter/use-browser-location';
 import { z } from 'zod';
@@ -10,8 +10,10 @@ import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
+import type { Words } from '../words/en.ts';
 import { useWords } from '../words/words.tsx';
 import { FileHistory } from '../trials/file-history.tsx';
+import { useSettled } from '../parts/use-settled.ts';
 import { Done, useCanChange } from './owner-parts.tsx';
 
 interface StoredFile {
@@ -22,7 +24,9 @@ interface StoredFile {
 
 /** What storing a file answers; nothing where all is well. */
 const Written = z.object({ problem: z.string().nullable(), warnings: z.array(z.string()).optional() });
-const nothingWrong = { problem: null } as const;
+const nothingWrong: z.infer<typeof Written> = { problem: null };
+/** An agent or a skill: Markdown with a front matter that has rules. */
+const definitionPath = /^(?:agents\/(?<name>[^/]+)\.md|skills\/(?<name>[^/]+)\/SKILL\.md)$/u;
 
 const address = (path: string): string => buildAddress(routes.getFile, { params: { path } });
 
@@ -75,9 +79,12 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
   const words = useWords().owner;
   const canChange = useCanChange();
   const id = useId();
-  const [text, setText] = useState(stored.text);
-  const isDirty = text !== stored.text || stored.etag === null;
-  useLeaveGuard(text !== stored.text, words.files.leave);
+  const [begun] = useState(() => (stored.etag === null ? beginText(path, words.files) : stored.text));
+  const [text, setText] = useState(begun);
+  const isNew = stored.etag === null;
+  const isChanged = text !== (isNew ? begun : stored.text);
+  const isDirty = isChanged || isNew;
+  useLeaveGuard(isChanged, words.files.leave);
   const save = useSave(gateway, { path, text });
   const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
   return (
@@ -97,7 +104,7 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
         <label htmlFor={id} className="min-w-0 font-mono text-sm wrap-anywhere">
           {path}
         </label>
-        {text !== stored.text && <Badge tone="warn">{words.files.dirty}</Badge>}
+        {isChanged && <Badge tone="warn">{words.files.dirty}</Badge>}
         {canChange && (
           <span className="ml-auto flex gap-2">
             {stored.etag !== null && <DeleteFile gateway={gateway} path={path} etag={stored.etag} />}
@@ -107,18 +114,50 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
           </span>
         )}
       </div>
-      {stored.etag === null && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
-      {save.error !== null && <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />}
-      {save.data !== undefined && <Outcome written={save.data} />}
+      {isNew && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
+      <Outcome save={save} isShown={!isDirty} onReload={onReload} />
       <textarea
         id={id}
         className="h-[60vh] w-full resize-y rounded-xl border border-input bg-background p-3 font-mono text-[0.8125rem] leading-5"
         spellCheck={false}
+        autoFocus={isNew}
         readOnly={!canChange}
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
+      {isDirty && canChange && <Forecast gateway={gateway} path={path} text={text} />}
     </form>
+  );
+}
+
+/** What a new agent or skill begins with; other files are empty. */
+function beginText(path: string, words: Words['owner']['files']): string {
+  const { name } = definitionPath.exec(path)?.groups ?? {};
+  if (name === undefined) return '';
+  return path.startsWith('agents/') ? words.newAgent : words.newSkill(name);
+}
+
+/** What storing the text would complain about, said while it is written. */
+function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: string }): ReactNode {
+  const { files: words } = useWords().owner;
+  const settled = useSettled(text);
+  const { data } = useQuery({
+    queryKey: [routes.checkFile.id, path, settled],
+    enabled: definitionPath.test(path),
+    // What was said of the text before stays until the next answer.
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const headers = { 'content-type': 'text/plain; charset=utf-8' };
+      const asked = buildAddress(routes.checkFile, { params: { path } });
+      return Written.parse(await (await gateway.request(asked, { method: 'POST', headers, body: settled, signal })).json());
+    },
+  });
+  if (data === undefined) return null;
+  const said = [...(data.problem === null ? [] : [`${words.wouldFail} ${data.problem}`]), ...(data.warnings ?? [])];
+  return (
+    <p role="status" className={`text-sm wrap-anywhere ${data.problem === null ? 'text-muted-foreground' : 'text-danger'}`}>
+      {said.length === 0 ? words.wouldWork : said.join(' ')}
+    </p>
   );
 }
 
@@ -164,9 +203,19 @@ function useLeaveGuard(isDirty: boolean, question: string): void {
   }, [isDirty, question]);
 }
 
-function Outcome({ written }: { readonly written: z.infer<typeof Written> }): ReactNode {
+interface OutcomeProps {
+  readonly save: ReturnType<typeof useSave>;
+  /** What storing it answered is of the text that is there. */
+  readonly isShown: boolean;
+  readonly onReload: () => void;
+}
+
+function Outcome({ save, isShown, onReload }: OutcomeProps): ReactNode {
   const words = useWords().owner;
-  const { problem, warnings = [] } = written;
+  if (save.error !== null)
+    return <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />;
+  if (save.data === undefined || !isShown) return null;
+  const { problem, warnings = [] } = save.data;
   if (problem === null && warnings.length === 0) return <Done>{words.saved}</Done>;
   return (
     <div role="alert" className={`rounded-xl p-3 text-sm ${problem === null ? 'bg-warn-soft text-warn' : 'bg-danger-soft text-danger'}`}>

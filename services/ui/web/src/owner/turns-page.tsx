@@ -72,9 +72,9 @@ function TurnsTable({ turns: rows }: { readonly turns: readonly TurnView[] }): R
   const columns: readonly Column<TurnView>[] = [
     {
       label: owner.turns.asked,
-      cell: ({ id, input }) => (
+      cell: ({ id, input, origin }) => (
         <Link href={`/turns/${id}`} className="line-clamp-2 font-medium text-primary hover:underline">
-          {input ?? id}
+          {input ?? `(${owner.turns.origins[origin]})`}
         </Link>
       ),
     },

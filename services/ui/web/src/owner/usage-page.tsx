@@ -20,6 +20,7 @@ interface Sum extends UsageTotal {
 export function UsagePage(): ReactNode {
   const { owner } = useWords();
   const words = owner.usage;
+  const formats = useFormats();
   const [search, setSearch] = useSearchParams();
   const days = periods.find((period) => period === search.get('days')) ?? '30';
   const by = groups.find((group) => group === search.get('by')) ?? 'day';
@@ -52,7 +53,7 @@ export function UsagePage(): ReactNode {
             {items.length === 0 ? (
               <Empty title={words.none}>{words.noneHelp}</Empty>
             ) : (
-              <SumsTable label={labels[by]} sums={sumBy(items, by)} />
+              <SumsTable label={labels[by]} sums={sumBy(items, by)} write={by === 'day' ? (day) => formats.day(day) : String} />
             )}
           </>
         )}
@@ -112,11 +113,18 @@ function Budgets({ budgets }: { readonly budgets: readonly BudgetView[] }): Reac
   );
 }
 
-function SumsTable({ label, sums }: { readonly label: string; readonly sums: readonly Sum[] }): ReactNode {
+interface SumsTableProps {
+  readonly label: string;
+  readonly sums: readonly Sum[];
+  /** How a name is shown. */
+  readonly write: (name: string) => string;
+}
+
+function SumsTable({ label, sums, write }: SumsTableProps): ReactNode {
   const words = useWords().owner.usage;
   const formats = useFormats();
   const columns: readonly Column<Sum>[] = [
-    { label, cell: ({ name }) => name },
+    { label, cell: ({ name }) => write(name) },
     { label: words.cost, align: 'end', cell: ({ costUsd }) => (costUsd === null ? '–' : formats.usd(costUsd)) },
     { label: words.turns, align: 'end', cell: ({ turns }) => formats.number(turns) },
     { label: words.calls, align: 'end', cell: ({ calls }) => formats.number(calls) },

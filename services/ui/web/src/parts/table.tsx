@@ -43,7 +43,7 @@ export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>): 
                   key={label}
                   role="cell"
                   data-label={isActions ? undefined : label}
-                  className={`align-top wrap-break-word max-sm:flex max-sm:gap-3 max-sm:py-0.5 max-sm:before:w-28 max-sm:before:shrink-0 max-sm:before:text-xs max-sm:before:leading-6 max-sm:before:text-muted-foreground max-sm:before:content-[attr(data-label)] sm:px-3 sm:py-2 ${align === 'end' ? 'tabular-nums sm:text-right' : ''}`}
+                  className={`align-top wrap-break-word max-sm:flex max-sm:gap-3 max-sm:py-0.5 max-sm:before:w-28 max-sm:before:shrink-0 max-sm:before:text-xs max-sm:before:leading-6 max-sm:before:text-muted-foreground max-sm:before:content-[attr(data-label)] sm:px-3 ${isActions ? 'sm:py-0.5' : 'sm:py-2'} ${align === 'end' ? 'tabular-nums sm:text-right' : ''}`}
                 >
                   <div className="min-w-0">{cell(row)}</div>
                 </td>

@@ -115,17 +115,17 @@ function Waterfall({ trace }: { readonly trace: TurnTrace }): ReactNode {
   const percent = (ms: number): string => `${String((100 * Math.min(Math.max(0, ms), whole)) / whole)}%`;
   return (
     <div className="overflow-x-auto rounded-xl border bg-card" tabIndex={0} role="region" aria-label={words.timeline}>
-      <table className="w-full min-w-136 text-sm">
+      <table className="w-full text-sm sm:min-w-136">
         <caption className="sr-only">{words.timeline}</caption>
         <thead className="border-b bg-muted/50 text-left text-xs text-muted-foreground">
           <tr>
-            <th scope="col" className="w-72 px-3 py-2 font-medium">
+            <th scope="col" className="w-40 px-3 py-2 font-medium sm:w-72">
               {words.step}
             </th>
             <th scope="col" className="px-3 py-2 font-medium">
               {words.from}
             </th>
-            <th scope="col" className="w-28 px-3 py-2 text-right font-medium">
+            <th scope="col" className="w-20 px-3 py-2 text-right font-medium sm:w-28">
               {words.lasts}
             </th>
           </tr>

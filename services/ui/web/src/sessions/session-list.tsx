@@ -1,10 +1,11 @@
 import { limits, type SessionListItem } from '@concierge/contract';
 import { useInfiniteQuery, type InfiniteData, type QueryClient } from '@tanstack/react-query';
-import { useEffect, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { GatewayClient, SessionsPage, WaitingList } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { useNow } from '../parts/times.tsx';
+import { useSettled } from '../parts/use-settled.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 import { WaitingSection } from './handoff.tsx';
 import { DeleteSession, LabelDialog } from './session-dialogs.tsx';
@@ -13,8 +14,6 @@ import { SessionRow } from './session-row.tsx';
 const PAGE_SIZE = 30;
 /** Conversations with people; the others are made by the service itself, often many a day. */
 const withPeople = ['user', 'channel'] as const;
-/** Ms after the last key, before the service is asked: each request counts. */
-const SEARCH_AFTER_MS = 300;
 const PINNED_SHOWN = 50;
 
 export interface SessionListProps {
@@ -65,18 +64,6 @@ function usePinned(gateway: GatewayClient): readonly SessionListItem[] {
   return listItems(data);
 }
 
-/** The words once no key has been pressed for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), SEARCH_AFTER_MS);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [text]);
-  return settled;
-}
-
 /** Ms before each look at the list after a turn: the index may follow the end of a turn by seconds. */
 const LOOK_AFTER_MS = [0, 1000, 2500, 4000];
 
@@ -98,7 +85,8 @@ export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, o
   const [query, setQuery] = useState<ListQuery>({ filter: 'all', isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
   const [labelled, setLabelled] = useState<SessionListItem | null>(null);
-  const now = useNow();
+  // What a list brings may be later than the last beat: nothing was last written in a second.
+  const now = Math.max(useNow(), Date.now());
   const searched = useSettled(query.words.trim());
   const sessions = useSessions(gateway, { ...query, words: searched });
   const pinned = usePinned(gateway);

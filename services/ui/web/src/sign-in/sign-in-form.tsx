@@ -59,7 +59,7 @@ export function SignInForm({ heading, label, placeholder, notice, onSecret, fiel
           placeholder={placeholder}
           aria-invalid={refusal !== null}
           aria-describedby={refusal === null ? `${id}-help` : `${id}-error ${id}-help`}
-          className="mt-1.5 h-10 w-full rounded-lg border border-input bg-background px-3 font-mono text-sm"
+          className="mt-1.5 h-10 w-full rounded-lg border border-input bg-background px-3 font-mono text-sm placeholder:leading-normal"
           value={secret}
           onChange={(event) => setSecret(event.target.value)}
         />

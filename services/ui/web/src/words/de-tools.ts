@@ -14,7 +14,7 @@ export const toolsDe: Words['tools'] = {
     changes: { new: 'neu', changed: 'geändert', gone: 'entfernt' },
     sum: (tokens: string) => `Insgesamt etwa ${tokens} Tokens.`,
     lastTurn: 'Der letzte Turn',
-    parts: { tools: 'Werkzeuge', history: 'Das bisherige Gespräch', skills: 'Skills, mit Namen' },
+    parts: { tools: 'Werkzeuge', history: 'Das bisherige Gespräch', skills: 'Fähigkeiten, mit Namen' },
   },
   simulate: {
     title: 'Ohne Anbieter ausprobieren',

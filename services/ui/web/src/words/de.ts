@@ -107,6 +107,7 @@ export const de: Words = {
     },
     charts: {
       title: 'Wie es war',
+      time: 'Zeit',
       range: 'Zeit',
       ranges: { '1h': '1 Stunde', '24h': '24 Stunden', '7d': '7 Tage' },
       waiting: 'Wartende Turns',

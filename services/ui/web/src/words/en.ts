@@ -107,6 +107,7 @@ export const en = {
     },
     charts: {
       title: 'How it was',
+      time: 'Time',
       range: 'Time',
       ranges: { '1h': '1 hour', '24h': '24 hours', '7d': '7 days' },
       waiting: 'Waiting turns',
