@@ -279,9 +279,9 @@ inBrowser('the chat page', () => {
     await narrow('Own agent', 'books');
     await eventuallyHolds(async () => expect(await links.count()).toBe(1));
     await narrow('Own agent', 'all');
-    await narrow('Channel of conversations', 'Telegram');
+    await narrow('Came in by', 'Telegram');
     await visit.shows(visit.page.getByText('None of these yet.'));
-    await narrow('Channel of conversations', 'Web');
+    await narrow('Came in by', 'Web');
     await eventuallyHolds(async () => expect(await links.count()).toBe(2));
   });
 

@@ -141,7 +141,7 @@ export const chatDe: Words['chat'] = {
   list: {
     show: 'Gespräche zeigen von',
     ownAgent: 'Eigener Agent',
-    channel: 'Kanal der Gespräche',
+    channel: 'Gekommen über',
     anyChannel: 'Jeder Kanal',
     all: 'Alle',
     admin: 'Admin',

@@ -139,7 +139,7 @@ export const chatEn = {
   list: {
     show: 'Show conversations of',
     ownAgent: 'Own agent',
-    channel: 'Channel of conversations',
+    channel: 'Came in by',
     anyChannel: 'Any channel',
     all: 'All',
     admin: 'Admin',
