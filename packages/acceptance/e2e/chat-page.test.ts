@@ -263,13 +263,28 @@ inBrowser('the chat page', () => {
     await files.writeText('agents/books.md', '---\ndescription: Keeps the books\n---\nKeep them.\n');
     await files.writeText('agents/broken.md', 'no front matter');
     await visit.page.reload();
-    const choice = visit.page.getByRole('combobox', { name: 'Agent' });
+    const choice = visit.page.getByRole('combobox', { name: 'Agent', exact: true });
     await choice.selectOption('books');
     await visit.page.getByRole('heading', { name: 'Talk to books' }).waitFor();
     await eventuallyHolds(async () => expect(await choice.getByRole('option').allTextContents()).toEqual(['Admin', 'Customer', 'books']));
     await visit.say('[[say:kept]]');
     await visit.turnReaches(0, 'done');
     await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ agent: 'books' }]));
+    // Its conversations are listed apart, and those of a channel.
+    const links = conversations(visit).getByRole('link');
+    const narrow = async (name: string, option: string): Promise<void> =>
+      void (await visit.page.getByRole('combobox', { name }).selectOption(option));
+    await visit.page.getByRole('button', { name: 'New conversation' }).click();
+    await visit.page.getByRole('combobox', { name: 'Agent', exact: true }).selectOption('Admin');
+    await visit.say('[[say:no book]]');
+    await eventuallyHolds(async () => expect(await links.count()).toBe(2));
+    await narrow('Own agent', 'books');
+    await eventuallyHolds(async () => expect(await links.count()).toBe(1));
+    await narrow('Own agent', 'all');
+    await narrow('Came in by', 'Telegram');
+    await visit.shows(visit.page.getByText('None of these yet.'));
+    await narrow('Came in by', 'Web');
+    await eventuallyHolds(async () => expect(await links.count()).toBe(2));
   });
 
   it('lists conversations with people, and those of sub-agents when asked', async () => {

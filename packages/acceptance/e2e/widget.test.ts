@@ -246,13 +246,17 @@ inBrowser('the web widget', () => {
     await tab.say(`help [[say:${'One moment. '.repeat(200)}]]`);
     await tab.hears('One moment.');
     await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
-    await sayAsStaff(scope, id, 'Jo here.');
-    await tab.panel.getByText('Someone of our team answers here.').waitFor();
-    await tab.messages('person').getByText('Jo here.').waitFor();
-    const log = tab.panel.getByRole('log');
-    await eventuallyHolds(async () =>
-      expect(await log.evaluate((node) => Math.round(node.scrollHeight - node.scrollTop - node.clientHeight))).toBe(0),
-    );
+    // Looked at when the line has come: what is drawn after it would scroll again.
+    await tab.page.evaluate(`(() => {
+      const root = document.querySelector('concierge-widget').shadowRoot;
+      const [log, note] = ['.log', '.note'].map((part) => root.querySelector(part));
+      globalThis.below = new Promise((resolve) => {
+        const look = () => note.hidden || resolve(Math.round(log.scrollHeight - log.scrollTop - log.clientHeight));
+        new MutationObserver(look).observe(note, { attributes: true });
+      });
+    })()`);
+    await tab.say('Is anybody there?');
+    expect(await tab.page.evaluate('globalThis.below')).toBe(0);
   });
 
   it('says when staff answers again, outside of the office hours', async () => {

@@ -1,5 +1,6 @@
 import { ConciergeClient, type ClientRequest, type ConciergeError } from '@concierge/client';
 import {
+  type ChannelName,
   AgentView,
   HandoffState,
   HandoffView,
@@ -45,6 +46,7 @@ export interface WaitingList {
 
 export interface SessionsQuery {
   readonly agent: string | null;
+  readonly channel?: ChannelName | null;
   /** Those that one of these began; null: all. */
   readonly origin: readonly SessionOrigin[] | null;
   /** Words of the title, the last message or the contact. */
@@ -79,9 +81,11 @@ export class GatewayClient extends ConciergeClient {
     return response;
   }
 
-  async listSessions({ agent, origin, words = '', isPinned, cursor, limit }: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
+  async listSessions(asked: SessionsQuery, signal?: AbortSignal): Promise<SessionsPage> {
+    const { agent, channel = null, origin, words = '', isPinned, cursor, limit } = asked;
     const query = new URLSearchParams({ limit: String(limit) });
     if (agent !== null) query.set('agent', agent);
+    if (channel !== null) query.set('channel', channel);
     if (origin !== null) query.set('origin', origin.join(','));
     if (words !== '') query.set('q', words);
     if (isPinned !== undefined) query.set('pinned', String(isPinned));

@@ -1,9 +1,9 @@
-import { limits, type SessionListItem } from '@concierge/contract';
-import { useInfiniteQuery, type InfiniteData, type QueryClient } from '@tanstack/react-query';
+import { channelNames, limits, type ChannelName, type SessionListItem } from '@concierge/contract';
+import { useInfiniteQuery, useQuery, type InfiniteData, type QueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { GatewayClient, SessionsPage, WaitingList } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/choice.tsx';
+import { channelLabel, Choice } from '../parts/choice.tsx';
 import { useNow } from '../parts/times.tsx';
 import { useSettled } from '../parts/use-settled.ts';
 import { useExplain, useWords } from '../words/words.tsx';
@@ -29,22 +29,23 @@ export interface SessionListProps {
   readonly onDeletedShown: () => void;
 }
 
-type AgentFilter = 'all' | 'admin' | 'cs';
-
 interface ListQuery {
-  readonly filter: AgentFilter;
+  /** The name of an agent, or `all`: no agent may have that name. */
+  readonly filter: string;
+  readonly channel: ChannelName | null;
   readonly isAutomaticShown: boolean;
   readonly words: string;
 }
 
 /** The pages of the list, of one agent or of all. */
-function useSessions(gateway: GatewayClient, { filter, isAutomaticShown, words }: ListQuery) {
+function useSessions(gateway: GatewayClient, { filter, channel, isAutomaticShown, words }: ListQuery) {
   const agent = filter === 'all' ? null : filter;
   const origin = isAutomaticShown ? null : withPeople;
   return useInfiniteQuery({
-    queryKey: ['sessions', agent, origin, words],
+    queryKey: ['sessions', agent, channel, origin, words],
     initialPageParam: null as string | null,
-    queryFn: async ({ pageParam, signal }) => gateway.listSessions({ agent, origin, words, cursor: pageParam, limit: PAGE_SIZE }, signal),
+    queryFn: async ({ pageParam, signal }) =>
+      gateway.listSessions({ agent, channel, origin, words, cursor: pageParam, limit: PAGE_SIZE }, signal),
     getNextPageParam: (page) => page.nextCursor,
   });
 }
@@ -82,7 +83,7 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
 
 export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, onChanged, onDeletedShown }: SessionListProps): ReactNode {
   const { chat } = useWords();
-  const [query, setQuery] = useState<ListQuery>({ filter: 'all', isAutomaticShown: false, words: '' });
+  const [query, setQuery] = useState<ListQuery>({ filter: 'all', channel: null, isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
   const [labelled, setLabelled] = useState<SessionListItem | null>(null);
   // What a list brings may be later than the last beat: nothing was last written in a second.
@@ -110,12 +111,14 @@ export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, o
   return (
     <nav aria-label={chat.conversations} className="flex min-h-0 flex-1 flex-col">
       <WaitingSection waiting={waiting} contactId={contactId} now={now} onChosen={onChosen} />
-      <ListFilters query={query} onChange={setQuery} />
+      <ListFilters gateway={gateway} query={query} onChange={setQuery} />
       <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-3">
         {searched === '' && <PinnedSection items={pinned} toRow={toRow} />}
         {sessions.isPending && <ListSkeleton />}
         {sessions.isError && <ListProblem error={sessions.error} onRetry={() => void sessions.refetch()} />}
-        {sessions.isSuccess && items.length === 0 && <NoSessions isSearch={searched !== ''} filter={query.filter} />}
+        {sessions.isSuccess && items.length === 0 && (
+          <NoSessions isSearch={searched !== ''} isNarrow={query.filter !== 'all' || query.channel !== null} />
+        )}
         <ul className="space-y-0.5">{others.map(toRow)}</ul>
         {sessions.hasNextPage && (
           <Button tone="quiet" className="mt-2 w-full" disabled={sessions.isFetchingNextPage} onClick={() => void sessions.fetchNextPage()}>
@@ -162,13 +165,19 @@ function PinnedSection({ items, toRow }: PinnedSectionProps): ReactNode {
   );
 }
 
-function NoSessions({ isSearch, filter }: { readonly isSearch: boolean; readonly filter: AgentFilter }): ReactNode {
+function NoSessions({ isSearch, isNarrow }: { readonly isSearch: boolean; readonly isNarrow: boolean }): ReactNode {
   const words = useWords().chat.list;
-  const none = filter === 'all' ? words.none : words.noneOfAgent;
+  const none = isNarrow ? words.noneOfAgent : words.none;
   return <p className="px-2 py-6 text-center text-sm text-muted-foreground">{isSearch ? words.noneFound : none}</p>;
 }
 
-function ListFilters({ query, onChange }: { readonly query: ListQuery; readonly onChange: (query: ListQuery) => void }): ReactNode {
+interface ListFiltersProps {
+  readonly gateway: GatewayClient;
+  readonly query: ListQuery;
+  readonly onChange: (query: ListQuery) => void;
+}
+
+function ListFilters({ gateway, query, onChange }: ListFiltersProps): ReactNode {
   const words = useWords().chat.list;
   return (
     <div className="px-3 pb-2">
@@ -181,7 +190,7 @@ function ListFilters({ query, onChange }: { readonly query: ListQuery; readonly 
         value={query.words}
         onChange={({ target }) => onChange({ ...query, words: target.value })}
       />
-      <Choice
+      <Choice<string>
         label={words.show}
         value={query.filter}
         options={[
@@ -191,6 +200,7 @@ function ListFilters({ query, onChange }: { readonly query: ListQuery; readonly 
         ]}
         onChange={(filter) => onChange({ ...query, filter })}
       />
+      <MoreFilters gateway={gateway} query={query} onChange={onChange} />
       <label className="mt-1.5 flex items-center gap-1.5 px-1 text-xs text-muted-foreground">
         <input
           type="checkbox"
@@ -200,6 +210,44 @@ function ListFilters({ query, onChange }: { readonly query: ListQuery; readonly 
         />
         {words.automatic}
       </label>
+    </div>
+  );
+}
+
+/** One agent of the tenant's own, where there are any, and one channel. */
+function MoreFilters({ gateway, query, onChange }: ListFiltersProps): ReactNode {
+  const words = useWords().chat.list;
+  const agents = useQuery({ queryKey: ['agents'], queryFn: async ({ signal }) => gateway.listAgents(signal) });
+  const own = (agents.data ?? []).filter(({ builtIn }) => !builtIn).map(({ name }) => name);
+  const box = 'h-8 w-full min-w-0 rounded-lg border border-input bg-background px-1.5 text-xs';
+  return (
+    <div className="mt-1.5 flex gap-1.5">
+      {own.length > 0 && (
+        <select
+          aria-label={words.ownAgent}
+          className={box}
+          value={own.includes(query.filter) ? query.filter : 'all'}
+          onChange={({ target }) => onChange({ ...query, filter: target.value })}
+        >
+          <option value="all">{words.ownAgent}</option>
+          {own.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+      <select
+        aria-label={words.channel}
+        className={box}
+        value={query.channel ?? ''}
+        onChange={({ target }) => onChange({ ...query, channel: channelNames.find((name) => name === target.value) ?? null })}
+      >
+        <option value="">{words.anyChannel}</option>
+        {channelNames.map((name) => (
+          <option key={name} value={name}>
+            {channelLabel(name)}
+          </option>
+        ))}
+      </select>
     </div>
   );
 }

@@ -140,6 +140,9 @@ export const chatDe: Words['chat'] = {
   agents: { choose: 'Agent', admin: 'Admin', cs: 'Kunde' },
   list: {
     show: 'Gespräche zeigen von',
+    ownAgent: 'Eigener Agent',
+    channel: 'Gekommen über',
+    anyChannel: 'Jeder Kanal',
     all: 'Alle',
     admin: 'Admin',
     customers: 'Kunden',
@@ -147,7 +150,7 @@ export const chatDe: Words['chat'] = {
     search: 'Gespräche durchsuchen',
     noneFound: 'Kein Gespräch hat diese Worte im Titel, in der letzten Nachricht oder im Kontakt.',
     none: 'Noch keine Gespräche. Schreiben Sie die erste Nachricht.',
-    noneOfAgent: 'Noch keines mit diesem Agenten.',
+    noneOfAgent: 'Noch keine davon.',
     loading: 'Gespräche werden geladen',
     more: 'Wird geladen …',
     older: 'Ältere zeigen',

@@ -138,6 +138,9 @@ export const chatEn = {
   agents: { choose: 'Agent', admin: 'Admin', cs: 'Customer' },
   list: {
     show: 'Show conversations of',
+    ownAgent: 'Own agent',
+    channel: 'Came in by',
+    anyChannel: 'Any channel',
     all: 'All',
     admin: 'Admin',
     customers: 'Customers',
@@ -145,7 +148,7 @@ export const chatEn = {
     search: 'Search conversations',
     noneFound: 'No conversation has these words in its title, its last message or its contact.',
     none: 'No conversations yet. Write the first message.',
-    noneOfAgent: 'None with this agent yet.',
+    noneOfAgent: 'None of these yet.',
     loading: 'Loading conversations',
     more: 'Loading…',
     older: 'Show older',
