@@ -151,6 +151,14 @@ inBrowser('the inbox', () => {
     expect(visiting.complaints).toEqual([]);
   });
 
+  it('tells visitors without a name from one another by a few digits', async () => {
+    await begin();
+    await write(`visitor:${'3fa9c2'.padEnd(64, '0')}`, 'Is anybody there?');
+    await using visiting = await visit('/inbox');
+    await row(visiting.page, /^Visitor 3fa9c2(?!0)/u).click();
+    await visiting.shows(visiting.page.getByRole('heading', { name: 'Visitor 3fa9c2', exact: true }).first());
+  });
+
   it('finds conversations by name, and shows one pane at a time on a phone', async () => {
     await begin();
     await using visiting = await visit('/inbox', onPhone);
@@ -218,14 +226,14 @@ inBrowser('the inbox', () => {
     await row(page, /^Bob Ray/u).waitFor({ state: 'hidden' });
 
     // While the agent has it, only notes are written.
-    await page.getByLabel('Note for staff').fill('She is a wholesaler: CANARY');
+    await page.getByLabel('Note for staff').fill('She is a wholesaler: ask for her order number');
     await page.keyboard.press('Enter');
-    await visiting.shows(messages(page).getByText('She is a wholesaler: CANARY'));
+    await visiting.shows(messages(page).getByText('She is a wholesaler: ask for her order number'));
     await visiting.shows(messages(page).getByText('Note of Zoë'));
     await expectSoundPage(page);
     await write('ann', 'And tomorrow?');
     expect(JSON.stringify(model.requests)).toContain('And tomorrow?');
-    expect(JSON.stringify(model.requests)).not.toContain('CANARY');
+    expect(JSON.stringify(model.requests)).not.toContain('wholesaler');
 
     await page.getByRole('button', { name: 'Take over' }).click();
     await answer(page).pressSequentially('/re');
@@ -240,7 +248,7 @@ inBrowser('the inbox', () => {
     await answer(page).fill('/nothing like it');
     await visiting.shows(page.getByText('No saved answer fits.'));
     await page.getByRole('button', { name: 'Delete the note' }).click();
-    await messages(page).getByText('She is a wholesaler: CANARY').waitFor({ state: 'hidden' });
+    await messages(page).getByText('She is a wholesaler: ask for her order number').waitFor({ state: 'hidden' });
     await contact(page).getByRole('button', { name: 'Take away' }).click();
     await visiting.shows(page.getByText('Nothing is assigned to you'));
     expect(visiting.complaints).toEqual([]);

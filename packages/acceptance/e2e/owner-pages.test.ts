@@ -109,6 +109,7 @@ inBrowser('the pages of an owner', () => {
     await using visiting = await BrowserVisit.begin(browser, url, { ...onPhone, ...empty });
     await visiting.goTo('/');
     await visiting.shows(visiting.page.getByRole('link', { name: /Connect a channel open/u }));
+    await visiting.shows(visiting.page.getByRole('link', { name: /Write a first skill open/u }));
     await expectSoundPage(visiting.page);
     expect(visiting.complaints).toEqual([]);
   });

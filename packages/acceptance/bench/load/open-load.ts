@@ -74,7 +74,8 @@ export class OpenLoad {
     const answers: Promise<void>[] = [];
     for (const [number, turn] of turns.entries()) {
       const dueMs = startedMs + turn.atMs;
-      if (dueMs > performance.now()) await wait(dueMs - performance.now());
+      const aheadMs = dueMs - performance.now();
+      if (aheadMs > 0) await wait(aheadMs);
       answers.push(this.#send(turn, { dueMs, gateway: number % this.#spec.ports.length }));
     }
     await Promise.all(answers);

@@ -34,10 +34,13 @@ const tones: Readonly<Record<SessionState, 'plain' | 'warn' | 'danger' | 'primar
   failed: 'danger',
 };
 
-/** What a contact is called in the lists. */
+/** What a contact is called in the lists; of a visitor without a name a few digits, to know one from another. */
 export function useContactName(): (contact: { readonly contactName?: string | null; readonly sender: string | null }) => string {
-  const { anonymous } = useWords().inbox;
-  return ({ contactName = null, sender }) => contactName ?? sender ?? anonymous;
+  const { anonymous, visitor } = useWords().inbox;
+  return ({ contactName = null, sender }) => {
+    const [, digits] = /^visitor:([0-9a-f]{6})[0-9a-f]{58}$/u.exec(sender ?? '') ?? [];
+    return contactName ?? (digits === undefined ? (sender ?? anonymous) : visitor(digits));
+  };
 }
 
 /** Conversations with contacts, the last one first. */

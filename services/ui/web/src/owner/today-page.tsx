@@ -48,6 +48,9 @@ interface FirstStepsProps {
   readonly hasName: boolean;
 }
 
+/** Comes along with each tenant. */
+const STARTER_SKILL = 'take-notes';
+
 /** An empty install: what to do, and what of it is done. */
 function FirstSteps({ hasModel, hasName }: FirstStepsProps): ReactNode {
   const { today } = useWords().owner;
@@ -57,7 +60,7 @@ function FirstSteps({ hasModel, hasName }: FirstStepsProps): ReactNode {
   const steps = [
     { label: today.step.name, isDone: hasName, path: '/settings' },
     { label: today.step.model, isDone: hasModel, path: '/agents' },
-    { label: today.step.skill, isDone: (skills.data ?? []).length > 0, path: '/files' },
+    { label: today.step.skill, isDone: (skills.data ?? []).some(({ name }) => name !== STARTER_SKILL), path: '/skills' },
     { label: today.step.widget, isDone: widget.data?.enabled === true, path: '/settings' },
     { label: today.step.channel, isDone: (channels.data ?? []).length > 0, path: '/channels' },
     { label: today.step.talk, isDone: false, path: '/chat' },

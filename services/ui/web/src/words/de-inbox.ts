@@ -18,6 +18,7 @@ export const inboxDe: Words['inbox'] = {
   noneFits: 'Kein Gespräch passt',
   states: { agent: 'Agent', waiting: 'wartet', with_staff: 'Mitarbeiter', failed: 'Fehler' },
   anonymous: 'Besucher ohne Namen',
+  visitor: (digits: string) => `Besucher ${digits}`,
   from: { contact: '', agent: 'Agent: ', person: 'Mitarbeiter: ' },
   waitsSince: 'Wartet seit',
   choose: 'Wählen Sie ein Gespräch',

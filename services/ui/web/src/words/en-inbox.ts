@@ -16,6 +16,7 @@ export const inboxEn = {
   noneFits: 'No conversation fits',
   states: { agent: 'agent', waiting: 'waiting', with_staff: 'staff', failed: 'failed' },
   anonymous: 'Visitor without a name',
+  visitor: (digits: string) => `Visitor ${digits}`,
   from: { contact: '', agent: 'Agent: ', person: 'Staff: ' },
   waitsSince: 'Waits since',
   choose: 'Choose a conversation',
