@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { Problem, errorCodes, chooseErrorShape, listErrors, routes, type Route } from '@concierge/contract';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { RawClient } from './raw-client.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
@@ -39,6 +41,18 @@ async function raw(bytes: string): Promise<string> {
   for await (const chunk of socket) text += String(chunk);
   return text;
 }
+
+describe('a connection on which no request has come for 15 s', () => {
+  it('is closed without an answer where nothing was sent, and told so where a part was', async () => {
+    using unused = await RawClient.open(gateway);
+    using slow = await RawClient.open(gateway);
+    slow.send('GET /livez HTTP/1.1', 'Host: local');
+    await Promise.all([unused, slow].map(async ({ socket }) => once(socket, 'end')));
+    expect(unused.seen).toBe('');
+    expect(slow.status).toBe(408);
+    expect(slow.seen).toContain('"code":"request_timeout"');
+  });
+});
 
 describe('every route with a key', () => {
   it.each(withKey.map((route) => [route.id, route] as const))('%s asks for one', async (_id, route) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request, STATUS_CODES, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Socket, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError, type ErrorCode } from '@concierge/contract';
 import { stoodStillWithin } from '@concierge/runtime';
@@ -80,6 +80,14 @@ function toError(code: string): AppError {
   return new AppError(codeOfParser[code] ?? 'invalid_request');
 }
 
+/**
+ * Clients open connections ahead and may use none of them. An answer to nothing would be taken for that to a request
+ * which is on its way right now; that a connection was closed is tried again.
+ */
+function isUnused(socket: Duplex): boolean {
+  return socket instanceof Socket && socket.bytesRead === 0;
+}
+
 /** Answers a malformed request: Express never sees it, so its problem is written by hand. */
 function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || failure.code === 'ECONNRESET') {
@@ -88,6 +96,10 @@ function refuseBroken(failure: NodeJS.ErrnoException, socket: Duplex): void {
   }
   const requestId = toRequestId(undefined);
   const error = toError(failure.code ?? '');
+  if (error.code === 'request_timeout' && isUnused(socket)) {
+    socket.destroy();
+    return;
+  }
   const body = JSON.stringify(toProblem(error, requestId));
   const head = [
     `HTTP/1.1 ${String(error.status)} ${STATUS_CODES[error.status] ?? ''}`,
