@@ -71,6 +71,19 @@ inBrowser('the chat page', () => {
     expect(visit.complaints).toEqual([]);
   });
 
+  it('lists a new conversation while its first reply comes', async () => {
+    keys = await system.createTenant('tenant-with-a-first-reply');
+    await using visit = await ConsolePage.open(browser, system.uiUrls[0] ?? '');
+    await visit.enter(keys.admin);
+    await visit.shows(visit.page.getByText('No conversations yet'));
+    const goOn = holdReply('Count for the list');
+    await visit.say('Count for the list');
+    await visit.shows(conversations(visit).getByRole('link', { name: /^Count for the list/u }));
+    await visit.turnReaches(0, 'running');
+    goOn.open();
+    await visit.turnReaches(0, 'done');
+  });
+
   it('streams a reply with its tool calls, and lists the conversation', async () => {
     await using visit = await visitWith();
     await visit.say('Who am I? [[say:Let me look.]]+[[tools:read {"path":"USER.md"}]] [[say:You are **known**.]]');

@@ -42,6 +42,11 @@ export function readSenderName(sender: string): string {
   return sender.startsWith(PLAYED_PREFIX) ? sender.slice(PLAYED_PREFIX.length) : sender;
 }
 
+/** Until the service has named it, a conversation is called by its first message. */
+export function findFirstWords({ turns }: ConversationState): string | undefined {
+  return turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80);
+}
+
 export function changeTurn(state: ConversationState, key: string, change: (turn: ChatTurn) => ChatTurn): ConversationState {
   return { ...state, turns: state.turns.map((turn) => (turn.key === key ? change(turn) : turn)) };
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Conversation } from '../../../src/chat/conversation.ts';
-import { readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
+import { findFirstWords, readSenderName, type ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
@@ -13,7 +13,8 @@ import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
 import { SentFilesGateway } from './sent-files.tsx';
-import { useConversation, useConversationState } from './use-conversation.ts';
+import { useConversation } from './use-conversation.ts';
+import { useConversationState } from './use-conversation-state.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { useWords } from '../words/words.tsx';
 import { goTo, useRoute } from '../use-route.ts';
@@ -62,6 +63,7 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
           <SessionList
             gateway={gateway}
             waiting={waiting}
+            conversation={conversation}
             mayWrite={mayWrite}
             contactId={route.page === 'conversation' ? route.contactId : null}
             onChosen={() => setDrawer(false)}
@@ -98,11 +100,6 @@ interface ConversationPageProps {
   readonly mayWrite: boolean;
   readonly onMenu: () => void;
   readonly onAgent: (agent: string) => void;
-}
-
-/** Until the service has named it, a conversation is called by its first message. */
-function findFirstWords({ turns }: ConversationState): string | undefined {
-  return turns.find((turn) => turn.question !== null)?.question?.text.slice(0, 80);
 }
 
 function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAgent }: ConversationPageProps): ReactNode {

@@ -1,6 +1,6 @@
 import { randomKey } from '@concierge/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
@@ -80,26 +80,4 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
     [gateway],
   );
   return conversation;
-}
-
-const none = (): null => null;
-
-/** The conversation's state, painted at most once per frame however fast the words come. */
-export function useConversationState(conversation: Conversation): ConversationState;
-export function useConversationState(conversation: Conversation | null): ConversationState | null;
-export function useConversationState(conversation: Conversation | null): ConversationState | null {
-  return useSyncExternalStore((listener) => {
-    let frame = 0;
-    const leave = conversation?.subscribe(() => {
-      if (frame !== 0) return;
-      frame = requestAnimationFrame(() => {
-        frame = 0;
-        listener();
-      });
-    });
-    return () => {
-      cancelAnimationFrame(frame);
-      leave?.();
-    };
-  }, conversation?.snapshot ?? none);
 }

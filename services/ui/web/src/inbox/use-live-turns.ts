@@ -4,7 +4,7 @@ import type { ChatTurn } from '../../../src/chat/chat-turn.ts';
 import { Conversation } from '../../../src/chat/conversation.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { SavedTurnStore } from '../../../src/chat/saved-turns.ts';
-import { useConversationState } from '../chat/use-conversation.ts';
+import { useConversationState } from '../chat/use-conversation-state.ts';
 import { waitForBetter } from '../parts/wait-for-better.ts';
 import { useOtherTabs } from '../sessions/use-handoffs.ts';
 

@@ -1,5 +1,6 @@
 import { routes, type Health } from '@concierge/contract';
 import type { ReactNode } from 'react';
+import { AlertIcon, CheckIcon } from '../parts/icons.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
@@ -20,7 +21,12 @@ export function HealthPage(): ReactNode {
         {(now) => (
           <>
             <p role="status" className="flex items-center gap-2 rounded-xl border bg-card px-4 py-3 font-medium">
-              <Badge tone={now.status === 'ready' ? 'ok' : 'danger'}>{now.status}</Badge> {words.health.status[now.status]}
+              {now.status === 'ready' ? (
+                <CheckIcon className="size-4 shrink-0 text-ok" />
+              ) : (
+                <AlertIcon className="size-4 shrink-0 text-danger" />
+              )}
+              {words.health.status[now.status]}
             </p>
             <Checks checks={now.checks} />
             <Findings findings={now.findings} />

@@ -60,7 +60,7 @@ function FirstSteps({ hasModel, hasName }: FirstStepsProps): ReactNode {
   const steps = [
     { label: today.step.name, isDone: hasName, path: '/settings' },
     { label: today.step.model, isDone: hasModel, path: '/agents' },
-    { label: today.step.skill, isDone: (skills.data ?? []).some(({ name }) => name !== STARTER_SKILL), path: '/skills' },
+    { label: today.step.skill, isDone: (skills.data ?? []).some(({ name }) => name !== STARTER_SKILL), path: '/files' },
     { label: today.step.widget, isDone: widget.data?.enabled === true, path: '/settings' },
     { label: today.step.channel, isDone: (channels.data ?? []).length > 0, path: '/channels' },
     { label: today.step.talk, isDone: false, path: '/chat' },

@@ -90,7 +90,7 @@ export function Tile({ label, value, note, tone = 'plain' }: TileProps): ReactNo
   const color = tone === 'danger' ? 'text-danger' : tone === 'warn' ? 'text-warn' : 'text-foreground';
   return (
     <div className="h-full rounded-xl border bg-card px-4 py-3">
-      <p className="text-xs font-medium text-muted-foreground">{label}</p>
+      <p className="text-xs font-medium hyphens-auto text-muted-foreground wrap-anywhere">{label}</p>
       <p className={`mt-0.5 text-2xl font-semibold tracking-tight tabular-nums ${color}`}>{value}</p>
       {note !== undefined && <p className="text-xs text-muted-foreground">{note}</p>}
     </div>

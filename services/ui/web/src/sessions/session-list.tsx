@@ -1,6 +1,7 @@
 import { channelNames, limits, type ChannelName, type SessionListItem } from '@concierge/contract';
 import { useInfiniteQuery, useQuery, type InfiniteData, type QueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { GatewayClient, SessionsPage, WaitingList } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
 import { channelLabel, Choice } from '../parts/choice.tsx';
@@ -9,7 +10,7 @@ import { useSettled } from '../parts/use-settled.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 import { WaitingSection } from './handoff.tsx';
 import { DeleteSession, LabelDialog } from './session-dialogs.tsx';
-import { SessionRow } from './session-row.tsx';
+import { BegunRow, SessionRow } from './session-row.tsx';
 
 const PAGE_SIZE = 30;
 /** Conversations with people; the others are made by the service itself, often many a day. */
@@ -19,6 +20,8 @@ const PINNED_SHOWN = 50;
 export interface SessionListProps {
   readonly gateway: GatewayClient;
   readonly waiting: WaitingList;
+  /** The one that is shown; its id once it is accepted. */
+  readonly conversation: Conversation | null;
   readonly contactId: string | null;
   /** The key may do more than read. */
   readonly mayWrite: boolean;
@@ -81,7 +84,8 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
   }
 }
 
-export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, onChanged, onDeletedShown }: SessionListProps): ReactNode {
+export function SessionList(props: SessionListProps): ReactNode {
+  const { gateway, waiting, conversation, contactId, mayWrite, onChosen, onChanged, onDeletedShown } = props;
   const { chat } = useWords();
   const [query, setQuery] = useState<ListQuery>({ filter: 'all', channel: null, isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
@@ -95,6 +99,7 @@ export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, o
   const items = listItems(sessions.data);
   // Those stand above; a search finds them in their place.
   const others = searched === '' ? items.filter((item) => !item.pinned) : items;
+  const isNarrow = query.filter !== 'all' || query.channel !== null;
   const toRow = (item: SessionListItem): ReactNode => (
     <SessionRow
       key={item.id}
@@ -116,8 +121,12 @@ export function SessionList({ gateway, waiting, contactId, mayWrite, onChosen, o
         {searched === '' && <PinnedSection items={pinned} toRow={toRow} />}
         {sessions.isPending && <ListSkeleton />}
         {sessions.isError && <ListProblem error={sessions.error} onRetry={() => void sessions.refetch()} />}
-        {sessions.isSuccess && items.length === 0 && (
-          <NoSessions isSearch={searched !== ''} isNarrow={query.filter !== 'all' || query.channel !== null} />
+        {sessions.isSuccess && (
+          <BegunRow
+            conversation={searched === '' && !isNarrow ? conversation : null}
+            listed={new Set([...pinned, ...items].map(({ id }) => id))}
+            otherwise={items.length === 0 ? <NoSessions isSearch={searched !== ''} isNarrow={isNarrow} /> : null}
+          />
         )}
         <ul className="space-y-0.5">{others.map(toRow)}</ul>
         {sessions.hasNextPage && (

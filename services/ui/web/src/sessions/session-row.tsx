@@ -1,7 +1,11 @@
 import type { SessionListItem } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { isUnderWay } from '../../../src/chat/chat-turn.ts';
+import type { Conversation } from '../../../src/chat/conversation.ts';
+import { findFirstWords } from '../../../src/chat/conversation-state.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
+import { useConversationState } from '../chat/use-conversation-state.ts';
 import { IconButton } from '../parts/button.tsx';
 import { AgentBadge, channelLabel } from '../parts/choice.tsx';
 import { MoreIcon, PinIcon, StaffIcon, TrashIcon } from '../parts/icons.tsx';
@@ -69,5 +73,33 @@ export function SessionRow({ item, now, waits, current, onChosen, onLabel, onDel
         </IconButton>
       )}
     </li>
+  );
+}
+
+interface BegunRowProps {
+  /** The one that is shown beside the list. */
+  readonly conversation: Conversation | null;
+  readonly listed: ReadonlySet<string>;
+  /** What stands there when all is listed. */
+  readonly otherwise: ReactNode;
+}
+
+/** A conversation that no list has before its first turn has ended. */
+export function BegunRow({ conversation, listed, otherwise }: BegunRowProps): ReactNode {
+  const words = useWords().chat.list;
+  const state = useConversationState(conversation);
+  const id = state?.contactId ?? null;
+  if (state === null || id === null || listed.has(id) || !state.turns.some(isUnderWay)) return otherwise;
+  return (
+    <Link
+      href={formatRoute({ page: 'conversation', contactId: id })}
+      aria-current="page"
+      className="mb-0.5 block rounded-lg bg-primary-soft px-2.5 py-2"
+    >
+      <span className="block truncate text-sm">{state.title ?? findFirstWords(state) ?? words.untitled}</span>
+      <span className="mt-0.5 flex text-xs">
+        <AgentBadge agent={state.agent} />
+      </span>
+    </Link>
   );
 }
