@@ -1,6 +1,6 @@
 // Checks first, then each kind of tests in a Jest of its own: what one kind leaves running cannot disturb the next.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../bootstrap.mjs';
@@ -26,6 +26,9 @@ const kinds = {
   // The same at length, so only where it is named.
   deploy: { serial: true, named: true },
 };
+
+/** What `packages/acceptance/e2e/screens.test.ts` keeps. */
+const screens = join(root, '.cache/screens');
 
 const print = (text) => process.stdout.write(`${text}\n`);
 const title = (text) => print(`\n== ${text} ==`);
@@ -125,6 +128,7 @@ async function runAll({ all, named, jestArgs }, { noRedis, missing }) {
   for (const kind of noRedis === null ? named : ['unit']) {
     if (kind !== 'unit') await image;
     outcomes.push(await runKind(kind, jestArgs));
+    if (kind === 'e2e' && existsSync(screens)) print(`screens of the console: ${screens}`);
   }
   const noImage = await image;
   if (noImage !== null) missing.push(noImage);

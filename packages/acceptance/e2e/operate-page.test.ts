@@ -369,36 +369,4 @@ inBrowser('the operators’ pages', () => {
       await current.shows(rows(page).filter({ hasText: 'shop' }).getByText(act, { exact: true }).first());
     expect(complaints).toEqual([]);
   });
-
-  it('are without a finding of axe-core, wide and by day, and on a phone, in German and by night', async () => {
-    await system.createTenant('looked-at');
-    const paths = [
-      '',
-      '/failures',
-      '/tenants/looked-at',
-      '/turns',
-      '/audit',
-      '/waiting',
-      '/workers',
-      '/deliveries',
-      '/tenants',
-      '/health',
-      '/logs',
-    ];
-    const half = Math.ceil(paths.length / 2);
-    for (const [options, own] of [
-      [{}, paths.slice(0, half)],
-      [{ ...onPhone, locale: 'de-DE' }, paths.slice(half)],
-    ] as const) {
-      await using current = await visit('/operate', options);
-      const { page, complaints } = current;
-      for (const path of own) {
-        await page.goto(`${system.uiUrls[0] ?? ''}/operate${path}`);
-        await current.shows(page.getByRole('heading', { level: 1 }));
-        await eventuallyHolds(async () => expect(await page.getByText(/^(?:Loading|Lädt) …$/u).count()).toBe(0));
-        await expectSoundPage(page);
-      }
-      expect(complaints).toEqual([]);
-    }
-  });
 });

@@ -111,6 +111,8 @@ inBrowser('the pages of an owner', () => {
     await visiting.shows(visiting.page.getByRole('link', { name: /Connect a channel open/u }));
     await visiting.shows(visiting.page.getByRole('link', { name: /Write a first skill open/u }));
     await expectSoundPage(visiting.page);
+    await visiting.page.getByRole('link', { name: /Write a first skill/u }).click();
+    await visiting.shows(heading(visiting.page, 'Files'));
     expect(visiting.complaints).toEqual([]);
   });
 

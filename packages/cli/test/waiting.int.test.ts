@@ -1,20 +1,22 @@
-import { AcceptedTurn } from '@concierge/contract';
+import { AcceptedTurn, LogLine } from '@concierge/contract';
 import { connectRedis } from '@concierge/runtime';
 import { silentLog as log, TestRedis } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { Lanes } from '@concierge/turn';
+import { keyOf, Lanes, LoadSeries, WaitingRoom } from '@concierge/turn';
 import { describe, expect, it } from '@jest/globals';
 import { CommandLine } from './command-line.ts';
 
 let concierge: CommandLine;
+let redis: ReturnType<typeof connectRedis>;
+let lanes: Lanes;
 const turnId = `t_${'a'.repeat(32)}`;
 
 setUpOnce(async (stack) => {
   const server = stack.use(await TestRedis.start());
   concierge = stack.use(await CommandLine.over({ REDIS_URL: server.url }));
-  const redis = connectRedis({ url: server.url, role: 'worker', log });
+  redis = connectRedis({ url: server.url, role: 'worker', log });
   stack.defer(() => redis.disconnect());
-  const lanes = new Lanes(redis);
+  lanes = new Lanes(redis);
   const { runId } = await lanes.readiness();
   await lanes.beginRestore('test');
   await lanes.open({ runId, restore: 'test', generation: 1 });
@@ -71,5 +73,62 @@ describe('concierge top', () => {
     expect(out).toContain(turnId);
     expect(out).not.toContain('\u001B');
     expect(await concierge.json('top')).toMatchObject({ running: 0, slots: 0, waiting: [{ turnId }] });
+  });
+});
+
+describe('concierge series', () => {
+  it('shows what was sampled, and who samples where nothing was', async () => {
+    expect((await concierge.run('series')).out).toBe('Nothing was sampled yet: the cron service does it.\n');
+    await new LoadSeries(redis).add(await new WaitingRoom(redis).look());
+    const { code, out } = await concierge.run('series', '--range', '24h');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^AT +WAITING +OLDEST .*\n\S+ +1 +[\d.]+ s +0 +0 +0 +0 *\n$/u);
+    expect(await concierge.json('series')).toMatchObject([{ waiting: 1, running: 0, slots: 0 }]);
+    const wrong = await concierge.run('series', '--range', 'ever');
+    expect(wrong.code).not.toBe(0);
+    expect(wrong.err).toContain('1h');
+  });
+});
+
+describe('concierge logs', () => {
+  it('shows lines of a turn, of a level and those above it, the newest first', async () => {
+    const keep = async (level: number, msg: string, of: object = {}): Promise<unknown> =>
+      redis.xadd(keyOf.keptLog, '*', 'line', JSON.stringify({ level, time: new Date().toISOString(), service: 'worker', msg, ...of }));
+    await keep(30, 'a turn ended', { turnId, tenantId: 'acme' });
+    await keep(50, 'a model call failed', { turnId, tenantId: 'acme' });
+    await keep(40, 'of another one');
+    const messages = async (...args: string[]): Promise<unknown[]> =>
+      LogLine.array()
+        .parse(await concierge.json('logs', ...args))
+        .map(({ message }) => message);
+    expect(await messages(turnId)).toEqual(['a model call failed', 'a turn ended']);
+    expect(await messages('--level', 'warn')).toEqual(['of another one', 'a model call failed']);
+    expect(await messages('--limit', '1')).toEqual(['of another one']);
+    expect((await concierge.run('logs', turnId)).out).toMatch(
+      /^AT +LEVEL +SERVICE +OF +MESSAGE\n\S+ +error +worker +t_a+ +a model call failed\n/u,
+    );
+    expect((await concierge.run('logs', '--service', 'cron')).out).toBe('No such line is kept.\n');
+    expect(await concierge.run('logs', '--limit', '0')).toMatchObject({ code: 1, out: '' });
+  });
+});
+
+describe('concierge worker drain', () => {
+  it('has a worker take no new turns and take them again, on record, and says where there is none', async () => {
+    const facts = { version: '1', concurrency: 4, draining: false, stallMs: 0, turns: [turnId] };
+    await lanes.heartbeat({ id: 'w_one', share: 2, facts, leaving: false });
+    expect(await concierge.run('worker', 'drain', 'w_one')).toMatchObject({
+      code: 0,
+      out: 'w_one takes no new turns, within seconds; 1 go on.\n',
+    });
+    expect(await redis.exists(keyOf.drained('w_one'))).toBe(1);
+    expect(await concierge.run('worker', 'undrain', 'w_one')).toMatchObject({ code: 0, out: 'w_one takes turns again.\n' });
+    expect(await redis.exists(keyOf.drained('w_one'))).toBe(0);
+    const gone = await concierge.run('worker', 'drain', 'w_two');
+    expect(gone.code).toBe(1);
+    expect(gone.err).toContain('No worker w_two lives: concierge worker list');
+    expect(await concierge.json('audit')).toMatchObject([
+      { act: 'worker.undrain', target: 'w_one' },
+      { act: 'worker.drain', target: 'w_one' },
+    ]);
   });
 });

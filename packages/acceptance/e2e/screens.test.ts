@@ -1,0 +1,150 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { startScriptedSystem, status, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { z } from 'zod';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectSoundPage, onPhone } from './page-checks.ts';
+
+/** Kept until the next run, which names it. */
+const folder = join(import.meta.dirname, '../../../.cache/screens');
+const opsToken = 'the-token-of-operators';
+
+/** Two widths, by day and by night, each language at both widths. */
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['wide-light', { colorScheme: 'light' }],
+  ['wide-dark', { colorScheme: 'dark', locale: 'de-DE' }],
+  ['phone-light', { ...onPhone, colorScheme: 'light', locale: 'de-DE' }],
+  ['phone-dark', onPhone],
+];
+
+interface Filled {
+  readonly failedTurn: string;
+  /** A conversation that waits for staff. */
+  readonly session: string;
+  readonly schedule: string;
+}
+
+const ownerScreens = ({ failedTurn, session, schedule }: Filled): Readonly<Record<string, string>> => ({
+  today: '/',
+  inbox: '/inbox',
+  'inbox-conversation': `/inbox/${session}`,
+  'chat-new': '/chat',
+  'chat-conversation': `/chat/${session}`,
+  turns: '/turns',
+  turn: `/turns/${failedTurn}`,
+  schedules: '/schedules',
+  schedule: `/schedules/${schedule}`,
+  files: '/files',
+  file: '/files?path=AGENTS.md',
+  channels: '/channels',
+  channel: '/channels/telegram',
+  agents: '/agents',
+  memory: '/memory',
+  usage: '/usage',
+  settings: '/settings',
+  'not-found': '/no-such-page',
+});
+
+const operatorScreens = ({ failedTurn }: Filled): Readonly<Record<string, string>> => ({
+  now: '/operate',
+  waiting: '/operate/waiting',
+  turns: '/operate/turns',
+  turn: `/operate/turns/shop/${failedTurn}`,
+  failures: '/operate/failures',
+  workers: '/operate/workers',
+  deliveries: '/operate/deliveries',
+  tenants: '/operate/tenants',
+  tenant: '/operate/tenants/shop',
+  health: '/operate/health',
+  logs: '/operate/logs',
+  audit: '/operate/audit',
+  'not-found': '/operate/no-such-page',
+});
+
+let system: System;
+let browser: Browser;
+let filled: Filled;
+let owner: BrowserContextOptions;
+let operator: BrowserContextOptions;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+const Made = z.object({ id: z.string() });
+const Replied = z.object({ contact_id: z.string() });
+
+/** Something for every screen to show. */
+async function fill({ admin, tenantId }: TenantKeys): Promise<Filled> {
+  const headers = { 'x-api-key': admin, accept: 'application/json', 'content-type': 'application/json' };
+  const post = async (path: string, body: object): Promise<unknown> =>
+    (await fetch(`${system.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+  await post('/api/admin', { message: 'What did customers ask yesterday?' });
+  const asked = { message: 'Is the shop open?', sender: 'ann', channel: 'telegram' };
+  const { contact_id: session } = Replied.parse(await post('/api/cs', asked));
+  const { contacts, handoffs } = await system.scope(tenantId);
+  await contacts.remember({ sender: 'ann', displayName: 'Ann Lee' });
+  await handoffs.request(session, { reason: 'asked for a person', by: { kind: 'operator' } });
+  const timing = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
+  const { id: schedule } = Made.parse(await post('/api/cron', { name: 'Weekly report', message: 'Report.', schedule: timing }));
+  await post('/api/admin', { message: 'This one fails' });
+  let failedTurn = '';
+  await eventuallyHolds(async () => {
+    const answer = await fetch(`${system.url}/api/turns?status=failed`, { headers });
+    [{ id: failedTurn }] = z.tuple([Made]).parse(await answer.json());
+  });
+  return { failedTurn, session, schedule };
+}
+
+async function signIn(path: string, label: string, secret: string): Promise<BrowserContextOptions> {
+  await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
+  await visit.goTo(path);
+  await visit.page.getByLabel(label).fill(secret);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.page.getByLabel(label).waitFor({ state: 'hidden' });
+  return await visit.keepCookies();
+}
+
+/** Opens each screen, finds nothing wrong with it, and keeps what it looks like. */
+async function lookAt(
+  screens: Readonly<Record<string, string>>,
+  toFile: (name: string) => string,
+  options: BrowserContextOptions,
+): Promise<void> {
+  await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', options);
+  const { page } = visit;
+  for (const [name, path] of Object.entries(screens)) {
+    await visit.goTo(path);
+    await visit.shows(page.getByRole('heading', { level: 1 }).first());
+    await eventuallyHolds(async () => expect(await page.getByText(/^(?:Loading|Lädt) …$/u).count()).toBe(0));
+    await expectSoundPage(page);
+    await page.screenshot({ path: join(folder, toFile(name)) });
+  }
+  expect(visit.complaints).toEqual([]);
+}
+
+inBrowser('every screen of the console is sound', () => {
+  setUpOnce(async (stack) => {
+    const started = await startScriptedSystem(stack, { uis: 1, crons: 1, env: { OPS_TOKEN: opsToken } });
+    ({ system } = started);
+    started.model.when('This one fails', [status(400)]);
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    const keys = await system.createTenant('shop');
+    filled = await fill(keys);
+    owner = await signIn('/', 'API key', keys.admin);
+    operator = await signIn('/operate', 'Operators’ token', opsToken);
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder, { recursive: true });
+  });
+
+  it.each(looks)('for owners: %s', async (look, options) => {
+    await lookAt({ 'sign-in': '/' }, (name) => `owner-${name}-${look}.png`, options);
+    await lookAt(ownerScreens(filled), (name) => `owner-${name}-${look}.png`, { ...owner, ...options });
+  });
+
+  it.each(looks)('for operators: %s', async (look, options) => {
+    await lookAt({ 'sign-in': '/operate' }, (name) => `operator-${name}-${look}.png`, options);
+    await lookAt(operatorScreens(filled), (name) => `operator-${name}-${look}.png`, { ...operator, ...options });
+  });
+});
