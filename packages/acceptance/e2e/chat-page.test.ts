@@ -82,6 +82,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'running');
     goOn.open();
     await visit.turnReaches(0, 'done');
+    expect(visit.complaints).toEqual([]);
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {

@@ -157,6 +157,7 @@ inBrowser('the inbox', () => {
     await using visiting = await visit('/inbox');
     await row(visiting.page, /^Visitor 3fa9c2(?!0)/u).click();
     await visiting.shows(visiting.page.getByRole('heading', { name: 'Visitor 3fa9c2', exact: true }).first());
+    expect(visiting.complaints).toEqual([]);
   });
 
   it('finds conversations by name, and shows one pane at a time on a phone', async () => {

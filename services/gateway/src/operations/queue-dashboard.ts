@@ -18,7 +18,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const foreignLink = /<link href="https:[^>]+>/gu;
+const foreignLink = /<link href="https:[^<>]+>/gu;
 
 /** Shows operators the wake-up queues of turns and of outgoing messages, read-only. */
 export class QueueDashboard {

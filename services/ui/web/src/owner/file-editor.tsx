@@ -25,8 +25,10 @@ interface StoredFile {
 /** What storing a file answers; nothing where all is well. */
 const Written = z.object({ problem: z.string().nullable(), warnings: z.array(z.string()).optional() });
 const nothingWrong: z.infer<typeof Written> = { problem: null };
-/** An agent or a skill: Markdown with a front matter that has rules. */
-const definitionPath = /^(?:agents\/(?<name>[^/]+)\.md|skills\/(?<name>[^/]+)\/SKILL\.md)$/u;
+/** Of an agent or a skill: Markdown with a front matter that has rules. */
+function readDefinedName(path: string): string | undefined {
+  return (/^agents\/(?<name>[^/]+)\.md$/u.exec(path) ?? /^skills\/(?<name>[^/]+)\/SKILL\.md$/u.exec(path))?.groups?.['name'];
+}
 
 const address = (path: string): string => buildAddress(routes.getFile, { params: { path } });
 
@@ -132,7 +134,7 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
 
 /** What a new agent or skill begins with; other files are empty. */
 function beginText(path: string, words: Words['owner']['files']): string {
-  const { name } = definitionPath.exec(path)?.groups ?? {};
+  const name = readDefinedName(path);
   if (name === undefined) return '';
   return path.startsWith('agents/') ? words.newAgent : words.newSkill(name);
 }
@@ -143,7 +145,7 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
   const settled = useSettled(text);
   const { data } = useQuery({
     queryKey: [routes.checkFile.id, path, settled],
-    enabled: definitionPath.test(path),
+    enabled: readDefinedName(path) !== undefined,
     // What was said of the text before stays until the next answer.
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {

@@ -99,7 +99,6 @@ export function SessionList(props: SessionListProps): ReactNode {
   const items = listItems(sessions.data);
   // Those stand above; a search finds them in their place.
   const others = searched === '' ? items.filter((item) => !item.pinned) : items;
-  const isNarrow = query.filter !== 'all' || query.channel !== null;
   const toRow = (item: SessionListItem): ReactNode => (
     <SessionRow
       key={item.id}
@@ -122,10 +121,12 @@ export function SessionList(props: SessionListProps): ReactNode {
         {sessions.isPending && <ListSkeleton />}
         {sessions.isError && <ListProblem error={sessions.error} onRetry={() => void sessions.refetch()} />}
         {sessions.isSuccess && (
-          <BegunRow
-            conversation={searched === '' && !isNarrow ? conversation : null}
-            listed={new Set([...pinned, ...items].map(({ id }) => id))}
-            otherwise={items.length === 0 ? <NoSessions isSearch={searched !== ''} isNarrow={isNarrow} /> : null}
+          <Unlisted
+            conversation={conversation}
+            items={items}
+            pinned={pinned}
+            isSearch={searched !== ''}
+            isNarrow={query.filter !== 'all' || query.channel !== null}
           />
         )}
         <ul className="space-y-0.5">{others.map(toRow)}</ul>
@@ -171,6 +172,24 @@ function PinnedSection({ items, toRow }: PinnedSectionProps): ReactNode {
     <section aria-label={words.pinned} className="mb-2 border-b pb-2">
       <ul className="space-y-0.5">{items.map(toRow)}</ul>
     </section>
+  );
+}
+
+interface UnlistedProps extends Pick<SessionListProps, 'conversation'> {
+  readonly items: readonly SessionListItem[];
+  readonly pinned: readonly SessionListItem[];
+  readonly isSearch: boolean;
+  readonly isNarrow: boolean;
+}
+
+/** Above the list: the conversation that is shown, as long as no list has it, or that there is none. */
+function Unlisted({ conversation, items, pinned, isSearch, isNarrow }: UnlistedProps): ReactNode {
+  return (
+    <BegunRow
+      conversation={isSearch || isNarrow ? null : conversation}
+      listed={new Set([...pinned, ...items].map(({ id }) => id))}
+      otherwise={items.length === 0 ? <NoSessions isSearch={isSearch} isNarrow={isNarrow} /> : null}
+    />
   );
 }
 
