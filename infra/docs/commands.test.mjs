@@ -134,8 +134,10 @@ describe('commands in the documents', () => {
 const foreign = /^(?:ENV_FILE|NAME_FILE|LATER_VERSION|CONCIERGE_\w+|WHATSAPP_\w+|\w+_API_KEY(?:_FILE)?)$/u;
 
 describe('variables in the documents', () => {
-  it('are in .env.example', () => {
-    const known = new Set([...read('.env.example').matchAll(/^#?([A-Z][A-Z0-9_]*)=/gmu)].map(([, name]) => name));
+  it('are in .env.example, or read by the bench', () => {
+    const ofServices = [...read('.env.example').matchAll(/^#?([A-Z][A-Z0-9_]*)=/gmu)].map(([, name]) => name);
+    const ofBench = read('packages/acceptance/bench/config.ts').match(/\bBENCH_[A-Z_]+\b/gu);
+    const known = new Set([...ofServices, ...ofBench]);
     const problems = findIn(userPages, (text) =>
       [...readSpans(text), ...readShellLines(text)]
         .flatMap((line) => line.match(/\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b/gu) ?? [])

@@ -9,7 +9,7 @@ const killInDrain = 'worker.draining:kill';
 /** SIGTERM for one process after the other, each started again and ready before the next one goes. */
 export async function rollOver({ target, evidence }: ChaosRig): Promise<void> {
   for (const process of [...target.workers, ...target.gateways]) {
-    await readyAgain(target, process, 0);
+    await untilReady(process);
     const exitCode = await process.terminate();
     evidence.fault({ atMs: Date.now(), kind: 'terminate', target: process.name, exitCode });
     const times = await timesReady(target, process);
@@ -26,7 +26,7 @@ export async function rollTo(rig: ChaosRig, tree: string | undefined, halfway: (
   const { target, evidence } = rig;
   for (const [index, process] of target.services.entries()) {
     if (index === Math.floor(target.services.length / 2)) await halfway();
-    await readyAgain(target, process, 0);
+    await untilReady(process);
     const times = await timesReady(target, process);
     if (index % 2 === 1) {
       evidence.fault({ atMs: Date.now(), kind: 'kill', target: process.name });
@@ -40,7 +40,7 @@ export async function rollTo(rig: ChaosRig, tree: string | undefined, halfway: (
 
 /** SIGTERM for a worker that is killed while it drains. */
 export async function killDraining({ target, evidence }: ChaosRig, process: ServiceProcess): Promise<void> {
-  await readyAgain(target, process, 0);
+  await untilReady(process);
   await process.kill();
   const times = await timesReady(target, process);
   process.start({ FAILPOINT: killInDrain });
@@ -50,6 +50,11 @@ export async function killDraining({ target, evidence }: ChaosRig, process: Serv
   evidence.fault({ atMs: Date.now(), kind: 'failpoint', target: process.name, failpoint: killInDrain, reached });
   process.start();
   await readyAgain(target, process, times + 1);
+}
+
+/** One that was killed a moment ago, and ends before it is ready, is ended by the signal and not by itself. */
+async function untilReady(process: ServiceProcess): Promise<void> {
+  await eventually(() => process.isReady, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
 }
 
 /** Its log has `ready` once more than so many times. */

@@ -20,6 +20,9 @@ export interface ServiceOptions {
 /** How Node runs a file of a checkout from source. */
 export const sourceFlags: readonly string[] = ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning'];
 
+/** What each service logs once it serves. */
+const readyLine = '"msg":"ready"';
+
 /** One service of the system in a process of its own, as it ships: started, stopped, frozen and killed by tests. */
 export class ServiceProcess {
   readonly name: string;
@@ -28,6 +31,7 @@ export class ServiceProcess {
   readonly #options: ServiceOptions;
   readonly #log: WriteStream;
   #child: ChildProcess | undefined;
+  #isReady = false;
 
   constructor(options: ServiceOptions) {
     this.name = options.name;
@@ -49,6 +53,11 @@ export class ServiceProcess {
     return this.#child?.signalCode ?? null;
   }
 
+  /** Whether it has reported ready since it was started last. */
+  get isReady(): boolean {
+    return this.#isReady && this.alive;
+  }
+
   start(extraEnv: Readonly<Record<string, string>> = {}): void {
     const { entry, env } = this.#options;
     const tree = this.tree ?? root;
@@ -58,6 +67,12 @@ export class ServiceProcess {
       cwd: tree,
       env: { PATH: systemPath, NODE_ENV: 'test', ...cache, ...env, ...extraEnv },
       stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#isReady = false;
+    let seen = '';
+    child.stdout.on('data', (bytes: Buffer) => {
+      seen = seen.slice(-readyLine.length) + bytes.toString('latin1');
+      if (seen.includes(readyLine)) this.#isReady = true;
     });
     child.stdout.pipe(this.#log, { end: false });
     child.stderr.pipe(this.#log, { end: false });
