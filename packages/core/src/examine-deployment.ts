@@ -70,11 +70,11 @@ function unlessSilent(look: Look): Look {
 async function lookAtRedis(deployed: Examined): Promise<Found> {
   const redis = await deployed.redis();
   await assertNoEviction(redis, deployed.log);
-  const version = /redis_version:(\S+)/u.exec(await redis.info('server'))?.[1] ?? 'of unknown version';
   const servers = await askSlots(redis, async (slot) => ({
     server: await slot.info('server'),
     persistence: await slot.info('persistence'),
   }));
+  const version = /redis_version:(\S+)/u.exec(servers[0]?.server ?? '')?.[1] ?? 'of unknown version';
   const durable = servers.every(({ persistence }) => /aof_enabled:1/u.test(persistence));
   const masters = new Set(servers.map(({ server }) => /run_id:(\w+)/u.exec(server)?.[1])).size;
   const slots = listSlots(redis).length;

@@ -59,7 +59,7 @@ for (const backend of indexBackends) {
           .map(({ id }) => Number.parseInt(id, 16))
           .toSorted((one, other) => one - other);
       await index.putContact(contact(50, 'ann', 'Zoë_Lee'));
-      await index.putContact(contact(51, 'nobody who has written', 'Zoë'));
+      await index.putContact(contact(51, 'none who has written', 'Zoë'));
       const words = (text: string, ids: string[] = []) => ({ words: { text, ids } });
       expect(await find({ sender: '4915' })).toEqual([1]);
       expect(await find({ channel: 'channel_a' })).toEqual([1]);

@@ -3,9 +3,9 @@ export { describeHits, LogSearch, type LogHit } from './log-search.ts';
 export { freePort } from './free-port.ts';
 export { canRunRipgrep, runRipgrep } from './ripgrep.ts';
 export { canRunPostgres, startPostgres, TestPostgres } from './postgres.ts';
-export { TestRedis } from './redis-server.ts';
-export { RedisCluster } from './redis-cluster.ts';
-export { ReplicatedRedis } from './replicated-redis.ts';
+export { TestRedis } from './redis/redis-server.ts';
+export { RedisCluster } from './redis/redis-cluster.ts';
+export { ReplicatedRedis } from './redis/replicated-redis.ts';
 export { canRun, canRunBubblewrap, canRunDocker } from './sandbox-engines.ts';
 export {
   callTools,

@@ -14,8 +14,8 @@ import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 import { describeHits, LogSearch } from './log-search.ts';
 import { startScriptedModel, type ScriptedModel, type ScriptedModelOptions } from './model/scripted-model.ts';
-import { TestRedis } from './redis-server.ts';
-import type { ReplicatedRedis } from './replicated-redis.ts';
+import { TestRedis } from './redis/redis-server.ts';
+import type { ReplicatedRedis } from './redis/replicated-redis.ts';
 import { ServiceProcess, sourceFlags, systemPath } from './service-process.ts';
 
 export interface SystemOptions {

@@ -3,7 +3,7 @@ import type { RedisRole } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { listTurnReconcilers, TurnReconciler } from '@concierge/turn';
 import { silentLog } from './index-backends.ts';
-import { TestRedis } from './redis-server.ts';
+import { TestRedis } from './redis/redis-server.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { testSecrets } from './test-tenants.ts';
 

@@ -107,7 +107,7 @@ describe('the index of a tenant', () => {
   it('is not for who has no operators’ token, nor of a tenant that is none', async () => {
     const { admin } = await gateway.tenant();
     expect((await gateway.ask(admin, reindexTenants.path, { method: 'POST', body: {} })).status).toBe(401);
-    expect((await operate(reindexTenants.path, 'POST', { tenant: 'nobody' })).status).toBe(404);
+    expect((await operate(reindexTenants.path, 'POST', { tenant: 'no-such-tenant' })).status).toBe(404);
     expect((await operate(reindexTenants.path, 'POST', { cursor: '..' })).status).toBe(400);
   });
 });
@@ -162,7 +162,7 @@ describe('all turns of a tenant', () => {
   it('are not cancelled by who has no operators’ token, nor of a tenant that is none', async () => {
     const { admin, id } = await gateway.tenant();
     expect((await gateway.ask(admin, cancelTurns.path, { method: 'POST', body: { tenant: id } })).status).toBe(401);
-    expect((await operate(cancelTurns.path, 'POST', { tenant: 'nobody' })).status).toBe(404);
+    expect((await operate(cancelTurns.path, 'POST', { tenant: 'no-such-tenant' })).status).toBe(404);
     expect((await operate(cancelTurns.path, 'POST', {})).status).toBe(400);
   });
 });

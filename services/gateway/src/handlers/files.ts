@@ -66,13 +66,9 @@ function toActor({ key }: Caller): Actor {
 
 /** Why the agent or skill that this file defines cannot be used. */
 async function findProblem({ agents, skills }: TenantScope, path: string): Promise<string | null> {
-  const invalid =
-    readAgentName(path) === undefined
-      ? readSkillName(path) === undefined
-        ? []
-        : (await skills.scan()).invalid
-      : (await agents.scan()).invalid;
-  return invalid.find((file) => file.path === path)?.reason ?? null;
+  const kind = readAgentName(path) === undefined ? skills : agents;
+  if (kind === skills && readSkillName(path) === undefined) return null;
+  return (await kind.scan()).invalid.find((file) => file.path === path)?.reason ?? null;
 }
 
 /** What `findProblem` would find in a file with this text, and the agent that it would be. */

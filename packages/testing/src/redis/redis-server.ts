@@ -4,8 +4,8 @@ import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { inheritedEnvironment } from './config.ts';
-import { eventually } from './eventually.ts';
+import { inheritedEnvironment } from '../config.ts';
+import { eventually } from '../eventually.ts';
 
 /**
  * ioredis keeps its process for two seconds after disconnect() otherwise, and Jest ends a worker by force after half a

@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connectRedis, createLog, withSlots } from '@concierge/runtime';
 import { Redis } from 'ioredis';
-import { inheritedEnvironment } from './config.ts';
-import { eventually } from './eventually.ts';
-import { freePort } from './free-port.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { inheritedEnvironment } from '../config.ts';
+import { eventually } from '../eventually.ts';
+import { freePort } from '../free-port.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const DISCONNECT_TIMEOUT_MS = 50;
 const MASTERS = 3;

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { inheritedEnvironment } from './config.ts';
-import { eventually } from './eventually.ts';
-import { freePort } from './free-port.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { inheritedEnvironment } from '../config.ts';
+import { eventually } from '../eventually.ts';
+import { freePort } from '../free-port.ts';
+import { temporaryDirectory } from '../temporary-directory.ts';
 
 const DISCONNECT_TIMEOUT_MS = 50;
 const MASTER = 'concierge';
