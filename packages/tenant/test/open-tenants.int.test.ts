@@ -32,6 +32,9 @@ it('holds at most 64 KiB for a tenant that is open and idle', async () => {
     await scope.agents.scan();
     await scope.schedules.list();
   };
+  // What is loaded and compiled once, at the first tenant, is no tenant's.
+  await maker.create('first');
+  await look('first');
   const before = usedBytes();
   for (const id of ids) await look(id);
   expect((usedBytes() - before) / TENANTS).toBeLessThan(MAX_BYTES_EACH);
