@@ -118,6 +118,18 @@ inBrowser('the operators’ pages', () => {
     expect(guest.complaints).toEqual([]);
   });
 
+  it('keep what is typed into the sign-in, however slowly', async () => {
+    await using guest = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
+    await guest.page.clock.install();
+    await guest.goTo('/operate/health');
+    const field = guest.page.getByLabel('Operators’ token');
+    await field.fill('half a token');
+    await guest.page.clock.runFor(10_000);
+    await guest.page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    expect(await field.inputValue()).toBe('half a token');
+    expect(guest.complaints).toEqual([]);
+  });
+
   it('say why a turn waits and who runs, and cancel what waits', async () => {
     const keys = await system.createTenant('flood');
     const hold = gate();

@@ -31,10 +31,33 @@ export function useApi(): JsonClient {
 /** A feed says when to ask again: nothing asks by the clock then. */
 export const FedPages = createContext(false);
 
+interface Asked {
+  readonly state: { readonly error: Error | null };
+}
+
+interface AskAgain {
+  readonly refetchInterval: (query: Asked) => number | false;
+  readonly refetchOnWindowFocus: (query: Asked) => boolean;
+  readonly refetchOnReconnect: (query: Asked) => boolean;
+}
+
 interface ReadOptions {
   /** Asks again so often, as long as the tab is looked at and no feed is read. */
   readonly everyMs?: number;
   readonly isEnabled?: boolean;
+}
+
+/**
+ * When a question is asked again by itself: never of who is signed out, since the sign-in, with what is being typed
+ * there, would give way to the question each time.
+ */
+function askAgain(everyMs: number | false = false): AskAgain {
+  const isIn = ({ state }: Asked): boolean => !isSignedOut(state.error);
+  return {
+    refetchInterval: (query) => isIn(query) && everyMs,
+    refetchOnWindowFocus: isIn,
+    refetchOnReconnect: isIn,
+  };
 }
 
 /** What a route answers, under a key that begins with the route's id: invalidate `[route.id]` after a change. */
@@ -51,7 +74,8 @@ export function useRead<R extends Route>(
     enabled: isEnabled,
     // While a filter is typed, the list before it stays.
     placeholderData: keepPreviousData,
-    ...(everyMs === undefined ? {} : { refetchInterval: isFed ? false : everyMs, staleTime: 0 }),
+    ...askAgain(isFed ? false : everyMs),
+    ...(everyMs !== undefined && { staleTime: 0 }),
   });
 }
 
@@ -75,7 +99,8 @@ export function useReadPages<R extends Route>(
     enabled: isEnabled,
     // While a filter is typed, the list before it stays.
     placeholderData: keepPreviousData,
-    ...(everyMs === undefined ? {} : { refetchInterval: isFed ? false : everyMs, staleTime: 0 }),
+    ...askAgain(isFed ? false : everyMs),
+    ...(everyMs !== undefined && { staleTime: 0 }),
   });
 }
 
