@@ -1,11 +1,18 @@
-// Before the first paint, so that a dark page never flashes white. The switch itself is in src/theme.ts.
+// Before the first paint, so that a dark page never flashes white. Who chooses a theme: src/shell/theme.tsx.
 (() => {
-  let chosen = null;
+  const page = document.documentElement;
+  const systemDark = matchMedia('(prefers-color-scheme: dark)');
   try {
-    chosen = localStorage.getItem('concierge.theme');
+    page.dataset.chosenTheme = localStorage.getItem('concierge.theme') ?? 'system';
   } catch {
     // The browser keeps nothing for this page.
   }
-  const dark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
-  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  const apply = () => {
+    const { chosenTheme } = page.dataset;
+    const dark = chosenTheme === 'dark' || (chosenTheme !== 'light' && systemDark.matches);
+    page.dataset.theme = dark ? 'dark' : 'light';
+  };
+  apply();
+  // The device may change from day to night while the page is open.
+  systemDark.addEventListener('change', apply);
 })();

@@ -15,27 +15,20 @@ function readTheme(): Theme {
   return themes.find((theme) => theme === kept) ?? 'system';
 }
 
+/** `public/theme.js` follows the device from here on, where that is chosen. */
 function applyTheme(theme: Theme): void {
   const dark = theme === 'dark' || (theme === 'system' && systemDark.matches);
-  document.documentElement.dataset['theme'] = dark ? 'dark' : 'light';
+  const { dataset } = document.documentElement;
+  dataset['chosenTheme'] = theme;
+  dataset['theme'] = dark ? 'dark' : 'light';
 }
 
-/**
- * The chosen theme, and a function that goes on to the next one. `system` follows the device, also while the page is
- * open.
- */
+/** The chosen theme, and a function that goes on to the next one. */
 function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState(readTheme);
   useEffect(() => {
     keep('localStorage', THEME_NAME, theme);
-    const follow = (): void => {
-      applyTheme(theme);
-    };
-    follow();
-    systemDark.addEventListener('change', follow);
-    return () => {
-      systemDark.removeEventListener('change', follow);
-    };
+    applyTheme(theme);
   }, [theme]);
   return [theme, () => setTheme(themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system')];
 }
