@@ -1,5 +1,6 @@
 // Work for a stack that is being disturbed: streams whose texts are compared word for word, and a probe whose every
 // answer is counted.
+import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConciergeClient, ReplyText } from '@concierge/client';
 
@@ -23,26 +24,43 @@ async function readStream(client, { marker, words, delayMs, onText }) {
 }
 
 /**
- * So many streams at once. `begun` resolves when each has shown its first words; `ended` with how each ended, where
- * `done` means with exactly its words.
+ * So many streams at every moment: where one has ended, the next turn begins. `begun` resolves when each has shown its
+ * first words; `stop` lets the running ones end, and resolves with how each turn ended, where `done` means with exactly
+ * its words.
  */
-export function openStreams({ url, apiKey }, { name, count, words, delayMs }) {
+export function keepStreams({ url, apiKey }, { name, count, words, delayMs }) {
   const begun = Promise.withResolvers();
-  const silent = new Set(Array.from({ length: count }, (_, index) => `${name}-${index}`));
-  const streams = [...silent].map(async (marker) => {
+  const stopped = new AbortController();
+  const silent = new Set(Array.from({ length: count }, (_, seat) => seat));
+  const ends = [];
+  const seats = [...silent].map(async (seat) => {
+    const client = new ConciergeClient({ baseUrl: url, apiKey });
     const onText = () => {
-      silent.delete(marker);
+      silent.delete(seat);
       if (silent.size === 0) begun.resolve();
     };
-    return readStream(new ConciergeClient({ baseUrl: url, apiKey }), { marker, words, delayMs, onText });
+    for (let turn = 0; turn === 0 || !stopped.signal.aborted; turn += 1) {
+      ends.push(await readStream(client, { marker: `${name}-${seat}-${turn}`, words, delayMs, onText }));
+    }
   });
-  const ended = Promise.all(streams);
-  // A stream that fails before its first word is reported by `ended`.
+  const ended = Promise.all(seats);
+  // A stream that fails before its first word is reported by `stop`.
   ended.catch((error) => begun.reject(error));
-  return { begun: begun.promise, ended };
+  const stop = async () => {
+    stopped.abort();
+    await ended;
+    return ends;
+  };
+  return { begun: begun.promise, stop };
 }
 
-/** Asks at a steady pace until it is stopped; nothing is tried again, and whatever is no success is kept. */
+/** So many streams at once, of one turn each: `begun` and `ended` as `begun` and `stop` of `keepStreams`. */
+export function openStreams(asked, options) {
+  const { begun, stop } = keepStreams(asked, options);
+  return { begun, ended: stop() };
+}
+
+/** Asks at a steady pace until it is stopped; it tries nothing again, and keeps whatever is no success. */
 export class Probe {
   #stopped = new AbortController();
   #running;
@@ -66,7 +84,8 @@ export class Probe {
   async #ask(url, apiKey) {
     this.#count += 1;
     const number = this.#count;
-    const headers = { 'X-API-Key': apiKey, Accept: 'application/json' };
+    // With a key of its own, a turn may be asked for again wherever a gateway is killed under it.
+    const headers = { 'X-API-Key': apiKey, Accept: 'application/json', 'Idempotency-Key': `probe-${randomUUID()}` };
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const body = JSON.stringify({ message: `[[say:probe ${number}]]`, sender: `probe-${number}` });
     const turn = { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body, signal };

@@ -2,14 +2,19 @@
 import { statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compose, listContainers } from './compose.mjs';
-import { openStreams, Probe } from './load.mjs';
+import { keepStreams, openStreams, Probe } from './load.mjs';
 import { redeploy, rolledServices } from './redeploy.mjs';
 import { Stack } from './stack.mjs';
 
 const START_TIMEOUT_MS = 60 * 60_000;
 const TEST_TIMEOUT_MS = 20 * 60_000;
 const ROLL_TIMEOUT_MS = 30 * 60_000;
-const STREAMS = 20;
+const STREAMS = 40;
+/** Half of the streams are turns that end within SHUTDOWN_GRACE_S, half are turns that outlive it. */
+const kinds = [
+  { kind: 'short', count: STREAMS / 2, words: 40, delayMs: 250 },
+  { kind: 'long', count: STREAMS / 2, words: 240, delayMs: 250 },
+];
 /** `npm run prove -- deploy` asks for ten. */
 const ROLLS = Number(process.env.DEPLOY_ROLLS ?? '1');
 
@@ -155,6 +160,20 @@ describe('streams', () => {
   );
 });
 
+/** Does it under streams and probes: no request fails, no text has a gap, no turn that can end in time is run twice. */
+async function underLoad(name, act) {
+  const probe = new Probe(asked());
+  const streams = kinds.map(({ kind, ...options }) => keepStreams(asked(), { name: `${name}-${kind}`, ...options }));
+  await Promise.all(streams.map(async ({ begun }) => begun));
+  await act();
+  const [short, long] = await Promise.all(streams.map(async ({ stop }) => stop()));
+  const count = await probe.stop();
+  expect(probe.failures).toEqual([]);
+  expect([...short, ...long].filter((end) => end !== 'done')).toEqual([]);
+  expect(stack.modelCalls(`${name}-short`)).toBe(short.length);
+  report(`${name}: ${count} requests and ${short.length + long.length} streams, none failed`);
+}
+
 describe('a redeploy', () => {
   it(
     'changes nothing where nothing has changed',
@@ -167,23 +186,54 @@ describe('a redeploy', () => {
   );
 
   it.each(Array.from({ length: ROLLS }, (_, index) => index + 1))(
-    'fails no request and cuts no text: roll %i',
+    'fails no request, cuts no text and runs no turn twice: roll %i',
     async (roll) => {
       const before = new Set((await stack.containers()).map(({ Id }) => Id));
-      const probe = new Probe(asked());
-      const { begun, ended } = openStreams(asked(), { name: `roll-${roll}`, count: STREAMS, words: 240, delayMs: 250 });
-      await begun;
-      await redeploy({ services: rolledServices, all: true, onStep: report });
-      expect(await ended).toEqual(allDone);
-      const count = await probe.stop();
-      expect(probe.failures).toEqual([]);
-      report(`roll ${roll}: ${count} requests, none failed`);
+      await underLoad(`roll-${roll}`, async () => redeploy({ services: rolledServices, all: true, onStep: report }));
       const after = await stack.containers();
-      const replaced = after.filter(
-        ({ Id, Config }) => rolledServices.includes(Config.Labels['com.docker.compose.service']) && before.has(Id),
-      );
-      expect(replaced.map(({ Name }) => Name)).toEqual([]);
+      const kept = after.filter(({ Id, Config }) => rolledServices.includes(Config.Labels['com.docker.compose.service']) && before.has(Id));
+      expect(kept.map(({ Name }) => Name)).toEqual([]);
       expect(after.length).toBe(before.size);
+    },
+    ROLL_TIMEOUT_MS,
+  );
+
+  it(
+    'does not either when a gateway is killed in the middle of it',
+    async () => {
+      const old = await listContainers('gateway');
+      const killed = Promise.withResolvers();
+      const onStep = (line) => {
+        report(line);
+        if (line.startsWith('gateway 1 of 2')) killed.resolve(stack.kill(old[1]));
+      };
+      await underLoad('killed-in-roll', async () => {
+        await redeploy({ services: ['gateway'], all: true, onStep }).catch((error) => report(`the roll ended: ${error.message}`));
+        await killed.promise;
+        // As its operator would.
+        await redeploy({ services: ['gateway'], all: false, onStep: report });
+      });
+      const now = await listContainers('gateway');
+      expect(now.length).toBe(old.length);
+      expect(now.filter(({ Id }) => old.some((container) => container.Id === Id))).toEqual([]);
+    },
+    ROLL_TIMEOUT_MS,
+  );
+
+  it(
+    'to more containers and back does not either',
+    async () => {
+      const scaled = { GATEWAY_REPLICAS: 'gateway', WORKER_REPLICAS: 'worker', CRON_REPLICAS: 'cron' };
+      const scaleTo = async (count) => {
+        for (const name of Object.keys(scaled)) process.env[name] = String(count);
+        await redeploy({ services: Object.values(scaled), all: false, onStep: report });
+        const found = await Promise.all(Object.values(scaled).map(async (service) => (await listContainers(service)).length));
+        expect(found).toEqual(found.map(() => count));
+      };
+      await underLoad('scaled', async () => {
+        await scaleTo(4);
+        await scaleTo(2);
+      });
     },
     ROLL_TIMEOUT_MS,
   );

@@ -79,6 +79,8 @@ export class Stack {
       WORKER_REPLICAS: '2',
       CRON_REPLICAS: '2',
       UI_REPLICAS: '2',
+      // All streams of a test are one tenant's, who has half of the places, also of the one worker that is left.
+      WORKER_CONCURRENCY: '96',
       // A machine that builds images and runs all of this is slow: what is checked is who is asked, not how soon.
       BALANCER_CHECK_TIMEOUT: '60s',
       ...this.#ports,
