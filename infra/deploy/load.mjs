@@ -9,10 +9,15 @@ const PROBES_PER_SECOND = 20;
 const TURN_EVERY = 20;
 const PROBE_TIMEOUT_MS = 120_000;
 
+/** What the scripted model answers, so many words one after the other; and the message that asks for it. */
+function script({ marker, words, delayMs }) {
+  const text = [marker, ...Array.from({ length: words }, (_, index) => `word${index}`)].join(' ');
+  return { text, message: `[[say:${text}|chunks=${words}|delay=${delayMs}]]` };
+}
+
 /** One streamed turn, read over as many connections as it takes. */
 async function readStream(client, { marker, words, delayMs, onText }) {
-  const text = [marker, ...Array.from({ length: words }, (_, index) => `word${index}`)].join(' ');
-  const message = `[[say:${text}|chunks=${words}|delay=${delayMs}]]`;
+  const { text, message } = script({ marker, words, delayMs });
   const reply = new ReplyText();
   let ended = 'no end';
   for await (const event of client.streamTurn('cs', { message, sender: marker })) {
@@ -21,6 +26,20 @@ async function readStream(client, { marker, words, delayMs, onText }) {
     if (event.type === 'done' || event.type === 'error') ended = event.type;
   }
   return reply.text === text ? ended : `${ended}: ${reply.text}`;
+}
+
+/** One turn that is asked for once and answered in one piece; `done` with exactly its words. */
+export async function askOnce({ url, apiKey }, { marker, words, delayMs }) {
+  const { text, message } = script({ marker, words, delayMs });
+  const headers = {
+    'X-API-Key': apiKey,
+    'Idempotency-Key': randomUUID(),
+    'Content-Type': 'application/json',
+    Accept: 'application/json',
+  };
+  const answer = await fetch(`${url}/api/cs`, { method: 'POST', headers, body: JSON.stringify({ message, sender: marker }) });
+  const body = await answer.text();
+  return answer.status === 200 && JSON.parse(body).reply === text ? 'done' : `${answer.status}: ${body}`;
 }
 
 /**

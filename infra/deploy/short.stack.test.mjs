@@ -4,19 +4,19 @@ import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { run, until } from '../start/commands.mjs';
 import { compose, listContainers } from './compose.mjs';
-import { keepStreams, openStreams, Probe } from './load.mjs';
+import { askOnce, keepStreams, openStreams, Probe } from './load.mjs';
 import { redeploy, rolledServices } from './redeploy.mjs';
 import { Stack } from './stack.mjs';
 
 const START_TIMEOUT_MS = 40 * 60_000;
 const TEST_TIMEOUT_MS = 15 * 60_000;
 const STREAMS = 20;
+const REPLIES = 10;
 
 const startedMs = Date.now();
 const report = (text) => process.stderr.write(`stack ${((Date.now() - startedMs) / 1000).toFixed(0).padStart(5)} s  ${text}\n`);
 
 const stack = new Stack({ sandbox: true });
-const allDone = Array.from({ length: STREAMS }, () => 'done');
 let keys;
 let asked;
 
@@ -42,15 +42,17 @@ describe('the stack with two of each service', () => {
   });
 
   it(
-    'loses and doubles no word when a gateway is killed under streams',
+    'loses and doubles no word when a gateway is killed under streams and replies in one piece',
     async () => {
       const [victim] = await listContainers('gateway');
-      const { begun, ended } = openStreams(asked, { name: 'gateway-killed', count: STREAMS, words: 40, delayMs: 250 });
+      const reply = { words: 40, delayMs: 250 };
+      const replies = Array.from({ length: REPLIES }, async (_, index) => askOnce(asked, { marker: `killed-reply-${index}`, ...reply }));
+      const { begun, ended } = openStreams(asked, { name: 'killed-stream', count: STREAMS, ...reply });
       await begun;
       await stack.kill(victim);
-      expect(await ended).toEqual(allDone);
+      expect([...(await ended), ...(await Promise.all(replies))].filter((end) => end !== 'done')).toEqual([]);
       // Each turn asked the model once: none was accepted twice.
-      expect(stack.modelCalls('gateway-killed')).toBe(STREAMS);
+      expect(['killed-stream', 'killed-reply'].map((name) => stack.modelCalls(name))).toEqual([STREAMS, REPLIES]);
       await stack.startAgain(victim);
       report('a gateway was killed');
     },
@@ -88,7 +90,7 @@ describe('the stack with two of each service', () => {
     async () => {
       const before = new Set((await stack.containers()).map(({ Id }) => Id));
       const probe = new Probe(asked);
-      const { begun, stop } = keepStreams(asked, { name: 'roll', count: STREAMS, words: 60, delayMs: 250 });
+      const { begun, stop } = keepStreams(asked, { name: 'roll', count: STREAMS, words: 40, delayMs: 250 });
       await begun;
       await redeploy({ services: rolledServices, all: true, onStep: report });
       const ends = await stop();
