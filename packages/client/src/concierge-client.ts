@@ -1,10 +1,9 @@
 import type { BusyPolicy, ChatBody, ChatReply, TurnEvent, UploadRef } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
-import { readFeed, type FeedEvent } from './follow-feed.ts';
 import { hasFields, parseJson, type Shape } from './has-fields.ts';
-import { readTurnEvent } from './read-event.ts';
-import { waitToRetry, type RetryOptions } from './retries.ts';
-import { streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
+import { readTurnEvent, type FeedEvent } from './read-event.ts';
+import { repeatReading, type RetryOptions } from './retries.ts';
+import { readChanges, streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
 
 const EVENT_STREAM = 'text/event-stream';
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -59,7 +58,7 @@ export class ConciergeClient {
   async *streamTurn(agent: string, body: ChatBody, options: TurnOptions = {}): AsyncGenerator<Streamed<TurnEvent>, void> {
     const [path, message] = describeMessage({ agent, body, accept: EVENT_STREAM }, options);
     const open = async (position: StreamPosition, signal: AbortSignal): Promise<Response> =>
-      position.turnId === null ? assertEventStream(await this.#send(path, { ...message, signal })) : this.#resume(position, signal);
+      position.turnId === null ? this.#openStream(path, { ...message, signal }) : this.#resume(position, signal);
     yield* streamEvents({ open, read: readTurnEvent }, null, options);
   }
 
@@ -74,8 +73,12 @@ export class ConciergeClient {
    */
   async *followFeed(options: RetryOptions = {}): AsyncGenerator<FeedEvent, never> {
     const open = async (signal: AbortSignal): Promise<Response> =>
-      assertEventStream(await this.#send('/api/feed', { headers: { accept: EVENT_STREAM }, signal }));
-    return yield* readFeed(open, options);
+      this.#openStream('/api/feed', { headers: { accept: EVENT_STREAM }, signal });
+    return yield* repeatReading(
+      () => readChanges(open, options.signal),
+      ({ retryable }) => retryable,
+      options,
+    );
   }
 
   /**
@@ -84,18 +87,12 @@ export class ConciergeClient {
   async ask(agent: string, body: ChatBody, options: TurnOptions = {}): Promise<ChatReply> {
     const [path, message] = describeMessage({ agent, body, accept: 'application/json' }, options);
     const request = { ...message, signal: options.signal ?? null, timeoutMs: REPLY_TIMEOUT_MS };
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const reply = await this.#requestJson(path, request);
-        if (hasFields<ChatReply>(reply, replyShape)) return reply;
-        throw unexpected('a reply');
-      } catch (error) {
-        options.signal?.throwIfAborted();
-        const failure = ConciergeError.from(error);
-        if (!failure.isTransient) throw failure;
-        await waitToRetry(attempt, failure, options);
-      }
-    }
+    const replies = repeatReading(
+      () => this.#readReply(path, request),
+      ({ isTransient }) => isTransient,
+      options,
+    );
+    return (await replies.next()).value;
   }
 
   /** Asks the service to end a turn; its text so far stays. */
@@ -128,6 +125,12 @@ export class ConciergeClient {
     }
   }
 
+  async *#readReply(path: string, init: ClientRequest): AsyncGenerator<ChatReply, void> {
+    const reply = await this.#requestJson(path, init);
+    if (!hasFields<ChatReply>(reply, replyShape)) throw unexpected('a reply');
+    yield reply;
+  }
+
   /** Undefined for a body that is no JSON. */
   async #requestJson(path: string, init: ClientRequest): Promise<unknown> {
     return parseJson(await (await this.request(path, init)).text());
@@ -135,7 +138,14 @@ export class ConciergeClient {
 
   async #resume({ turnId, after }: StreamPosition, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { accept: EVENT_STREAM, ...(after !== null && { 'last-event-id': after }) };
-    return assertEventStream(await this.#send(`/api/turns/${encodeURIComponent(turnId ?? '')}/events`, { headers, signal }));
+    return this.#openStream(`/api/turns/${encodeURIComponent(turnId ?? '')}/events`, { headers, signal });
+  }
+
+  /** 204: nothing comes after the given event. */
+  async #openStream(path: string, init: RequestInit): Promise<Response> {
+    const response = await this.#send(path, init);
+    if (response.status === 204 || response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true) return response;
+    throw unexpected('a stream of events');
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
@@ -165,12 +175,6 @@ function describeMessage(
 /** Random hex digits; also on a page that is not served securely, where `crypto.randomUUID` is missing. */
 export function randomKey(bytes = 16): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/** 204: nothing comes after the given event. */
-function assertEventStream(response: Response): Response {
-  if (response.status === 204 || response.headers.get('content-type')?.startsWith(EVENT_STREAM) === true) return response;
-  throw unexpected('a stream of events');
 }
 
 function unexpected(expected: string): ConciergeError {

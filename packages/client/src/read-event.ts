@@ -1,6 +1,9 @@
-import type { TurnEvent, VisitorEvent } from '@concierge/contract';
+import type { FeedChange, TurnEvent, VisitorEvent } from '@concierge/contract';
 import { ConciergeError } from './concierge-error.ts';
 import { hasFields, parseJson, type Shape } from './has-fields.ts';
+
+/** What the feed of a tenant says; `again`: changes may have been missed, so read everything again. */
+export type FeedEvent = FeedChange | { readonly kind: 'again' };
 
 type Shapes<Event extends { readonly type: string; readonly data: object }> = {
   readonly [Type in Event['type']]: Shape<Extract<Event, { readonly type: Type }>['data']>;
@@ -27,6 +30,16 @@ const visitorEvents: Shapes<VisitorEvent> = {
   error: { code: 'string', message: 'string', retryable: 'boolean' },
 };
 
+const change: Shape<Omit<FeedChange, 'kind'>> = { id: 'string' };
+const feedEvents: Readonly<Record<FeedEvent['kind'], object>> = {
+  again: {},
+  turn: change,
+  session: change,
+  handoff: change,
+  schedule: change,
+  delivery: change,
+};
+
 /** An event of a turn as `/api` streams it; null for a type that this client does not know. */
 export function readTurnEvent(type: string, json: string): TurnEvent | null {
   return readEvent(turnEvents, type, json);
@@ -38,6 +51,13 @@ export function readTurnEvent(type: string, json: string): TurnEvent | null {
  */
 export function readVisitorEvent(type: string, json: string): VisitorEvent | null {
   return readEvent(visitorEvents, type, json);
+}
+
+/** What `/api/feed` sends; null for a kind that this client does not know. */
+export function readFeedEvent(type: string, json: string): FeedEvent | null {
+  const event = readEvent<{ readonly type: FeedEvent['kind']; readonly data: Omit<FeedChange, 'kind'> }>(feedEvents, type, json);
+  if (event === null) return null;
+  return event.type === 'again' ? { kind: 'again' } : { ...event.data, kind: event.type };
 }
 
 function readEvent<Event>(shapes: Readonly<Record<string, object>>, type: string, json: string): Event | null {

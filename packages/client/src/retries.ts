@@ -1,4 +1,4 @@
-import type { ConciergeError } from './concierge-error.ts';
+import { ConciergeError } from './concierge-error.ts';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
@@ -22,6 +22,34 @@ export interface RetryOptions {
   readonly onRetry?: ((retry: Retry) => void) | undefined;
   /** Resolves after the time, or sooner when there is reason to hope (the network is back), or when aborted. */
   readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/**
+ * Yields what one reading after another brings: the next one begins when one ends, or fails in a way that is worth
+ * another. Ends only when its caller leaves. @throws the failure that is not worth another, or the last one after too
+ * many in a row that have brought nothing; the signal's reason when aborted
+ */
+export async function* repeatReading<Item>(
+  read: () => AsyncIterable<Item>,
+  isWorthRetrying: (failure: ConciergeError) => boolean,
+  options: RetryOptions,
+): AsyncGenerator<Item, never> {
+  let failures = 0;
+  for (;;) {
+    let failure = new ConciergeError('The stream ended too early.', { status: 0, code: 'unreachable' });
+    try {
+      for await (const item of read()) {
+        failures = 0;
+        yield item;
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      failure = ConciergeError.from(error);
+      if (!isWorthRetrying(failure)) throw failure;
+    }
+    failures += 1;
+    await waitToRetry(failures, failure, options);
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { errorCodeNames, errorCodes, limits } from '@concierge/contract';
 import { ConciergeError, readRetryAfter } from './concierge-error.ts';
-import { readTurnEvent, readVisitorEvent } from './read-event.ts';
+import { readFeedEvent, readTurnEvent, readVisitorEvent } from './read-event.ts';
 import { retryDelayMs, waitToRetry } from './retries.ts';
 import { SILENCE_MS } from './stream-events.ts';
 
@@ -81,6 +81,7 @@ describe('an event', () => {
     expect(readVisitorEvent('tool_call_start', '{}')).toBeNull();
     expect(readTurnEvent('step', '{}')).toBeNull();
     expect(readTurnEvent('constructor', '{}')).toBeNull();
+    expect(readFeedEvent('weather', '{}')).toBeNull();
   });
 
   it('keeps fields that are not known', () => {
@@ -88,7 +89,9 @@ describe('an event', () => {
   });
 
   it.each(['{}', '{"delta":1}', 'null', '[]', '{"delta":'])('is refused when it is not what the interface promises: %s', (json) => {
-    expect(() => readTurnEvent('text_delta', json)).toThrow(expect.objectContaining({ code: 'unexpected_answer', isTransient: false }));
+    const refused = expect.objectContaining({ code: 'unexpected_answer', isTransient: false });
+    expect(() => readTurnEvent('text_delta', json)).toThrow(refused);
+    expect(() => readFeedEvent('turn', json)).toThrow(refused);
   });
 });
 

@@ -1,7 +1,8 @@
 import type { TurnEvent, VisitorEvent } from '@concierge/contract';
 import { createParser, type EventSourceMessage as ReceivedMessage } from 'eventsource-parser';
-import { ConciergeError } from './concierge-error.ts';
-import { waitToRetry, type RetryOptions } from './retries.ts';
+import type { ConciergeError } from './concierge-error.ts';
+import { readFeedEvent, type FeedEvent } from './read-event.ts';
+import { repeatReading, type RetryOptions } from './retries.ts';
 
 /** The service sends something every 15 s; after three misses the connection is dead, even if TCP has not noticed. */
 export const SILENCE_MS = 45_000;
@@ -46,50 +47,37 @@ export async function* streamEvents<Event extends TurnEvent | VisitorEvent>(
   turnId: string | null,
   options: StreamOptions = {},
 ): AsyncGenerator<Streamed<Event>, void> {
-  const turn: TurnProgress = { turnId, after: options.after ?? null, seen: new Set(), hasEnded: false };
-  let failures = 0;
-  while (!turn.hasEnded) {
-    let failure = new ConciergeError('The stream ended before the turn did.', { status: 0, code: 'unreachable' });
-    try {
-      for await (const event of readConnection(source, turn, options.signal)) {
-        failures = 0;
-        yield event;
-      }
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      failure = ConciergeError.from(error);
-      // A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller
-      // decides.
-      const mayWait = failure.status === TOO_MANY_REQUESTS && turn.turnId !== null;
-      if (!failure.isTransient && !mayWait) throw failure;
-    }
-    failures += 1;
-    if (!turn.hasEnded) await waitToRetry(failures, failure, options);
+  const turn: TurnProgress = { turnId, after: options.after ?? null, seen: new Set() };
+  // A turn that was accepted goes on: its reader may wait until it may ask again. For a new message the caller decides.
+  const isWorthRetrying = ({ isTransient, status }: ConciergeError): boolean =>
+    isTransient || (status === TOO_MANY_REQUESTS && turn.turnId !== null);
+  for await (const event of repeatReading(() => readConnection(source, turn, options.signal), isWorthRetrying, options)) {
+    if (event === null) return;
+    yield event;
+    if (event.type === 'done' || event.type === 'error') return;
   }
 }
 
-/** What is known of one turn over all connections: where it is, what was seen of it, whether it has ended. */
+/** What is known of one turn over all connections: where it is, and what was seen of it. */
 interface TurnProgress {
   turnId: string | null;
   after: string | null;
   readonly seen: Set<string>;
-  hasEnded: boolean;
 }
 
-/** The events of one connection that were not seen before. */
+/** The events of one connection that were not seen before; null: nothing comes after those that were. */
 async function* readConnection<Event extends TurnEvent | VisitorEvent>(
   source: TurnSource<Event>,
   turn: TurnProgress,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Streamed<Event>, void> {
+): AsyncGenerator<Streamed<Event> | null, void> {
+  let isOver = false;
   const open = async (connection: AbortSignal): Promise<Response> => {
     const response = await source.open({ turnId: turn.turnId, after: turn.after }, connection);
-    // There is nothing after the last event.
-    turn.hasEnded = response.status === NO_CONTENT;
+    isOver = response.status === NO_CONTENT;
     return response;
   };
   for await (const { id = null, event: type = 'message', data } of readMessages(open, signal)) {
-    signal?.throwIfAborted();
     if (id !== null) {
       if (turn.seen.has(id)) continue;
       turn.seen.add(id);
@@ -98,14 +86,24 @@ async function* readConnection<Event extends TurnEvent | VisitorEvent>(
     const event = source.read(type, data);
     if (event === null) continue;
     if (event.type === 'session') turn.turnId = event.data.turnId;
-    turn.hasEnded = event.type === 'done' || event.type === 'error';
     yield { ...event, id };
-    if (turn.hasEnded) return;
+  }
+  if (isOver) yield null;
+}
+
+/** The changes that one connection to the feed of a tenant brings. */
+export async function* readChanges(
+  open: (connection: AbortSignal) => Promise<Response>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FeedEvent, void> {
+  for await (const { event: type = 'message', data } of readMessages(open, signal)) {
+    const event = readFeedEvent(type, data);
+    if (event !== null) yield event;
   }
 }
 
 /** The messages of one connection, to its end. An event that was cut off before its blank line is not one. */
-export async function* readMessages(
+async function* readMessages(
   open: (connection: AbortSignal) => Promise<Response>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ReceivedMessage, void> {
@@ -123,7 +121,10 @@ export async function* readMessages(
     // Not `for await`: Safari's streams cannot be iterated.
     for (let read = await unlessSilent(reader.read(), connection); !read.done; read = await unlessSilent(reader.read(), connection)) {
       parser.feed(decoder.decode(read.value, { stream: true }));
-      yield* messages.splice(0);
+      for (const message of messages.splice(0)) {
+        signal?.throwIfAborted();
+        yield message;
+      }
     }
   } finally {
     signal?.removeEventListener('abort', leave);

@@ -192,6 +192,16 @@ describe('a whole reply', () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  it('is given up after so many failures in a row, and while it waits, with the reason of the signal', async () => {
+    await serve(hangUp);
+    const given = options({ maxRetries: 2 });
+    await expect(client.ask('cs', { message: 'Hello' }, given)).rejects.toMatchObject({ code: 'unreachable', isTransient: true });
+    expect(retries.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(server.requests).toHaveLength(3);
+    const waiting = client.ask('cs', { message: 'Hello' }, { signal: AbortSignal.timeout(50) });
+    await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
   it('is an error when the turn has failed: the same turn would fail again', async () => {
     await serve(refuse('provider_error'));
     await expect(client.ask('cs', { message: 'Hello' }, options())).rejects.toMatchObject({ code: 'provider_error', retryable: true });
