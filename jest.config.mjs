@@ -9,6 +9,9 @@ const shared = {
 
 const project = (displayName, ...patterns) => ({ ...shared, displayName, testMatch: patterns.map((pattern) => `<rootDir>/${pattern}`) });
 
+/** The cases of the contract over these stores, which their fixture reads. */
+const contractProject = (displayName, globals) => ({ ...project(displayName, 'packages/acceptance/contract/**/*.test.ts'), globals });
+
 /**
  * A slow machine is no failure: what hangs is found all the same. More than all waits of a test together, so that the
  * wait that failed is reported; tests have no shorter times of their own.
@@ -29,8 +32,9 @@ export default {
   projects: [
     project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/!(*.int|*.deploy|*.stack).test.mjs'),
     project('integration', '{packages,services}/*/test/**/*.int.test.ts', 'infra/**/*.int.test.mjs'),
-    { ...project('contract', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'sqlite' } },
-    { ...project('contract-postgres', 'packages/acceptance/contract/**/*.test.ts'), globals: { database: 'postgres' } },
+    contractProject('contract', { database: 'sqlite' }),
+    contractProject('contract-postgres', { database: 'postgres' }),
+    contractProject('contract-cluster', { database: 'sqlite', redis: 'cluster' }),
     project('e2e', 'packages/acceptance/e2e/**/*.test.ts'),
     project('chaos', 'packages/acceptance/chaos/**/*.test.ts'),
     project('stack', 'infra/deploy/*.stack.test.mjs'),

@@ -19,6 +19,8 @@ const kinds = {
   integration: { filesMore: 1 },
   // Every case of the contract against both indexes, side by side.
   contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
+  // The same over a Redis Cluster: six servers for each file, so only where it is named.
+  'contract-cluster': { named: true },
   e2e: {},
   chaos: { serial: true },
   // The images and docker-compose.yml in a real engine.
@@ -147,7 +149,7 @@ export async function runEverything(args) {
   const total = sumOutcomes(outcomes);
   printSkipped(total.skipped, missing);
   title('all');
-  for (const outcome of outcomes) print(`${outcome.kind.padEnd(12)} ${closingLine(outcome)}`);
+  for (const outcome of outcomes) print(`${outcome.kind.padEnd(16)} ${closingLine(outcome)}`);
   const leftOut = process.env.CI === 'true' && total.skipped.length > 0;
   if (leftOut) print('With CI=true nothing may be skipped.');
   print('');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { it } from '@jest/globals';
 import {
+  RedisCluster,
   startPostgres,
   startScriptedSystem,
   type ScriptedModel,
@@ -12,9 +13,16 @@ import {
 } from '@concierge/testing';
 import { Client } from './client.ts';
 
-/** Which index the run is against: set per jest project, so that every case runs on both. */
-function database(): 'sqlite' | 'postgres' {
-  return Reflect.get(globalThis, 'database') === 'postgres' ? 'postgres' : 'sqlite';
+/**
+ * Which index and which Redis the run is against: set per jest project, so that every case runs on each. The stack
+ * closes what is started for them.
+ */
+async function startStores(stack: AsyncDisposableStack): Promise<Pick<SystemOptions, 'databaseUrl' | 'replicatedRedis'>> {
+  const isOn = (store: 'database' | 'redis', kind: 'postgres' | 'cluster'): boolean => Reflect.get(globalThis, store) === kind;
+  return {
+    ...(isOn('database', 'postgres') && { databaseUrl: stack.use(await startPostgres()).url }),
+    ...(isOn('redis', 'cluster') && { replicatedRedis: stack.use(await RedisCluster.start()) }),
+  };
 }
 
 /** The system as it ships, over real processes, with a scripted model: what every contract case talks to. */
@@ -31,8 +39,8 @@ export class ContractSystem implements AsyncDisposable {
 
   static async start(options: Partial<SystemOptions> = {}, script: ScriptedModelOptions = {}): Promise<ContractSystem> {
     await using stack = new AsyncDisposableStack();
-    const databaseUrl = database() === 'postgres' ? { databaseUrl: stack.use(await startPostgres()).url } : {};
-    return new ContractSystem(await startScriptedSystem(stack, { ...databaseUrl, ...options, script }), stack.move());
+    const stores = await startStores(stack);
+    return new ContractSystem(await startScriptedSystem(stack, { ...stores, ...options, script }), stack.move());
   }
 
   /** Creates a tenant for one case, so that cases do not meet. */

@@ -214,16 +214,12 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
       worker?.start();
     },
     'by a Redis that lost everything': async () => {
-      const redis = contract.system.redis.client();
-      await redis.flushall();
-      redis.disconnect();
+      await contract.system.flushRedis();
     },
     'by both': async () => {
       const [worker] = contract.system.workers;
       await worker?.kill();
-      const redis = contract.system.redis.client();
-      await redis.flushall();
-      redis.disconnect();
+      await contract.system.flushRedis();
       worker?.start();
     },
   };

@@ -9,6 +9,7 @@ import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, listSlots } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
 import { Lanes, LogsOnDisk, SharedLogs } from '@concierge/turn';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
@@ -67,7 +68,6 @@ const MadeKey = z.object({ key: z.string() });
 export class System implements AsyncDisposable {
   readonly dataDir: string;
   readonly logsFolder: string;
-  readonly redis: TestRedis;
   /** What the services' logs are searched for when the system is disposed: a hit fails the test. */
   readonly logSearch = new LogSearch();
   readonly gateways: ServiceProcess[] = [];
@@ -77,23 +77,25 @@ export class System implements AsyncDisposable {
   readonly gatewayUrls: string[] = [];
   readonly uiUrls: string[] = [];
   readonly #options: SystemOptions;
+  readonly #redis: TestRedis | undefined;
   readonly #keySecret = randomBytes(32).toString('hex');
   readonly #modelKey = randomBytes(16).toString('hex');
   #tenants: Tenants | undefined;
   #index: IndexStore | undefined;
-  #redisClient: ReturnType<TestRedis['client']> | undefined;
+  #redisClient: Redis | undefined;
 
-  private constructor(options: SystemOptions, dataDir: string, redis: TestRedis) {
+  private constructor(options: SystemOptions, dataDir: string, redis: TestRedis | undefined) {
     this.#options = options;
     this.dataDir = dataDir;
     this.logsFolder = options.logsFolder ?? join(dataDir, 'logs');
-    this.redis = redis;
+    this.#redis = redis;
   }
 
   static async start(options: SystemOptions): Promise<System> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'concierge-system-')));
-    const redis = await TestRedis.start({ env: options.envFor?.('redis') ?? {}, syncs: options.redisSyncs === true });
-    const system = new System(options, dataDir, redis);
+    const startRedis = async (): Promise<TestRedis> =>
+      await TestRedis.start({ env: options.envFor?.('redis') ?? {}, syncs: options.redisSyncs === true });
+    const system = new System(options, dataDir, options.replicatedRedis === undefined ? await startRedis() : undefined);
     await mkdir(system.logsFolder, { recursive: true });
     await system.#writeProviders();
     await system.#addServices(options);
@@ -104,6 +106,15 @@ export class System implements AsyncDisposable {
 
   get services(): ServiceProcess[] {
     return [...this.gateways, ...this.workers, ...this.crons, ...this.uis];
+  }
+
+  /**
+   * The single server.
+   * @throws Error where `replicatedRedis` stands in its place
+   */
+  get redis(): TestRedis {
+    if (this.#redis === undefined) throw new Error('this system has no Redis of its own: it runs over replicatedRedis');
+    return this.#redis;
   }
 
   /** The first gateway. */
@@ -124,7 +135,7 @@ export class System implements AsyncDisposable {
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
-      const redis = (this.#options.replicatedRedis ?? this.redis).client();
+      const redis = this.#connectRedis();
       this.#redisClient = redis;
       const logged = new SharedLogs({ redis, lanes: new Lanes(redis), folder: toLogsFolder(this.dataDir) });
       this.#tenants = new Tenants({
@@ -156,6 +167,16 @@ export class System implements AsyncDisposable {
     await this.#index?.drop(tenantId);
   }
 
+  /** Loses everything that Redis has, on each of its masters. */
+  async flushRedis(): Promise<void> {
+    const slots = listSlots(this.#connectRedis());
+    try {
+      await Promise.all(slots.map(async (slot) => slot.flushall()));
+    } finally {
+      for (const slot of slots) slot.disconnect();
+    }
+  }
+
   /** What a service printed. */
   async readServiceLog(name: string): Promise<string> {
     return await readFile(this.#toLogFile(name), 'utf8');
@@ -165,7 +186,7 @@ export class System implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await using stack = new AsyncDisposableStack();
     if (this.#options.dataDir === undefined) stack.defer(async () => rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 }));
-    stack.use(this.redis);
+    stack.use(this.#redis);
     stack.defer(() => {
       for (const slot of this.#redisClient === undefined ? [] : listSlots(this.#redisClient)) slot.disconnect();
     });
@@ -173,6 +194,10 @@ export class System implements AsyncDisposable {
     await Promise.all(this.services.map(async (service) => await service.kill()));
     const hits = await this.logSearch.findHits(this.services.map(({ name }) => this.#toLogFile(name)));
     if (hits.length > 0) throw new Error(describeHits(hits));
+  }
+
+  #connectRedis(): Redis {
+    return (this.#options.replicatedRedis ?? this.redis).client();
   }
 
   #toLogFile(name: string): string {

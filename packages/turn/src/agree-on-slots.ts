@@ -34,7 +34,11 @@ export async function agreeOnSlots(redis: Redis, open: (slots: number) => Redis,
   for (;;) {
     const stored = await readSlotCount(redis);
     if (stored === own) return;
-    await assertNoneRuns(redis, stored);
+    if (await doOthersRun(redis)) {
+      // What runs announces its number again where Redis has lost it.
+      if ((await readSlotCount(redis)) !== stored) continue;
+      throw refuseSlots(stored, own);
+    }
     if (!(await takeTask(redis, keyOf.slotsLock, { forMs: LOCK_MS }))) {
       await wait(LOOK_EVERY_MS);
       continue;
@@ -49,13 +53,17 @@ function startingName(slots: number): string {
   return `starting with ${String(slots)}`;
 }
 
-async function assertNoneRuns(redis: Redis, stored: number): Promise<void> {
+/** Whether any process runs, or starts with another number. */
+async function doOthersRun(redis: Redis): Promise<boolean> {
   const { nowMs } = await readClocks(redis);
   const running = await redis.zrangebyscore(keyOf.processes, nowMs - PROCESS_SILENCE_MS, '+inf');
-  const own = listSlots(redis).length;
-  if (running.every((name) => name === startingName(own))) return;
+  const own = startingName(listSlots(redis).length);
+  return running.some((name) => name !== own);
+}
+
+function refuseSlots(stored: number, own: number): ConfigError {
   const seconds = String(PROCESS_SILENCE_MS / 1000);
-  throw new ConfigError([
+  return new ConfigError([
     `REDIS_SLOTS: must be ${String(stored)}, as it is for the processes that run; stop all of them to change it (given: ${String(own)}; one that was killed counts for ${seconds} s)`,
   ]);
 }

@@ -39,7 +39,7 @@ export const keyOf = {
    */
   unproven: (workerId: string): string => `${queuePrefix}:unproven:${workerId}`,
   workerFacts: `${queuePrefix}:worker-facts`,
-  /** How many slots the deployment has; missing: one. */
+  /** How many slots the deployment has; missing: one, unless a process that runs has not announced its number yet. */
   slots: `${queuePrefix}:slots`,
   /** Held while the slots are changed. */
   slotsLock: `${queuePrefix}:slots-lock`,

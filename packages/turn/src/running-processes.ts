@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { background, readVersion, type Log } from '@concierge/runtime';
+import { background, listSlots, readVersion, type Log } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from './keys.ts';
@@ -39,7 +39,10 @@ export async function readClocks(redis: Redis): Promise<{ readonly nowMs: number
   return { nowMs, aheadMs: Math.round((askedMs + Date.now()) / 2 - nowMs) };
 }
 
-/** Announces this process in Redis for as long as it runs: for operators; no turn depends on it. */
+/**
+ * Announces this process in Redis for as long as it runs, and the number of slots that it has agreed to: for operators,
+ * and for processes that start. No turn depends on it.
+ */
 export class ProcessAnnouncement {
   readonly #id = randomUUID();
   readonly #options: AnnouncedProcess;
@@ -64,7 +67,13 @@ export class ProcessAnnouncement {
     const { nowMs, aheadMs: clockAheadMs } = await readClocks(redis);
     const own = { service, databasePool, ...(sendsEmail !== undefined && { sendsEmail }) };
     const facts: ProcessFacts = { ...own, ...readVersion(), host: hostname(), pid: process.pid, clockAheadMs };
-    await redis.multi().zadd(keyOf.processes, nowMs, this.#id).hset(keyOf.processFacts, this.#id, JSON.stringify(facts)).exec();
+    await redis
+      .multi()
+      // Where Redis lost everything, it has this process and its number of slots again at once, or none of both.
+      .set(keyOf.slots, listSlots(redis).length, 'NX')
+      .zadd(keyOf.processes, nowMs, this.#id)
+      .hset(keyOf.processFacts, this.#id, JSON.stringify(facts))
+      .exec();
     const silent = await redis.zrangebyscore(keyOf.processes, '-inf', nowMs - PROCESS_SILENCE_MS);
     if (silent.length > 0) await forget(redis, silent);
   }

@@ -3,7 +3,7 @@ import { ConfigError, openRedis, findSlot, listSlots, withSlots } from '@concier
 import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis } from '@concierge/testing';
 import { listReconcilers } from '@concierge/testing/core';
 import { setUpEach } from '@concierge/testing/set-up';
-import { agreeOnSlots, assertSlots, keyOf } from '../src/index.ts';
+import { agreeOnSlots, assertSlots, keyOf, ProcessAnnouncement } from '../src/index.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
 const WITHIN_MS = 60_000;
@@ -89,6 +89,21 @@ describe('the number of slots', () => {
     );
     expect(await findProblem(assertSlots(other))).toContain('REDIS_SLOTS: must be 3');
     await assertSlots(three);
+  });
+
+  it('is known again once Redis, which was emptied, has been told of a process that runs', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const open = async (slots: number): ReturnType<typeof openRedis> =>
+      await openRedis({ url: withSlots(server.url, slots), role: 'worker', log }, cleanUp);
+    const [running, starting, other] = [await open(3), await open(3), await open(2)];
+    await agreeOnSlots(running, () => other, log);
+    await server.flush();
+    const announcement = new ProcessAnnouncement({ service: 'gateway', databasePool: 0, redis: running, log });
+    await announcement.start();
+    cleanUp.defer(async () => announcement.stop());
+    await agreeOnSlots(starting, () => other, log);
+    await assertSlots(starting);
+    expect(await findProblem(agreeOnSlots(other, () => running, log))).toContain('REDIS_SLOTS: must be 3');
   });
 
   it('may change while nothing runs: what was accepted is run from the files', async () => {

@@ -1,4 +1,7 @@
+import { createRequire } from 'node:module';
 import type { Redis } from 'ioredis';
+
+const require = createRequire(import.meta.url);
 
 /**
  * What begins every name in Redis, with the hash tag of the first slot. Code names everything as if it were there: the
@@ -9,20 +12,8 @@ export const redisPrefix = 'concierge:{q0}';
 /** Parts of the key space of a Redis Cluster. */
 const HASH_SLOTS = 16_384;
 
-/** CRC16 (XMODEM), as Redis Cluster computes it. */
-function computeCrc16(text: string): number {
-  let crc = 0;
-  for (const byte of Buffer.from(text)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x80_00) === 0 ? crc << 1 : (crc << 1) ^ 0x10_21) & 0xff_ff;
-  }
-  return crc;
-}
-
-/** The part of the key space that holds the names with this tag. */
-export function findHashSlot(tag: string): number {
-  return computeCrc16(tag) % HASH_SLOTS;
-}
+/** The part of the key space that holds the names with this tag. The package has no types. */
+export const findHashSlot: (tag: string) => number = require('cluster-key-slot');
 
 /**
  * The hash tags of so many slots, each in another equal part of the key space: masters that divide the key space evenly
@@ -56,7 +47,7 @@ export function listSlots(redis: Redis): readonly Redis[] {
 /** The connection beside this one that leads to the slot of a tenant. */
 export function findSlot(redis: Redis, tenantId: string): Redis {
   const slots = groups.get(redis);
-  return slots?.[computeCrc16(tenantId) % slots.length] ?? redis;
+  return slots?.[findHashSlot(tenantId) % slots.length] ?? redis;
 }
 
 /** Whether a connection leads to the first slot, where everything is that belongs to no tenant. */
