@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, keepPicture } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -13,6 +14,7 @@ let url: string;
 let keys: TenantKeys;
 let signedIn: BrowserContextOptions;
 
+const Made = z.object({ id: z.string() });
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
@@ -120,6 +122,57 @@ inBrowser('what an owner sees', () => {
       await keepPicture(page, 'schedule-form');
     });
     expect(complaints).toEqual([]);
+  });
+
+  it('is a schedule that is edited by keyboard, without what the form does not show being lost', async () => {
+    const schedule = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
+    const asked = { name: 'Weekly report', message: 'Report.\nBriefly.', schedule, missed: 'skip', jitterSeconds: 30 };
+    const { id } = Made.parse(await call('/api/cron', { body: asked }));
+    const complaints = await visit('/schedules', async (page) => {
+      await page.getByRole('article', { name: 'Weekly report' }).getByRole('button', { name: 'Edit' }).focus();
+      await page.keyboard.press('Enter');
+      const dialog = page.getByRole('dialog', { name: 'Edit Weekly report' });
+      const name = dialog.getByLabel('Name of the schedule');
+      await dialog.locator(':focus').waitFor();
+      expect(await name.inputValue()).toBe('Weekly report');
+      expect(await dialog.getByLabel('What to ask the agent').inputValue()).toBe('Report.\nBriefly.');
+      expect(await dialog.getByLabel('How often').inputValue()).toBe('weekly');
+      expect(await dialog.getByLabel('At', { exact: true }).inputValue()).toBe('08:00');
+      await dialog.getByText('What has no field here stays as it is').waitFor();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('Monday report');
+      await dialog.getByLabel('At', { exact: true }).fill('09:30');
+      await eventuallyHolds(async () => expect(await dialog.getByRole('listitem').count()).toBe(5));
+      await expectSoundPage(page);
+      await keepPicture(page, 'schedule-edit');
+      await name.press('Enter');
+      const edited = page.getByRole('article', { name: 'Monday report' });
+      await edited.getByText('At 09:30 AM, only on Monday (Europe/Berlin)').waitFor();
+      await edited.getByText('Saved.').waitFor();
+      expect(await page.getByRole('dialog').count()).toBe(0);
+    });
+    expect(complaints).toEqual([]);
+    const edited = { ...asked, name: 'Monday report', schedule: { ...schedule, cron: '30 9 * * 1' } };
+    expect(await call(`/api/cron/${id}`, { method: 'GET' })).toMatchObject(edited);
+  });
+
+  it('is a schedule of another kind than the form has, which keeps it and says so, on a phone', async () => {
+    const asked = { name: 'Hourly look', message: 'Look.', schedule: { every: '1h' } };
+    const { id } = Made.parse(await call('/api/cron', { body: asked }));
+    await using visiting = await BrowserVisit.begin(browser, url, { ...signedIn, ...onPhone });
+    await visiting.goTo('/schedules');
+    const { page } = visiting;
+    await page.getByRole('article', { name: 'Hourly look' }).getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Edit Hourly look' });
+    await visiting.shows(dialog.getByText('There is no field here for when it runs, which stays as it is: every 1h.'));
+    expect(await dialog.getByLabel('How often').count()).toBe(0);
+    await expectSoundPage(page);
+    await dialog.getByLabel('What to ask the agent').fill('Look again.');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await visiting.shows(page.getByRole('article', { name: 'Hourly look' }).getByText('Look again.'));
+    await expectSoundPage(page);
+    expect(visiting.complaints).toEqual([]);
+    expect(await call(`/api/cron/${id}`, { method: 'GET' })).toMatchObject({ ...asked, message: 'Look again.' });
   });
 
   it('is a page or a conversation, at a few letters after Ctrl-K', async () => {

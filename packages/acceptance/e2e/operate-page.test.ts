@@ -323,7 +323,9 @@ inBrowser('the operators’ pages', () => {
     hold.open();
     await eventuallyHolds(async () => expect(await scope.inbox.turnIds()).toEqual([]));
     await page.goto(`${system.uiUrls[0] ?? ''}/operate/audit?tenant=looped`);
-    await current.shows(rows(page).filter({ hasText: 'turn.cancel-all' }).getByText('Reason: Their own bots talk to each other.'));
+    await current.shows(
+      rows(page).filter({ hasText: 'turn.cancel-all' }).getByText('2 turns · Reason: Their own bots talk to each other.'),
+    );
     await current.shows(rows(page).getByText('index.rebuild', { exact: true }));
     expect(complaints).toEqual([]);
   });

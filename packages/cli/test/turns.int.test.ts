@@ -167,7 +167,7 @@ describe('concierge turn', () => {
     expect(out).toBe('1 waiting and 0 running turns of acme are asked to stop.\n');
     await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
     expect(await concierge.json('turn', 'cancel-all', 'acme')).toEqual({ ...count, dryRun: true, waiting: 0 });
-    expect((await concierge.run('audit', 'acme')).out).toMatch(/turn\.cancel-all +acme +.*They asked for it\./u);
+    expect((await concierge.run('audit', 'acme')).out).toMatch(/turn\.cancel-all +acme +1 turn: They asked for it\./u);
   });
 });
 

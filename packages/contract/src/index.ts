@@ -140,7 +140,15 @@ export {
 export { backoffMs, type BackoffPlan } from './values/backoff.ts';
 export { clip, codePoints, cutText, fitsMessage, truncate, onOneLine, withoutEnding, withoutSpans } from './values/text.ts';
 export { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, hasMoreValues, Duration, durationMs, TimeZone, HttpUrl } from './values/values.ts';
-export { ContactAlias, ContactDetails, ContactListItem, ContactRecord, ContactUnreachable, ContactView } from './channels/contact.ts';
+export {
+  ContactAlias,
+  ContactDetails,
+  ContactListItem,
+  ContactRecord,
+  ContactUnindexed,
+  ContactUnreachable,
+  ContactView,
+} from './channels/contact.ts';
 export {
   DeliveryPartView,
   DeliveryProblem,

@@ -129,11 +129,14 @@ export class FailedTurns {
   async cancelAll({ tenant, dryRun, reason }: CancelTurnsBody, asked?: Asked): Promise<CancelledTurns> {
     const { operations } = this.#options;
     const scope = await operations.open(tenant);
-    const count = await (await this.#options.turns()).cancelAll(scope, { dryRun });
-    if (!dryRun && count.waiting + count.running > 0) {
+    const { failure, ...count } = await (await this.#options.turns()).cancelAll(scope, { dryRun });
+    const turns = count.waiting + count.running;
+    if (!dryRun && turns > 0) {
       const why = reason === undefined ? {} : { reason };
-      await operations.record('turn.cancel-all', { scope, ...(asked !== undefined && { asked }), ...why });
+      await operations.record('turn.cancel-all', { scope, turns, ...(asked !== undefined && { asked }), ...why });
     }
+    // What was done goes on record first, as `retry` records each turn before it goes on to the next.
+    if (failure !== undefined) throw failure;
     return { tenantId: tenant, dryRun, ...count };
   }
 

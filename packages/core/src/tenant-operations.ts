@@ -44,6 +44,8 @@ interface ActFacts {
   readonly asked?: Asked;
   /** In the words of the operator. */
   readonly reason?: string;
+  /** How many turns it was done to. */
+  readonly turns?: number;
 }
 
 /** Operators may grant everything. */
@@ -239,9 +241,13 @@ export class TenantOperations {
   }
 
   /** Puts on record what an operator has done in a tenant. */
-  async record(act: AuditAct, { scope, target = null, asked = byHand, reason }: ActFacts & { readonly scope: TenantScope }): Promise<void> {
+  async record(
+    act: AuditAct,
+    { scope, target = null, asked = byHand, reason, turns }: ActFacts & { readonly scope: TenantScope },
+  ): Promise<void> {
     const { tenantId } = scope;
-    const done = { by: this.#by(), act, tenantId, target, requestId: asked.requestId, ...(reason !== undefined && { reason }) };
+    const more = { ...(reason !== undefined && { reason }), ...(turns !== undefined && { turns }) };
+    const done = { by: this.#by(), act, tenantId, target, requestId: asked.requestId, ...more };
     await scope.audit.record(done);
     await this.#options.tenants.audit.record(done);
   }

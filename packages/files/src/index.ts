@@ -34,7 +34,7 @@ export {
   makeStoreFolder,
 } from './record-folder.ts';
 export { lstatIfThere, toStatSignature, StatCache } from './stat-cache.ts';
-export { namesIn, ignoreMissing, isSystemError } from './system-error.ts';
+export { namesIn, ignoreMissing, isSystemError, toError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
 export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';

@@ -106,7 +106,12 @@ export function storeOver(backend: IndexBackend): IndexStore {
   };
   return {
     forTenant: (tenantId, source) =>
-      new TenantIndex({ tenantId: named(tenantId), backend, pending, build: source && (async () => build(tenantId, source)) }),
+      new TenantIndex({
+        tenantId: named(tenantId),
+        backend,
+        pending,
+        files: source && { build: async () => build(tenantId, source), catchUpContacts: async () => source.catchUpContacts() },
+      }),
     isFresh: async (tenantId) => isFresh(named(tenantId)),
     rebuild: async (tenantId, source) => rebuilds.run(named(tenantId), async () => rebuildIndex(backend, tenantId, source)),
     compare: async (tenantId, source) => rebuilds.run(named(tenantId), async () => compareIndex(backend, tenantId, source)),

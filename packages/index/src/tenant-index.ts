@@ -12,6 +12,7 @@ import type { Page } from './cursor.ts';
 import type {
   ContactsQuery,
   FailedTurnsQuery,
+  IndexSource,
   IndexedContact,
   IndexedSession,
   IndexedTurn,
@@ -26,11 +27,13 @@ export interface TenantIndexOptions {
   readonly tenantId: string;
   readonly backend: IndexBackend;
   readonly pending: PendingPuts;
-  /**
-   * Fills the index from the files unless that has been done; without it, an index that was never built is what was put
-   * into it.
-   */
-  readonly build: (() => Promise<void>) | undefined;
+  /** Without them, an index that was never built is what was put into it. */
+  readonly files: TenantIndexFiles | undefined;
+}
+
+export interface TenantIndexFiles extends Pick<IndexSource, 'catchUpContacts'> {
+  /** Fills the index from the files unless that has been done. */
+  readonly build: () => Promise<void>;
 }
 
 /** A second one is necessary only when the index is deleted again and again. */
@@ -45,7 +48,7 @@ export class TenantIndex {
   readonly tenantId: string;
   readonly #backend: IndexBackend;
   readonly #pending: PendingPuts;
-  readonly #build: (() => Promise<void>) | undefined;
+  readonly #files: TenantIndexFiles | undefined;
   readonly #puts: BatchedUpserts;
   /** What memory is searched through. */
   readonly passages: PassageIndex;
@@ -54,7 +57,7 @@ export class TenantIndex {
     this.tenantId = options.tenantId;
     this.#backend = options.backend;
     this.#pending = options.pending;
-    this.#build = options.build;
+    this.#files = options.files;
     this.passages = new PassageIndex({ tenantId: this.tenantId, backend: this.#backend, read: async (work) => this.#read(work) });
     this.#puts = new BatchedUpserts(async (puts) => this.#pending.put(this.tenantId, puts));
   }
@@ -93,6 +96,7 @@ export class TenantIndex {
    * @throws AppError invalid_request for a cursor that is none of this list
    */
   async listSessions(query: SessionsQuery): Promise<Page<IndexedSession>> {
+    if (query.words !== undefined) await this.#files?.catchUpContacts();
     return this.#read(async (db) => selectSessions(db, this.tenantId, query));
   }
 
@@ -101,11 +105,13 @@ export class TenantIndex {
    * @throws AppError invalid_request for a cursor that is none of this list
    */
   async listContacts(query: ContactsQuery): Promise<Page<IndexedContact>> {
+    if (query.words !== undefined) await this.#files?.catchUpContacts();
     return this.#read(async (db) => selectContacts(db, this.tenantId, query));
   }
 
   /** Senders of whom there is a file, by a part of name or id, in any case. */
   async findContacts(text: string, limit: number): Promise<string[]> {
+    await this.#files?.catchUpContacts();
     return this.#readBuilt(async (db) => findNamed(db, this.tenantId, { text, limit }));
   }
 
@@ -176,11 +182,11 @@ export class TenantIndex {
   }
 
   async #readBuilt<Result>(work: Work<Result>): Promise<Result> {
-    if (this.#build === undefined) return this.#backend.read(this.tenantId, work);
+    if (this.#files === undefined) return this.#backend.read(this.tenantId, work);
     for (let builds = 0; builds <= BUILDS_MAX; builds += 1) {
       const built = await this.#backend.readBuilt(this.tenantId, work);
       if (built !== undefined) return built.result;
-      await this.#build();
+      await this.#files.build();
     }
     throw new AppError('overloaded', 'The index gets lost as fast as it is rebuilt', { retryAfterSeconds: 2 });
   }

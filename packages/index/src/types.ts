@@ -53,6 +53,8 @@ export interface IndexSource {
   removed(): AsyncIterable<RemovedSession>;
   contacts(): AsyncIterable<NamedContact>;
   skills(): Promise<readonly Skill[]>;
+  /** Called before names are searched: puts those whose writers could not. Never rejects. */
+  catchUpContacts(): Promise<void>;
 }
 
 /** How many rows of one table differed from the files. */

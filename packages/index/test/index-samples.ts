@@ -103,6 +103,10 @@ export class Files implements IndexSource {
   async skills(): Promise<readonly Skill[]> {
     return Promise.resolve(this.skillList);
   }
+
+  async catchUpContacts(): Promise<void> {
+    await Promise.resolve();
+  }
 }
 
 /** All items of a list, from its first page to its last. */

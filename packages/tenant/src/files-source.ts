@@ -1,6 +1,7 @@
 import type { RemovedSession, Skill } from '@concierge/contract';
 import type { IndexSource, NamedContact, SourceSession } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
+import type { Contacts } from './contacts/contacts.ts';
 import type { SessionStore } from './sessions/session-store.ts';
 import type { Skills } from './skills/skills.ts';
 
@@ -8,7 +9,8 @@ interface FilesSourceOptions {
   readonly tenantId: string;
   readonly sessions: SessionStore;
   readonly skills: Skills;
-  readonly listContacts: () => AsyncIterable<NamedContact>;
+  /** They read the index that is filled from here, and so are made after it. */
+  readonly contacts: () => Pick<Contacts, 'listNamed' | 'catchUp'>;
   readonly log: Log;
 }
 
@@ -39,7 +41,11 @@ export class FilesSource implements IndexSource {
   }
 
   contacts(): AsyncIterable<NamedContact> {
-    return this.#options.listContacts();
+    return this.#options.contacts().listNamed();
+  }
+
+  async catchUpContacts(): Promise<void> {
+    await this.#options.contacts().catchUp();
   }
 
   async skills(): Promise<readonly Skill[]> {

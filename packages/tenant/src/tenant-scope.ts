@@ -10,7 +10,7 @@ import {
   type FeedChange,
 } from '@concierge/contract';
 import { namesIn, StatCache, type FolderSync } from '@concierge/files';
-import type { DriftReport, IndexStore, NamedContact, TableDrift, TenantIndex } from '@concierge/index';
+import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
 import { AuditLog } from './audit/audit-log.ts';
@@ -164,8 +164,7 @@ export class TenantScope {
     this.context = new ContextFiles({ root, skills: this.skills, log });
     this.mcp = new McpServerStore({ tenantId, folder: join(root, 'mcp'), folders, secrets: this.secrets, log });
     this.#indexStore = index;
-    const listContacts = (): AsyncGenerator<NamedContact> => this.contacts.listNamed();
-    this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, listContacts, log });
+    this.#source = new FilesSource({ tenantId, sessions: this.sessions, skills: this.skills, contacts: () => this.contacts, log });
     this.index = index.forTenant(tenantId, this.#source);
     const place = { tenantId, folders, log };
     this.fileHistory = new FileHistory({ ...place, store: settingsFolder, files: this.files });
@@ -314,6 +313,7 @@ export class TenantScope {
     await this.uploads.sweep();
     await this.channels.sweep();
     await this.schedules.sweep();
+    await this.contacts.sweep();
     await this.erasures.sweep();
     await this.handoffs.sweep();
     await this.staffNotes.sweep(async (id) => (await this.sessions.load(id)) !== undefined);

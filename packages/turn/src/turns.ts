@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CursorPages, toTurnView, type Page, type TurnsQuery } from '@concierge/index';
-import { unlessLater } from '@concierge/files';
+import { toError, unlessLater } from '@concierge/files';
 import {
   AppError,
   clip,
@@ -31,9 +31,16 @@ const STOPPED_LOOK_EVERY_MS = 100;
 /** Each reads a file, writes one and asks Redis. */
 const CANCELLED_AT_ONCE = 16;
 
-export interface LiveCount {
+/** How many turns were cancelled. With a `failure`, only those before it. */
+export interface CancelledCount {
   readonly waiting: number;
   readonly running: number;
+  readonly failure?: Error;
+}
+
+interface AskedToStop {
+  readonly isAsked: boolean;
+  readonly failure?: Error;
 }
 
 function isAskedFor(turn: TurnView, { status, contact_id: contactId, agent, channel, origin, id }: TurnsQuery): boolean {
@@ -183,9 +190,10 @@ export class Turns extends OrderedAcceptance {
 
   /**
    * Cancels all live turns of a tenant, or counts them; those that wait first, so that none of them begins. Counted are
-   * those that were not to be cancelled before. A turn that a later version wrote is left to that version.
+   * those that were not to be cancelled before. A turn that a later version wrote is left to that version. Does not
+   * reject where it is cut off: what it did until then is told together with the `failure`.
    */
-  async cancelAll(scope: TenantScope, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<LiveCount> {
+  async cancelAll(scope: TenantScope, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<CancelledCount> {
     const { tenantId } = scope;
     const readOne = async (turnId: string) => ({ turnId, ...(await this.#liveFacts({ tenantId, turnId })) });
     const live = await Promise.all((await scope.inbox.turnIds()).map(readOne));
@@ -194,15 +202,24 @@ export class Turns extends OrderedAcceptance {
       const those = live.filter(({ status }) => status === wanted);
       for (let from = 0; from < those.length; from += CANCELLED_AT_ONCE) {
         const some = those.slice(from, from + CANCELLED_AT_ONCE);
-        const asked = dryRun ? some.map(() => true) : await Promise.all(some.map(async ({ turnId }) => this.#cancelOne(scope, turnId)));
-        count[wanted] += some.filter(({ isCancelled }, position) => !isCancelled && asked[position] === true).length;
+        const asked: readonly AskedToStop[] = dryRun
+          ? some.map(() => ({ isAsked: true }))
+          : await Promise.all(some.map(async ({ turnId }) => this.#cancelOne(scope, turnId)));
+        count[wanted] += some.filter(({ isCancelled }, position) => !isCancelled && asked[position]?.isAsked === true).length;
+        const failure = asked.find((one) => one.failure !== undefined)?.failure;
+        if (failure !== undefined) return { ...count, failure };
       }
     }
     return count;
   }
 
-  async #cancelOne(scope: TenantScope, turnId: string): Promise<boolean> {
-    return (await unlessLater(this.requestCancel(scope, turnId))) ?? false;
+  /** A turn whose flag is on disk is asked to stop, whatever failed afterwards. */
+  async #cancelOne(scope: TenantScope, turnId: string): Promise<AskedToStop> {
+    try {
+      return { isAsked: (await unlessLater(this.requestCancel(scope, turnId))) ?? false };
+    } catch (error) {
+      return { isAsked: await scope.inbox.isCancelled(turnId), failure: toError(error) };
+    }
   }
 
   /**
@@ -212,7 +229,8 @@ export class Turns extends OrderedAcceptance {
    */
   async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
     const until = Date.now() + timeoutMs;
-    await this.cancelAll(scope);
+    const { failure } = await this.cancelAll(scope);
+    if (failure !== undefined) throw failure;
     for (;;) {
       const turnIds = await scope.inbox.turnIds();
       const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts({ tenantId: scope.tenantId, turnId })));

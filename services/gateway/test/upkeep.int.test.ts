@@ -2,6 +2,7 @@ import { AuditEntry, Problem, routes, type TenantDrift } from '@concierge/contra
 import { toContactFolder } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { keyOf } from '@concierge/turn';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
@@ -157,6 +158,33 @@ describe('all turns of a tenant', () => {
     const act = { act: 'turn.cancel-all', tenantId: tenant.id, target: null, reason: asked.reason };
     for (const acts of [await listActs(tenant), await listActs()])
       expect(acts.filter((entry) => entry.act === 'turn.cancel-all')).toMatchObject([act]);
+  });
+
+  it('are on record as far as they were cancelled before Redis went away, how many and whose', async () => {
+    const tenant = await gateway.tenant();
+    gateway.holdTurns();
+    await ask(tenant, 'one');
+    await eventually(async () => (await tenant.scope.inbox.turnIds()).length === 1);
+    await Promise.all(Array.from({ length: 40 }, async (_, number) => ask(tenant, String(number))));
+    const turnIds = await tenant.scope.inbox.turnIds();
+    const subscriber = gateway.redis.client();
+    const killed = gate();
+    subscriber.once('message', () => void gateway.redis.kill().then(() => killed.open()));
+    await subscriber.subscribe(keyOf.cancel);
+    const cutOff = await operate(cancelTurns.path, 'POST', { tenant: tenant.id, dryRun: false, reason: 'A loop of their own bots.' });
+    await killed.opened;
+    subscriber.disconnect();
+    await gateway.redis.start();
+    await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
+    expect(Problem.parse(await cutOff.json())).toMatchObject({ status: 503, code: 'overloaded' });
+
+    const marked = await Promise.all(turnIds.map(async (turnId) => tenant.scope.inbox.isCancelled(turnId)));
+    const turns = marked.filter(Boolean).length;
+    expect(turns).toBeGreaterThan(0);
+    expect(turns).toBeLessThan(turnIds.length);
+    const act = { act: 'turn.cancel-all', tenantId: tenant.id, target: null, reason: 'A loop of their own bots.', turns };
+    for (const acts of [await listActs(tenant), await listActs()])
+      expect(acts.filter((entry) => entry.tenantId === tenant.id && entry.act === 'turn.cancel-all')).toMatchObject([act]);
   });
 
   it('are not cancelled by who has no operators’ token, nor of a tenant that is none', async () => {

@@ -191,6 +191,11 @@ function describeActor({ by }: AuditEntry): string {
   return by.kind === 'key' ? `key ${by.keyId}` : `operator (${by.via})`;
 }
 
+function describeTurns({ turns }: AuditEntry): string {
+  if (turns === undefined) return '';
+  return turns === 1 ? '1 turn' : `${String(turns)} turns`;
+}
+
 async function listAudit({ deployment, answer }: CommandContext, tenantId: string | undefined, given: string): Promise<void> {
   const limit = Number(given);
   if (!Number.isSafeInteger(limit) || limit < 1) throw new AppError('invalid_request', `${given} is not a number of entries.`);
@@ -201,7 +206,7 @@ async function listAudit({ deployment, answer }: CommandContext, tenantId: strin
     describeActor(entry),
     entry.act,
     entry.tenantId ?? '',
-    entry.target ?? entry.reason ?? '',
+    entry.target ?? [describeTurns(entry), entry.reason ?? ''].filter((part) => part !== '').join(': '),
   ]);
   answer({ json: entries, text: table(['WHEN', 'WHO', 'WHAT', 'TENANT', 'OF IT'], rows) });
 }

@@ -43,6 +43,17 @@ export const ContactUnreachable = z.strictObject({
 });
 export type ContactUnreachable = z.infer<typeof ContactUnreachable>;
 
+/**
+ * tenants/<id>/contacts/.unindexed/<hash>-<of its writer>.json: there while the index may not have the name that is in
+ * the folder of this hash.
+ */
+export const ContactUnindexed = z.strictObject({
+  version: z.literal(1),
+  folder: z.string().regex(/^[0-9a-f]{32}$/u),
+  since: z.iso.datetime(),
+});
+export type ContactUnindexed = z.infer<typeof ContactUnindexed>;
+
 export const ContactView = z
   .object({
     sender: z.string(),

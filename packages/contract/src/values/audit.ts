@@ -76,6 +76,7 @@ export const AuditEntry = z
     requestId: z.string().nullable(),
     /** Why, where an operator had to say so. */
     reason: z.string().optional().meta({ description: 'Why, in the words of the operator; only where the act needs a reason.' }),
+    turns: z.int().nonnegative().optional().meta({ description: 'How many turns it was done to; only of an act on many at once.' }),
   })
   .meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;

@@ -1,20 +1,10 @@
-import type { ModelFacts, ModelUsage } from '@concierge/contract';
-import { estimateTokens } from '../estimate-tokens.ts';
-import {
-  ModelError,
-  type Model,
-  isContextOverflow,
-  type ModelEnd,
-  type ModelErrorKind,
-  type ModelEvent,
-  type ModelRequest,
-} from '../model.ts';
+import type { ModelFacts } from '@concierge/contract';
+import { ModelError, type Model, isContextOverflow, type ModelErrorKind, type ModelEvent, type ModelRequest } from '../model.ts';
 import { findModel, toProviderName, type OwnKeys, type Providers, type UsableModel } from '../providers.ts';
-import { applyTimeouts, defaultModelLimits, type ModelLimits, asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
-import { ChatRequests } from './chat-request.ts';
-import { openEventParser, Reply, type FinishedReply } from './reply.ts';
-import { CallDeadline, HttpTransport, openEndpoint, type Endpoint, type StreamedBody } from './transport.ts';
+import { defaultModelLimits, type ModelLimits, asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { toCallFailure, type CallFailure } from './call-failure.ts';
+import { ChatModel } from './chat-model.ts';
+import { HttpTransport } from './transport.ts';
 
 /** Which models failed lately, in any process: they are asked after the others of their line. */
 export interface ModelHealth {
@@ -254,10 +244,6 @@ class FallbackModel implements Model {
   }
 }
 
-function withTraceparent(endpoint: Endpoint, { traceparent }: Pick<ModelRequest, 'traceparent'>): Endpoint {
-  return traceparent === undefined ? endpoint : { ...endpoint, headers: { ...endpoint.headers, traceparent } };
-}
-
 function withFailures(event: ModelEvent, failedAttempts: number): ModelEvent {
   return event.type === 'end' && failedAttempts > 0 ? { ...event, failedAttempts } : event;
 }
@@ -279,127 +265,4 @@ const ofProvider: ReadonlySet<number | undefined> = new Set([401, 402, 403]);
 
 function toSickness({ status, code, retryAfterMs }: CallFailure): Parameters<ModelHealth['failed']>[1] {
   return { isProviders: ofProvider.has(status) || code === 'insufficient_quota' || code === 'billing_not_active', retryAfterMs };
-}
-
-type AttemptEvent = { readonly type: 'text'; readonly delta: string } | ModelEnd;
-
-/** One model of one provider. Each `attempt` is one HTTP request: no retry, no fallback. */
-export class ChatModel {
-  readonly facts: UsableModel;
-  readonly ownKey: boolean;
-  readonly #endpoint: Endpoint;
-  readonly #requests: ChatRequests;
-  readonly #transport: HttpTransport;
-  readonly #limits: ModelLimits;
-
-  constructor(model: UsableModel, options: { transport: HttpTransport; limits: ModelLimits }) {
-    this.facts = model;
-    this.ownKey = model.provider.ownKey === true;
-    this.#limits = applyTimeouts(options.limits, model.facts);
-    this.#endpoint = openEndpoint(model.provider, '/chat/completions');
-    this.#requests = new ChatRequests(model);
-    this.#transport = options.transport;
-  }
-
-  /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
-  async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
-    const deadline = new CallDeadline(signal, this.#limits);
-    const reply = new Reply();
-    let body: StreamedBody | undefined;
-    try {
-      body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);
-      deadline.heard('waiting');
-      const events = openEventParser((data) => reply.add(data));
-      // One loop in one generator: every layer between the socket and the caller costs a few microtasks per delta.
-      for (let piece = await readPiece(body, reply); piece !== undefined; piece = await readPiece(body, reply)) {
-        events.feed(piece);
-        deadline.heard(reply.phase);
-        const delta = reply.takeText();
-        if (delta !== '') yield { type: 'text', delta };
-        if (reply.isClosed) break;
-      }
-      // The last event may lack its blank line; what is torn after the finish reason is no loss.
-      if (!reply.finished) events.feed('\n\n');
-      const rest = reply.takeText();
-      if (rest !== '') yield { type: 'text', delta: rest };
-      signal.throwIfAborted();
-      yield this.#buildEnd(reply.finish(), request);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw deadline.expired ?? error;
-    } finally {
-      deadline.clear();
-      // Also when the caller leaves in the middle: an unread reply must not go on costing.
-      if (reply.finished) body?.close();
-      else body?.abandon();
-    }
-  }
-
-  #buildEnd(reply: FinishedReply, request: ModelRequest): ModelEnd {
-    const { ref, facts } = this.facts;
-    const { usage, ...said } = reply;
-    const tokens = usage === undefined ? estimateUsage(request, reply) : countTokens(usage);
-    const modelUsage: ModelUsage = {
-      ...tokens,
-      model: ref,
-      calls: 1,
-      costUsd: costUsd(tokens, facts.price),
-      ...(this.ownKey && { ownKey: true }),
-    };
-    return { type: 'end', ...said, usage: modelUsage, usageEstimated: usage === undefined, model: ref };
-  }
-}
-
-/** A connection that breaks after the finish reason took at most the usage figures with it. */
-async function readPiece(body: StreamedBody, reply: Reply): Promise<string | undefined> {
-  try {
-    return await body.read();
-  } catch (error) {
-    if (reply.finished) return undefined;
-    throw error;
-  }
-}
-
-interface TokenCounts {
-  /** All of the prompt, cached part included. */
-  readonly inputTokens: number;
-  readonly cachedInputTokens: number;
-  readonly outputTokens: number;
-}
-
-function countTokens(usage: NonNullable<FinishedReply['usage']>): TokenCounts {
-  const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? 0;
-  return {
-    inputTokens: Math.round(usage.prompt_tokens),
-    outputTokens: Math.round(usage.completion_tokens),
-    cachedInputTokens: Math.min(Math.round(cached), Math.round(usage.prompt_tokens)),
-  };
-}
-
-function estimateUsage(request: ModelRequest, reply: FinishedReply): TokenCounts {
-  const prompt = [request.system, ...request.messages.map(listWords)].join('\n');
-  const said = [reply.text, ...reply.toolCalls.map((call) => call.name + call.arguments)].join('\n');
-  const tools = request.tools.length > 0 ? JSON.stringify(request.tools) : '';
-  return { inputTokens: estimateTokens(prompt) + estimateTokens(tools), outputTokens: estimateTokens(said), cachedInputTokens: 0 };
-}
-
-function listWords(message: ModelRequest['messages'][number]): string {
-  switch (message.role) {
-    case 'user':
-      return typeof message.content === 'string'
-        ? message.content
-        : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
-    case 'assistant':
-      return [message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
-    case 'tool':
-      return message.output;
-  }
-}
-
-/** US dollars of one call; null when the model has no price. Prices are per million tokens. */
-export function costUsd(tokens: TokenCounts, price: ModelFacts['price']): number | null {
-  if (price === undefined) return null;
-  const fresh = Math.max(0, tokens.inputTokens - tokens.cachedInputTokens);
-  const cached = tokens.cachedInputTokens * (price.cachedInput ?? price.input);
-  return (fresh * price.input + cached + tokens.outputTokens * price.output) / 1_000_000;
 }

@@ -13,14 +13,17 @@ import {
 } from '@concierge/contract';
 import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
 import type { IndexedContact, NamedContact, Page, TenantIndex } from '@concierge/index';
-import { KeyedMutex, type Log } from '@concierge/runtime';
+import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
+import { UnindexedContacts, unindexedFolder } from './unindexed-contacts.ts';
 
 /** Conversations looked through for one page: those of the owner have no contact. */
 const scanMax = 200;
-/** A message does not wait longer for the name of its contact to be found by a search. */
+/** Neither a message nor a search waits longer for the names of contacts to be found by searches. */
 const INDEX_WAIT_MS = 1000;
+/** Of a name by other processes, while its row is written; each of them sees to its own. */
+const CHANGES_MAX = 3;
 /** Senders whose folders are compared with an id at a time. */
 const comparedAtOnce = 1000;
 
@@ -55,9 +58,12 @@ interface KnownQuery {
 export class Contacts {
   readonly #options: ContactsOptions;
   readonly #writers = new KeyedMutex();
+  readonly #unindexed: UnindexedContacts;
+  #catchingUp: Promise<void> | undefined;
 
   constructor(options: ContactsOptions) {
     this.#options = options;
+    this.#unindexed = new UnindexedContacts(this.#place(unindexedFolder));
   }
 
   /**
@@ -112,14 +118,31 @@ export class Contacts {
       const name = clean(displayName) ?? before?.displayName ?? null;
       if (before !== undefined && before.displayName === name) return;
       const firstSeenAt = before?.firstSeenAt ?? new Date().toISOString();
+      const folder = toContactFolder(sender);
+      const mark = await this.#unindexed.add(folder);
+      await failpoint('contact.before-file');
       await records.put('contact', { ...before, version: 1, sender, displayName: name, firstSeenAt });
-      const put = this.#index({ folder: toContactFolder(sender), sender, displayName: name });
-      const waited = new AbortController();
-      await Promise.race([put, wait(INDEX_WAIT_MS, undefined, { signal: waited.signal })]);
-      waited.abort();
+      await failpoint('contact.after-file');
+      await atMost(INDEX_WAIT_MS, this.#index(folder, mark));
     });
     // A message need not wait for a name.
     await unlessLater(change);
+  }
+
+  /**
+   * Has searches find what writers of names left out that were killed, or met a database that did not answer. The index
+   * asks for it before it searches names. Never rejects; gives up soon: searches may be behind rather than not answer.
+   */
+  async catchUp(): Promise<void> {
+    this.#catchingUp ??= this.#indexMarked().finally(() => {
+      this.#catchingUp = undefined;
+    });
+    await atMost(INDEX_WAIT_MS, this.#catchingUp);
+  }
+
+  /** Clears away what processes that died in the middle of writing left. */
+  async sweep(): Promise<void> {
+    await this.#unindexed.sweep();
   }
 
   /** All of whom there is a file. */
@@ -219,18 +242,43 @@ export class Contacts {
     return sessions.filter((session) => session !== undefined);
   }
 
+  /** Has the name found by searches. Never rejects: without it the contact is found by its id. */
+  async #index(folder: string, mark: string): Promise<void> {
+    const { tenantId, log } = this.#options;
+    try {
+      await this.#putRow(folder);
+      await this.#unindexed.remove(mark);
+    } catch (error) {
+      log.error({ tenantId, err: error }, 'the name of a contact is not in the index until a search catches up');
+    }
+  }
+
+  async #indexMarked(): Promise<void> {
+    const { tenantId, log } = this.#options;
+    try {
+      for (const { mark, folder, isOld } of await this.#unindexed.list()) {
+        await this.#putRow(folder);
+        if (isOld) await this.#unindexed.remove(mark);
+      }
+    } catch (error) {
+      log.error({ tenantId, err: error }, 'names of contacts are not in the index until a search catches up');
+    }
+  }
+
   /**
-   * Has the name found by searches. Never rejects: without it the contact is found by its id. One that was erased
+   * Writes what the file says, and again where another process has changed it meanwhile. A contact that was erased
    * meanwhile is taken out again.
    */
-  async #index(contact: NamedContact): Promise<void> {
-    const { index, tenantId, log } = this.#options;
-    try {
-      await index.putContact(contact);
-      if (!(await this.#recordsIn(contact.folder).has('contact'))) await index.removeContacts([contact.folder]);
-    } catch (error) {
-      log.error({ tenantId, err: error }, 'the name of a contact is not in the index until a reindex');
+  async #putRow(folder: string): Promise<void> {
+    const { index } = this.#options;
+    let written: ContactRecord | undefined;
+    for (let looks = 0; looks <= CHANGES_MAX; looks += 1) {
+      const record = await this.recordIn(folder);
+      if (record === undefined || record.displayName === written?.displayName) break;
+      await index.putContact({ folder, sender: record.sender, displayName: record.displayName });
+      written = record;
     }
+    if (written !== undefined && !(await this.#recordsIn(folder).has('contact'))) await index.removeContacts([folder]);
   }
 
   /** Those that an alias leads to, one for each channel at most. */
@@ -285,6 +333,13 @@ export class Contacts {
     const { folder, folders, tenantId, log } = this.#options;
     return { folder: join(folder, ...names), store: folder, folders, tenantId, log };
   }
+}
+
+/** Waits for a task that never rejects, or until the time is over; the task goes on then. */
+async function atMost(timeoutMs: number, task: Promise<void>): Promise<void> {
+  const waited = new AbortController();
+  await Promise.race([task, wait(timeoutMs, undefined, { signal: waited.signal })]);
+  waited.abort();
 }
 
 function backName(channel: MessagingChannel, alias: string): string {

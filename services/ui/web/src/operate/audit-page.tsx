@@ -52,9 +52,14 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }): R
         { label: words.tenant, cell: ({ tenantId }) => (tenantId === null ? '–' : <TenantLink tenant={tenantId} />) },
         {
           label: words.audit.target,
-          cell: ({ target, reason }) => (
-            <span className="text-xs wrap-anywhere">{reason === undefined ? (target ?? '–') : words.audit.reason(reason)}</span>
-          ),
+          cell: ({ target, reason, turns }) => {
+            const parts = [
+              target ?? [],
+              turns === undefined ? [] : words.audit.turns(turns),
+              reason === undefined ? [] : words.audit.reason(reason),
+            ].flat();
+            return <span className="text-xs wrap-anywhere">{parts.length === 0 ? '–' : parts.join(' · ')}</span>;
+          },
         },
         { label: words.audit.request, cell: ({ requestId }) => (requestId === null ? '–' : <Id id={requestId} />) },
       ]}

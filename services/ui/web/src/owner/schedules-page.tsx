@@ -1,5 +1,5 @@
 import { routes, type ScheduleRunView, type ScheduleView } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
@@ -7,7 +7,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ScheduleForm } from '../trials/schedule-form.tsx';
+import { EditSchedule, ScheduleForm } from '../trials/schedule-form.tsx';
 import { useCronWords } from '../trials/use-cron-words.ts';
 import { ChangeProblem, Done, NextRuns, useCanChange } from './owner-parts.tsx';
 
@@ -70,15 +70,19 @@ function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
   );
 }
 
-function ScheduleActions({ schedule: { id, enabled } }: { readonly schedule: ScheduleView }): ReactNode {
-  const words = useWords().owner.schedules;
+function ScheduleActions({ schedule }: { readonly schedule: ScheduleView }): ReactNode {
+  const { owner, tools } = useWords();
+  const words = owner.schedules;
+  const { id, enabled } = schedule;
   const canChange = useCanChange();
+  const [editing, setEditing] = useState<'no' | 'yes' | 'saved'>('no');
   const pause = useChange(routes.updateSchedule, [routes.listSchedules]);
   const run = useChange(routes.runSchedule, [routes.listScheduleRuns]);
   if (!canChange) return null;
   return (
     <>
-      <span className="ml-auto flex gap-2">
+      <span className="ml-auto flex flex-wrap gap-2">
+        <Button onClick={() => setEditing('yes')}>{tools.schedule.edit}</Button>
         <Button disabled={run.isPending} onClick={() => run.mutate({ params: { id } })}>
           {words.run}
         </Button>
@@ -86,6 +90,8 @@ function ScheduleActions({ schedule: { id, enabled } }: { readonly schedule: Sch
           {enabled ? words.pause : words.resume}
         </Button>
       </span>
+      {editing === 'yes' && <EditSchedule schedule={schedule} onSaved={() => setEditing('saved')} onClose={() => setEditing('no')} />}
+      {editing === 'saved' && <Done>{tools.schedule.saved}</Done>}
       {run.isSuccess && <Done>{words.started}</Done>}
       <ChangeProblem change={run} />
       <ChangeProblem change={pause} />

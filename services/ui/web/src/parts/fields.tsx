@@ -61,6 +61,30 @@ export function TextField({ label, help, problem, value, onChange, className = '
   );
 }
 
+export interface AreaFieldProps extends Described, Omit<ComponentProps<'textarea'>, 'value' | 'onChange' | 'id'> {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** For a text of several lines. */
+export function AreaField({ label, help, problem, value, onChange, ...rest }: AreaFieldProps): ReactNode {
+  return (
+    <Field label={label} help={help} problem={problem}>
+      {({ id, describedBy }) => (
+        <textarea
+          id={id}
+          aria-describedby={describedBy}
+          aria-invalid={problem !== undefined}
+          className="w-full min-w-0 rounded-lg border border-input bg-background px-3 py-2 text-sm"
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+          {...rest}
+        />
+      )}
+    </Field>
+  );
+}
+
 export interface SelectFieldProps<Value extends string> extends Described {
   readonly value: Value;
   readonly options: readonly { readonly value: Value; readonly label: string }[];

@@ -1,40 +1,32 @@
-import { routes } from '@concierge/contract';
-import { useState, type ReactNode } from 'react';
-import { SelectField, TextField } from '../parts/fields.tsx';
+import { routes, type ScheduleView } from '@concierge/contract';
+import { useId, useState, type ReactNode } from 'react';
+import { Button } from '../parts/button.tsx';
+import { Dialog } from '../parts/confirm-dialog.tsx';
+import { AreaField, SelectField, TextField } from '../parts/fields.tsx';
 import { Problem } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
-import { useFormats, useWords } from '../words/words.tsx';
+import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { NextRuns, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { hasMore, newSchedule, timingChoices, toCron, toPatch, toValues, type ScheduleValues } from './schedule-values.ts';
 import { useCronWords } from './use-cron-words.ts';
 
-const patterns = { daily: '* * *', weekdays: '* * 1-5', weekly: '* * 1', monthly: '1 * *' } as const;
-const choices = ['daily', 'weekdays', 'weekly', 'monthly', 'own'] as const;
-type Pattern = (typeof choices)[number];
-
-/** `08:30` and a pattern as a cron expression. */
-function toCron(pattern: keyof typeof patterns, time: string): string {
-  const [hour = '8', minute = '0'] = time.split(':').map((part) => String(Number(part)));
-  return `${minute} ${hour} ${patterns[pattern]}`;
+interface FieldsProps {
+  readonly values: ScheduleValues;
+  readonly onChange: (values: ScheduleValues) => void;
 }
 
 /** A new schedule: when, in words while it is chosen, and what the agent is asked then. */
 export function ScheduleForm(): ReactNode {
-  const { tools, owner } = useWords();
-  const words = tools.schedule;
-  const formats = useFormats();
+  const words = useWords().tools.schedule;
   const canChange = useCanChange();
   const zone = useRead(routes.whoAmI).data?.timezone ?? 'UTC';
-  const [values, setValues] = useState({ name: '', agent: 'admin', message: '', time: '08:00', cron: '0 8 * * *', timezone: '' });
-  const [pattern, setPattern] = useState<Pattern>('weekdays');
+  const [values, setValues] = useState(newSchedule);
   const create = useChange(routes.createSchedule, [routes.listSchedules]);
-  const cron = pattern === 'own' ? values.cron : toCron(pattern, values.time);
-  const said = useCronWords(cron, formats.locale.slice(0, 2));
-  const timezone = values.timezone === '' ? zone : values.timezone;
-  const set = (name: keyof typeof values) => (value: string) => setValues({ ...values, [name]: value });
+  const zoned = { ...values, timezone: values.timezone === '' ? zone : values.timezone };
   const submit = (event: { readonly preventDefault: () => void }): void => {
     event.preventDefault();
-    const { name, agent, message } = values;
-    const body = { name, agent, message, schedule: { cron, timezone } };
+    const { name, agent, message, timezone } = zoned;
+    const body = { name, agent, message, schedule: { cron: toCron(zoned), timezone } };
     create.mutate({ body }, { onSuccess: () => setValues({ ...values, name: '', message: '' }) });
   };
   if (!canChange) return null;
@@ -42,39 +34,112 @@ export function ScheduleForm(): ReactNode {
     <details className="mb-4 rounded-xl border bg-card px-4 py-3">
       <summary className="cursor-pointer text-sm font-semibold">{words.title}</summary>
       <form className="mt-3 space-y-3" onSubmit={submit}>
-        <div className="grid gap-3 sm:grid-cols-2">
-          <TextField label={words.name} value={values.name} onChange={set('name')} required maxLength={100} />
-          <AgentField value={values.agent} onChange={set('agent')} label={owner.agent} />
-        </div>
-        <TextField
-          label={words.message}
-          help={words.messageHelp}
-          value={values.message}
-          onChange={set('message')}
-          required
-          maxLength={4000}
-        />
-        <div className="grid gap-3 sm:grid-cols-3">
-          <SelectField
-            label={words.pattern}
-            value={pattern}
-            options={choices.map((value) => ({ value, label: words.patterns[value] }))}
-            onChange={setPattern}
-          />
-          {pattern === 'own' ? (
-            <TextField label={words.cron} value={values.cron} onChange={set('cron')} required spellCheck={false} autoComplete="off" />
-          ) : (
-            <TextField label={words.time} type="time" value={values.time} onChange={set('time')} required />
-          )}
-          <TextField label={words.timezone} value={timezone} onChange={set('timezone')} required spellCheck={false} autoComplete="off" />
-        </div>
-        <p className="text-sm" role="status">
-          {words.said(said, timezone)}
-        </p>
-        <Preview cron={cron} timezone={timezone} />
+        <TaskFields values={zoned} onChange={setValues} />
+        <TimingFields values={zoned} onChange={setValues} />
         <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />
       </form>
     </details>
+  );
+}
+
+interface EditScheduleProps {
+  readonly schedule: ScheduleView;
+  readonly onSaved: () => void;
+  readonly onClose: () => void;
+}
+
+/** The same fields, filled in. What they cannot show is said, and is not sent. */
+export function EditSchedule({ schedule, onSaved, onClose }: EditScheduleProps): ReactNode {
+  const { tools, parts } = useWords();
+  const words = tools.schedule;
+  const explain = useExplain();
+  const formId = useId();
+  // As it was when it was opened: the list behind it moves on.
+  const [before] = useState(schedule);
+  const [values, setValues] = useState(() => toValues(schedule));
+  const update = useChange(routes.updateSchedule, [routes.listSchedules]);
+  const submit = (event: { readonly preventDefault: () => void }): void => {
+    event.preventDefault();
+    update.mutate({ params: { id: before.id }, body: toPatch(before, values) }, { onSuccess: onSaved });
+  };
+  const buttons = (
+    <>
+      <Button onClick={onClose}>{parts.cancel}</Button>
+      <Button type="submit" form={formId} tone="primary" disabled={update.isPending}>
+        {words.save}
+      </Button>
+    </>
+  );
+  const error = update.error === null ? null : explain(update.error);
+  return (
+    <Dialog title={words.editTitle(before.name)} buttons={buttons} error={error} onClose={onClose}>
+      <form id={formId} className="space-y-3 text-foreground" onSubmit={submit}>
+        <TaskFields values={values} onChange={setValues} />
+        {'cron' in before.schedule ? <TimingFields values={values} onChange={setValues} /> : <KeptTiming timing={before.schedule} />}
+        {hasMore(before) && <p className="text-sm text-muted-foreground">{words.keepsMore}</p>}
+      </form>
+    </Dialog>
+  );
+}
+
+function KeptTiming({ timing }: { readonly timing: Exclude<ScheduleView['schedule'], { readonly cron: string }> }): ReactNode {
+  const { tools, owner } = useWords();
+  const formats = useFormats();
+  const when = 'every' in timing ? owner.schedules.every(timing.every) : owner.schedules.once(formats.time(timing.at));
+  return <p className="text-sm text-muted-foreground">{tools.schedule.keepsTiming(when)}</p>;
+}
+
+/** What the agent does, and which. */
+function TaskFields({ values, onChange }: FieldsProps): ReactNode {
+  const { tools, owner } = useWords();
+  const words = tools.schedule;
+  return (
+    <>
+      <div className="grid gap-3 sm:grid-cols-2">
+        <TextField label={words.name} value={values.name} onChange={(name) => onChange({ ...values, name })} required maxLength={100} />
+        <AgentField value={values.agent} onChange={(agent) => onChange({ ...values, agent })} label={owner.agent} />
+      </div>
+      <AreaField
+        label={words.message}
+        help={words.messageHelp}
+        value={values.message}
+        onChange={(message) => onChange({ ...values, message })}
+        required
+        rows={3}
+      />
+    </>
+  );
+}
+
+/** When, with the times that it would have. */
+function TimingFields({ values, onChange }: FieldsProps): ReactNode {
+  const words = useWords().tools.schedule;
+  const formats = useFormats();
+  const { pattern, timezone } = values;
+  const cron = toCron(values);
+  const said = useCronWords(cron, formats.locale.slice(0, 2));
+  const set = (name: 'cron' | 'time' | 'timezone') => (value: string) => onChange({ ...values, [name]: value });
+  return (
+    <>
+      <div className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">
+        <SelectField
+          label={words.pattern}
+          value={pattern}
+          options={timingChoices.map((value) => ({ value, label: words.patterns[value] }))}
+          onChange={(chosen) => onChange({ ...values, pattern: chosen })}
+        />
+        {pattern === 'own' ? (
+          <TextField label={words.cron} value={values.cron} onChange={set('cron')} required spellCheck={false} autoComplete="off" />
+        ) : (
+          <TextField label={words.time} type="time" value={values.time} onChange={set('time')} required />
+        )}
+        <TextField label={words.timezone} value={timezone} onChange={set('timezone')} required spellCheck={false} autoComplete="off" />
+      </div>
+      <p className="text-sm" role="status">
+        {words.said(said, timezone)}
+      </p>
+      <Preview cron={cron} timezone={timezone} />
+    </>
   );
 }
 

@@ -40,6 +40,13 @@ export const toolsDe: Words['tools'] = {
     said: (text: string, zone: string) => `${text} (${zone})`,
     create: 'Anlegen',
     created: 'Er ist angelegt; seine nächsten Läufe stehen unten.',
+    edit: 'Bearbeiten',
+    editTitle: (name: string) => `${name} bearbeiten`,
+    save: 'Speichern',
+    saved: 'Gespeichert.',
+    keepsTiming: (when: string) => `Wann er läuft, hat hier kein Feld und bleibt, wie es ist: ${when}.`,
+    keepsMore:
+      'Was hier kein Feld hat, bleibt, wie es ist: wohin die Antwort geht, verpasste und überlappende Läufe, Verzögerung und Alarm.',
   },
   modelKeys: {
     title: 'Eigene Schlüssel für Modelle',

@@ -347,6 +347,7 @@ export const de: Words = {
       key: 'Schlüssel',
       act: 'Tat',
       target: 'Woran',
+      turns: (count: number) => (count === 1 ? '1 Turn' : `${String(count)} Turns`),
       reason: (reason: string) => `Grund: ${reason}`,
       request: 'Anfrage',
     },

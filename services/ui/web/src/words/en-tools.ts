@@ -38,6 +38,12 @@ export const toolsEn = {
     said: (text: string, zone: string) => `${text} (${zone})`,
     create: 'Make it',
     created: 'It is made; its next runs stand below.',
+    edit: 'Edit',
+    editTitle: (name: string) => `Edit ${name}`,
+    save: 'Save',
+    saved: 'Saved.',
+    keepsTiming: (when: string) => `There is no field here for when it runs, which stays as it is: ${when}.`,
+    keepsMore: 'What has no field here stays as it is: where the answer goes, missed and overlapping runs, the delay and the alert.',
   },
   modelKeys: {
     title: 'Own keys for models',

@@ -345,6 +345,7 @@ export const en = {
       key: 'key',
       act: 'Act',
       target: 'What to',
+      turns: (count: number) => (count === 1 ? '1 turn' : `${String(count)} turns`),
       reason: (reason: string) => `Reason: ${reason}`,
       request: 'Request',
     },
