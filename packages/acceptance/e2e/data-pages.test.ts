@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { gate, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -49,6 +49,35 @@ inBrowser('what an owner sees', () => {
     url = system.uiUrls[0] ?? '';
     keys = await system.createTenant('shop');
     signedIn = await signIn();
+  });
+
+  it('is no figure before it is known, none where it cannot be had, and the figure when it can', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url, signedIn);
+    const { page } = visiting;
+    const refused = gate();
+    const lists = /\/api\/(?:channels|handoffs|turns|usage)(?:\?|$)/u;
+    await page.route(lists, async (route) => {
+      await refused.opened;
+      await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
+    });
+    const tiles = async (said: string): Promise<void> => {
+      for (const label of ['Wait for staff', 'Failed since yesterday', 'Cost this month', 'Channels with problems'])
+        await visiting.shows(page.getByRole('link', { name: `${label} ${said}`, exact: true }));
+    };
+    await visiting.goTo('/');
+    await tiles('–');
+    refused.open();
+    await tiles('– not known');
+    await expectSoundPage(page);
+    await page.unroute(lists);
+    for (const section of ['Conversations that wait for staff', 'Failed turns', 'Channels']) {
+      const part = page.locator('section', { has: page.getByRole('heading', { name: section, exact: true }) });
+      await part.getByRole('button', { name: 'Try again' }).click();
+      await part.getByRole('alert').waitFor({ state: 'detached' });
+    }
+    await visiting.shows(page.getByRole('link', { name: 'Wait for staff 0', exact: true }));
+    await visiting.shows(page.getByRole('link', { name: 'Channels with problems 0', exact: true }));
+    expect(visiting.complaints).toEqual([]);
   });
 
   it('is the prompt of the next turn, by file', async () => {

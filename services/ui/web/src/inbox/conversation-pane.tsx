@@ -7,7 +7,7 @@ import { useCanChange } from '../owner/owner-parts.tsx';
 import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
 import { ChevronIcon, StaffIcon } from '../parts/icons.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, Problem } from '../parts/states.tsx';
 import { useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
@@ -41,15 +41,14 @@ function useMessages(id: string) {
   });
 }
 
-const withAgent: HandoffState = { isPaused: false, handoff: null };
-
 /** What was said with a contact, who has it, and where staff answers. */
 export function ConversationPane({ gateway, id, item, replies, backHref, onContact }: ConversationPaneProps): ReactNode {
   const words = useWords().inbox;
   const nameOf = useContactName();
   const query = useMessages(id);
   const contact = useRead(routes.getSessionContact, { params: { id } }).data;
-  const state = useRead(routes.getHandoff, { params: { id } }).data ?? withAgent;
+  const { data: state, error: stateError, refetch: askState } = useRead(routes.getHandoff, { params: { id } });
+  const isPaused = state?.isPaused === true;
   const staff = useRead(routes.getSessionStaff, { params: { id } }).data;
   const canChange = useCanChange();
   const removal = useChange(routes.removeStaffNote, [routes.getSessionStaff]);
@@ -77,15 +76,16 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
         <Button className="xl:hidden" onClick={onContact}>
           {words.showContact}
         </Button>
-        <HandoffButtons gateway={gateway} id={id} state={state} replies={replies} />
+        {state !== undefined && <HandoffButtons gateway={gateway} id={id} state={state} replies={replies} />}
       </header>
-      {state.isPaused && <Banner state={state} />}
+      {state?.isPaused === true && <Banner state={state} />}
+      {state === undefined && stateError !== null && <Problem error={stateError} onRetry={() => void askState()} />}
       <Loaded query={query}>
         {({ pages }) => (
           <MessageList
             messages={pages.toReversed().flatMap((page) => page.messages)}
             // Of what the contact writes to staff nothing is answered.
-            live={state.isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
+            live={isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
             sent={sent}
             notes={staff?.notes ?? []}
             onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}
@@ -94,11 +94,11 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
           />
         )}
       </Loaded>
-      {!state.isPaused && <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>}
+      {state !== undefined && !isPaused && <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>}
       <ReplyField
         sessionId={id}
         gateway={gateway}
-        canAnswer={state.isPaused}
+        canAnswer={isPaused}
         replies={replies}
         onSent={(reply) => setSent((before) => [...before, reply])}
       />

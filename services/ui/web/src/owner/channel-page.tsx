@@ -154,13 +154,17 @@ function FirstMessage({ app, setup: { connected } }: StepProps): ReactNode {
     <Section title={words.stepFour}>
       <div className="rounded-xl border bg-card p-4 text-sm">
         {!connected && <p className="text-muted-foreground">{words.connectFirst}</p>}
-        {connected && first.data !== undefined && (
-          <>
-            <p role="status" className={`flex items-center gap-2 ${isWaiting ? 'text-warn' : 'text-ok'}`}>
-              {isWaiting ? <SpinnerIcon /> : <CheckIcon />} {isWaiting ? words.waiting : words.arrived}
-            </p>
-            <LastMessages connected={first.data} />
-          </>
+        {connected && (
+          <Loaded query={first}>
+            {(channel) => (
+              <>
+                <p role="status" className={`flex items-center gap-2 ${isWaiting ? 'text-warn' : 'text-ok'}`}>
+                  {isWaiting ? <SpinnerIcon /> : <CheckIcon />} {isWaiting ? words.waiting : words.arrived}
+                </p>
+                <LastMessages connected={channel} />
+              </>
+            )}
+          </Loaded>
         )}
       </div>
     </Section>
