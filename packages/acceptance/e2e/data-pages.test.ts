@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { gate, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
 import { BrowserVisit, expectSoundPage, keepPicture } from './page-checks.ts';
@@ -129,6 +129,32 @@ inBrowser('what an owner sees', () => {
       await eventuallyHolds(async () =>
         expect(await page.getByRole('textbox', { name: 'AGENTS.md' }).inputValue()).toBe('Answer in English.'),
       );
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('are the skills, with what is wrong with one, which is mended in its file, and a new one', async () => {
+    const usable = '---\nname: refunds\ndescription: Pays money back.\ntrigger: refund\n---\n\n1. Ask for the order.\n';
+    await call('/api/files/skills/refunds/SKILL.md', { method: 'PUT', body: usable });
+    await call('/api/files/skills/returns/SKILL.md', { method: 'PUT', body: usable });
+    await call('/api/files/skills/empty/notes.md', { method: 'PUT', body: 'Nothing yet.' });
+    const complaints = await visit('/', async (page) => {
+      const skill = (name: string): Locator => page.getByRole('article', { name, exact: true });
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Skills' }).click();
+      await skill('refunds').getByText('Called for by: refund').waitFor();
+      await skill('empty').getByText('It has no SKILL.md.').waitFor();
+      await skill('returns').getByText('front matter: the name is refunds, the folder is returns').waitFor();
+      await expectSoundPage(page);
+      await skill('returns').getByRole('link').click();
+      await page.getByRole('textbox', { name: 'skills/returns/SKILL.md' }).fill(usable.replace('refunds', 'returns'));
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved.').waitFor();
+      await page.getByRole('link', { name: 'Skills', exact: true }).click();
+      await skill('returns').getByText('Pays money back.').waitFor();
+      expect(await skill('returns').getByText('cannot be used').count()).toBe(0);
+      await page.getByLabel('Name of a new skill').fill('greetings');
+      await page.keyboard.press('Enter');
+      await page.getByRole('textbox', { name: 'skills/greetings/SKILL.md' }).waitFor();
     });
     expect(complaints).toEqual([]);
   });
