@@ -222,6 +222,39 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is the log of events, with each try, and dead letters are sent again, one or all', async () => {
+    const { events } = await system.scope(keys.tenantId);
+    await call('/api/event-endpoints', { body: { url: 'https://shop.example/log', types: ['schedule.missed'] } });
+    for (const hour of [8, 9]) {
+      const at = `2026-11-28T0${String(hour)}:00:00.000Z`;
+      const data = { scheduleId: 's_1', name: 'Report', runId: `r_${String(hour)}`, scheduledAt: at, missedSince: null, reason: 'was off' };
+      const [kept] = await events.emit({ type: 'schedule.missed', key: String(hour), at, data });
+      const event = await events.files.waiting(kept?.id ?? '');
+      if (event === undefined) throw new Error('the event is not there');
+      const log = [{ at, status: 503, ms: 40, error: 'answered 503' }];
+      await events.files.settle({ ...event, tries: 1, log, outcome: 'dead', reason: 'Every try has failed.' });
+    }
+    const complaints = await visit('/settings', async (page) => {
+      const log = page.getByRole('table', { name: 'Log of events' });
+      const dead = log.getByRole('row', { name: /schedule\.missed .*https:\/\/shop\.example\/log dead letter Every try has failed\./u });
+      await eventuallyHolds(async () => expect(await dead.count()).toBe(2));
+      await dead.first().getByText('Its last try').click();
+      await dead.first().getByText('503 · 40 ms · answered 503').waitFor();
+      await expectSoundPage(page);
+      await dead.first().getByRole('button', { name: 'Send again' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+      await eventuallyHolds(async () => expect(await dead.count()).toBe(1));
+      const endpoints = page.getByRole('table', { name: 'Webhook events' });
+      await endpoints.getByRole('button', { name: 'Send dead letters again' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Send dead letters again' }).click();
+      await page.getByText('1 event waits to be sent.').waitFor();
+      await page.getByRole('group', { name: 'Show events' }).getByText('dead letter').click();
+      await page.getByText('There is no such event.').waitFor();
+    });
+    expect(complaints).toEqual([]);
+    expect(await call('/api/events?status=waiting', { method: 'GET' })).toHaveLength(2);
+  });
+
   it('is a server for tools: attached, asked, and detached', async () => {
     const complaints = await visit('/settings', async (page) => {
       await page.getByRole('textbox', { name: 'Name of the server' }).fill('shop');

@@ -75,6 +75,33 @@ export const toolsDe: Words['tools'] = {
     works: 'Sie hat ein Probe-Ereignis angenommen.',
     removeTitle: (url: string) => `${url} entfernen?`,
     removeText: 'Ereignisse, die darauf warten, werden nicht gesendet.',
+    none: 'Noch kein System von Ihnen erfährt von Ereignissen.',
+    enable: 'Einschalten',
+    redriveAll: 'Unzustellbare neu senden',
+    redriveAllTitle: (url: string) => `Alles Unzustellbare neu an ${url} senden?`,
+    redriveAllText: 'Die ältesten zuerst, jedes unter seiner alten Kennung: ein System, das eines schon hat, erkennt es daran.',
+    redriven: (count: number, text: string) =>
+      count === 0
+        ? 'Es gibt nichts Unzustellbares.'
+        : count === 1
+          ? '1 Ereignis wartet auf das Senden.'
+          : `${text} Ereignisse warten auf das Senden.`,
+  },
+  events: {
+    title: 'Protokoll der Ereignisse',
+    about: 'Was gesendet wurde und noch zu senden ist, das neueste zuerst. Unzustellbares wird von selbst nicht mehr versucht.',
+    show: 'Ereignisse zeigen',
+    statuses: { waiting: 'wartet', sent: 'gesendet', dead: 'unzustellbar' },
+    none: 'Ein solches Ereignis gibt es nicht.',
+    noneYet: 'Noch kein Ereignis wurde gesendet.',
+    type: 'Ereignis',
+    to: 'An',
+    nextTry: 'Nächster Versuch',
+    tries: (count: number) => (count === 1 ? 'Sein letzter Versuch' : `Seine letzten ${String(count)} Versuche`),
+    noAnswer: 'keine Antwort',
+    redrive: 'Neu senden',
+    redriveTitle: (type: string) => `${type} neu senden?`,
+    redriveText: 'Unter seiner alten Kennung, wieder mit allen Versuchen.',
   },
   mcp: {
     title: 'MCP-Server',
