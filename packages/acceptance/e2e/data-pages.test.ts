@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { gate, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { botError, FakeTelegram, gate, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -10,8 +10,12 @@ let system: System;
 let model: ScriptedModel;
 let browser: Browser;
 let url: string;
+let telegram: FakeTelegram;
 let keys: TenantKeys;
 let signedIn: BrowserContextOptions;
+
+const botToken = '7000000001:token';
+const secretToken = 'secret-token';
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
@@ -24,10 +28,10 @@ async function call(path: string, { method = 'POST', body }: { readonly method?:
   return text === '' ? undefined : JSON.parse(text);
 }
 
-async function signIn(): Promise<BrowserContextOptions> {
+async function signIn(key = keys.admin): Promise<BrowserContextOptions> {
   await using visit = await BrowserVisit.begin(browser, url);
   await visit.goTo('/');
-  await visit.page.getByLabel('API key').fill(keys.admin);
+  await visit.page.getByLabel('API key').fill(key);
   await visit.page.getByRole('button', { name: 'Sign in' }).click();
   await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
   return await visit.keepCookies();
@@ -44,7 +48,8 @@ async function visit(path: string, look: (page: Page) => Promise<void>): Promise
 
 inBrowser('what an owner sees', () => {
   setUpOnce(async (stack) => {
-    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    telegram = stack.use(await new FakeTelegram({ botToken }).start());
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, env: { TELEGRAM_API_URL: telegram.url } }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
     keys = await system.createTenant('shop');
@@ -98,7 +103,7 @@ inBrowser('what an owner sees', () => {
   });
 
   it('is a message on a channel that no provider brought, and the answer that no provider gets', async () => {
-    await call('/api/channels/telegram', { method: 'PUT', body: { botToken: '7000000001:token', secretToken: 'secret-token' } });
+    await call('/api/channels/telegram', { method: 'PUT', body: { botToken, secretToken } });
     model.when('Do you ship to Norway', [say('We do, within five days.')]);
     const complaints = await visit('/channels/telegram', async (page) => {
       await page.getByRole('textbox', { name: 'Message' }).fill('Do you ship to Norway?');
@@ -112,6 +117,44 @@ inBrowser('what an owner sees', () => {
     await eventuallyHolds(async () =>
       expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
     );
+  });
+
+  it('is a channel that is connected in four steps, how it does, and what has not arrived, which is sent again', async () => {
+    const wizard = await system.createTenant('wizard');
+    await using visiting = await BrowserVisit.begin(browser, url, await signIn(wizard.admin));
+    const { page } = visiting;
+    await visiting.goTo('/channels/telegram');
+    await visiting.shows(page.getByText('Connect it first.').first());
+    await page.getByLabel('botToken (required)').fill(botToken);
+    await page.getByLabel(/^secretToken/u).fill(secretToken);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await visiting.shows(page.getByRole('status').getByText('connected', { exact: true }));
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await visiting.shows(page.locator('.text-ok').getByText('Connection: It is enabled.'));
+    await visiting.shows(page.locator('.text-ok').getByText(/^Credentials: /u));
+    await visiting.shows(page.getByText('Waits for the first message'));
+
+    const webhook = JSON.stringify({ url: `${system.url}/webhook/telegram/wizard`, secret_token: secretToken });
+    await fetch(`${telegram.url}/bot${botToken}/setWebhook`, { method: 'POST', body: webhook });
+    model.when('Is it mended', [say('It is.')]);
+    telegram.failSends(botError(403, 'Forbidden: bot was blocked by the user'));
+    const person = { id: 55, first_name: 'Ann' };
+    const message = { message_id: 1, from: { ...person, is_bot: false }, chat: { ...person, type: 'private' }, date: Math.floor(Date.now() / 1000) };
+    await telegram.deliver(55, { update_id: 1, message: { ...message, text: 'Is it mended?' } });
+    await visiting.shows(page.getByText('The first message has come in.'));
+    const row = page.getByRole('table', { name: 'Messages that have not arrived' }).getByRole('row', { name: /It is\. .*blocked/u });
+    await visiting.shows(row);
+    const { channels } = await system.scope(wizard.tenantId);
+    await channels.noteError('channel_c', { code: '429', message: 'Too many requests' });
+    await page.reload();
+    await visiting.shows(page.getByText('Last error: Too many requests'));
+    await expectSoundPage(page);
+    const before = telegram.sent.length;
+    await row.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+    await visiting.shows(page.getByText('Of this channel there is none with the state: failed.'));
+    await eventuallyHolds(() => expect(telegram.sent.slice(before)).toMatchObject([{ chat_id: 55, text: 'It is.' }]));
+    expect(visiting.complaints).toEqual([]);
   });
 
   it('is the history of a file: by whom, what has changed, and a version to be restored', async () => {
