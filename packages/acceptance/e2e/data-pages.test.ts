@@ -153,8 +153,25 @@ inBrowser('what an owner sees', () => {
     await row.getByRole('button', { name: 'Send again' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
     await visiting.shows(page.getByText('Of this channel there is none with the state: failed.'));
-    await eventuallyHolds(() => expect(telegram.sent.slice(before)).toMatchObject([{ chat_id: 55, text: 'It is.' }]));
+    await eventuallyHolds(async () => expect(telegram.sent.slice(before)).toMatchObject([{ chat_id: 55, text: 'It is.' }]));
     expect(visiting.complaints).toEqual([]);
+  });
+
+  it('is a note about a contact, which is forgotten alone', async () => {
+    const { memory } = await system.scope(keys.tenantId);
+    await memory.forContact('ann').write({ text: 'Likes green tea.' });
+    await memory.forContact('ann').write({ text: 'Lives in Oslo.', title: 'Address' });
+    const complaints = await visit('/memory', async (page) => {
+      await page.getByText('memory/address.md').click();
+      await page.getByText('Lives in Oslo.').waitFor();
+      await expectSoundPage(page);
+      await page.getByRole('button', { name: 'Forget this note' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click();
+      await page.getByText('memory/address.md').waitFor({ state: 'detached' });
+      await page.getByText('MEMORY.md').click();
+      await page.getByText('Likes green tea.').waitFor();
+    });
+    expect(complaints).toEqual([]);
   });
 
   it('is the history of a file: by whom, what has changed, and a version to be restored', async () => {

@@ -230,6 +230,7 @@ export const ownerDe: Words['owner'] = {
     hits: 'Gefunden',
     noHits: 'Nichts passt.',
     forget: 'Vergessen',
+    forgetNote: 'Diese Notiz vergessen',
     forgetTitle: (what: string) => `${what} vergessen?`,
     forgetText: 'Der Text wird gelöscht und nicht mehr gefunden.',
     contacts: 'Notizen über Kontakte',

@@ -237,6 +237,7 @@ export const ownerEn = {
     hits: 'Found',
     noHits: 'Nothing fits.',
     forget: 'Forget',
+    forgetNote: 'Forget this note',
     forgetTitle: (what: string) => `Forget ${what}?`,
     forgetText: 'The text is deleted and is found no more.',
     contacts: 'Notes about contacts',
