@@ -4,7 +4,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, keepPicture } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, keepPicture, signInOwner } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -28,15 +28,6 @@ async function call(path: string, { method = 'POST', body }: { readonly method?:
   return text === '' ? undefined : JSON.parse(text);
 }
 
-async function signIn(key = keys.admin): Promise<BrowserContextOptions> {
-  await using visit = await BrowserVisit.begin(browser, url);
-  await visit.goTo('/');
-  await visit.page.getByLabel('API key').fill(key);
-  await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
-  return await visit.keepCookies();
-}
-
 /** Opens a page, does something there, and looks whether it is sound; answers with what it complains about. */
 async function visit(path: string, look: (page: Page) => Promise<void>): Promise<readonly string[]> {
   await using visiting = await BrowserVisit.begin(browser, url, signedIn);
@@ -53,7 +44,7 @@ inBrowser('what an owner sees', () => {
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
     keys = await system.createTenant('shop');
-    signedIn = await signIn();
+    signedIn = await signInOwner(browser, url, keys.admin);
   });
 
   it('is no figure before it is known, none where it cannot be had, and the figure when it can', async () => {
@@ -121,7 +112,7 @@ inBrowser('what an owner sees', () => {
 
   it('is a channel that is connected in four steps, how it does, and what has not arrived, which is sent again', async () => {
     const wizard = await system.createTenant('wizard');
-    await using visiting = await BrowserVisit.begin(browser, url, await signIn(wizard.admin));
+    await using visiting = await BrowserVisit.begin(browser, url, await signInOwner(browser, url, wizard.admin));
     const { page } = visiting;
     await visiting.goTo('/channels/telegram');
     await visiting.shows(page.getByText('Connect it first.').first());
