@@ -1,5 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { botError, FakeTelegram, gate, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import {
+  botError,
+  FakeTelegram,
+  gate,
+  say,
+  startScriptedSystem,
+  type ScriptedModel,
+  type System,
+  type TenantKeys,
+} from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -93,6 +102,32 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is the life of a turn behind its reply in the chat, but for a key that has the chat alone', async () => {
+    model.when('Where do replies come from', [say('From here.')]);
+    const asked = 'Where do replies come from?';
+    const complaints = await visit('/chat', async (page) => {
+      await page.getByLabel('Message', { exact: true }).fill(asked);
+      await page.keyboard.press('Enter');
+      await page.getByText('From here.', { exact: true }).waitFor();
+      await page.getByRole('article', { name: 'Turn' }).getByRole('link', { name: 'Life of this turn' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Life of a turn' }).waitFor();
+      await page.getByText(asked).first().waitFor();
+      await page.goBack();
+      await page.reload();
+      await page.getByRole('link', { name: 'Life of this turn' }).waitFor();
+    });
+    expect(complaints).toEqual([]);
+    await using visiting = await BrowserVisit.begin(browser, url);
+    const { page } = visiting;
+    await visiting.goTo('/chat');
+    await page.getByLabel('API key').fill(keys.cs);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Message', { exact: true }).fill(asked);
+    await page.keyboard.press('Enter');
+    await visiting.shows(page.getByRole('button', { name: 'Copy reply' }));
+    expect(await page.getByRole('link', { name: 'Life of this turn' }).count()).toBe(0);
+  });
+
   it('is a message on a channel that no provider brought, and the answer that no provider gets', async () => {
     await call('/api/channels/telegram', { method: 'PUT', body: { botToken, secretToken } });
     model.when('Do you ship to Norway', [say('We do, within five days.')]);
@@ -130,7 +165,12 @@ inBrowser('what an owner sees', () => {
     model.when('Is it mended', [say('It is.')]);
     telegram.failSends(botError(403, 'Forbidden: bot was blocked by the user'));
     const person = { id: 55, first_name: 'Ann' };
-    const message = { message_id: 1, from: { ...person, is_bot: false }, chat: { ...person, type: 'private' }, date: Math.floor(Date.now() / 1000) };
+    const message = {
+      message_id: 1,
+      from: { ...person, is_bot: false },
+      chat: { ...person, type: 'private' },
+      date: Math.floor(Date.now() / 1000),
+    };
     await telegram.deliver(55, { update_id: 1, message: { ...message, text: 'Is it mended?' } });
     await visiting.shows(page.getByText('The first message has come in.'));
     const row = page.getByRole('table', { name: 'Messages that have not arrived' }).getByRole('row', { name: /It is\. .*blocked/u });
@@ -153,13 +193,14 @@ inBrowser('what an owner sees', () => {
     await memory.forContact('ann').write({ text: 'Likes green tea.' });
     await memory.forContact('ann').write({ text: 'Lives in Oslo.', title: 'Address' });
     const complaints = await visit('/memory', async (page) => {
-      await page.getByText('memory/address.md').click();
+      const note = (ref: string): Locator => page.locator('summary', { hasText: ref });
+      await note('memory/address.md').click();
       await page.getByText('Lives in Oslo.').waitFor();
       await expectSoundPage(page);
       await page.getByRole('button', { name: 'Forget this note' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click();
-      await page.getByText('memory/address.md').waitFor({ state: 'detached' });
-      await page.getByText('MEMORY.md').click();
+      await note('memory/address.md').waitFor({ state: 'detached' });
+      await note('MEMORY.md').click();
       await page.getByText('Likes green tea.').waitFor();
     });
     expect(complaints).toEqual([]);
