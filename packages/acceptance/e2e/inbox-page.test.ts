@@ -98,6 +98,30 @@ inBrowser('the inbox', () => {
     expect(visiting.complaints).toEqual([]);
   });
 
+  it('marks what this browser has not shown yet, in every tab, until it is looked at', async () => {
+    await begin();
+    await using visiting = await visit('/inbox', onPhone);
+    const { page } = visiting;
+    await visiting.shows(row(page, /^Bob Ray/u));
+    const tab = await visiting.openTab('/inbox');
+    const marked = (of: Page): Locator => list(of).getByRole('link', { name: / new /u });
+    expect(await marked(page).count()).toBe(0);
+    await write('bob', 'Are you there?');
+    await visiting.shows(row(page, /^Bob Ray new /u));
+    await expectSoundPage(page);
+    await expectShown(row(tab, /^Bob Ray new /u));
+    expect(await marked(page).count()).toBe(1);
+    await row(page, /^Bob Ray/u).click();
+    await visiting.shows(messages(page).getByText('Are you there?'));
+    await page.getByRole('link', { name: 'Back to the list' }).click();
+    await visiting.shows(row(page, /^Bob Ray/u));
+    await eventuallyHolds(async () => expect([await marked(page).count(), await marked(tab).count()]).toEqual([0, 0]));
+    await page.reload();
+    await visiting.shows(row(page, /^Bob Ray/u));
+    expect(await marked(page).count()).toBe(0);
+    expect(visiting.complaints).toEqual([]);
+  });
+
   it('is worked through with the keyboard: the next one, taken over, answered, given back', async () => {
     await begin();
     await using visiting = await visit('/inbox');

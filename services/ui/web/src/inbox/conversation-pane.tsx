@@ -13,6 +13,7 @@ import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
 import { MessageList } from './message-list.tsx';
 import { ReplyField, type SentReply } from './reply-field.tsx';
+import { useMarkSeen } from './seen.ts';
 import { useLiveTurns } from './use-live-turns.ts';
 
 /** Turns of one page of the conversation. */
@@ -44,9 +45,7 @@ function useMessages(id: string) {
 /** What was said with a contact, who has it, and where staff answers. */
 export function ConversationPane({ gateway, id, item, replies, backHref, onContact }: ConversationPaneProps): ReactNode {
   const words = useWords().inbox;
-  const nameOf = useContactName();
   const query = useMessages(id);
-  const contact = useRead(routes.getSessionContact, { params: { id } }).data;
   const { data: state, error: stateError, refetch: askState } = useRead(routes.getHandoff, { params: { id } });
   const isPaused = state?.isPaused === true;
   const staff = useRead(routes.getSessionStaff, { params: { id } }).data;
@@ -55,31 +54,24 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
   const [sent, setSent] = useState<readonly SentReply[]>([]);
   const live = useLiveTurns(gateway, id);
   const first = query.data?.pages[0];
-  const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
+  useMarkSeen(id, first && (item?.lastMessage?.at ?? first.updatedAt));
   return (
     <>
       <header className="flex min-h-14 flex-wrap items-center gap-2 border-b px-3 py-2 sm:px-4">
         <Link href={backHref} aria-label={words.back} title={words.back} className="rounded-lg p-2 hover:bg-muted md:hidden">
           <ChevronIcon className="size-5 rotate-180" />
         </Link>
-        <div className="min-w-0 flex-1">
-          <h2 className="truncate text-sm font-semibold">{name}</h2>
-          {first !== undefined && (
-            <p className="truncate text-xs text-muted-foreground">
-              {channelLabel(first.channel)} · {first.agent} ·{' '}
-              <Link href={`/chat/${id}`} className="underline">
-                {words.openInChat}
-              </Link>
-            </p>
-          )}
-        </div>
+        <WhoItIs id={id} item={item} first={first} />
         <Button className="xl:hidden" onClick={onContact}>
           {words.showContact}
         </Button>
         {state !== undefined && <HandoffButtons gateway={gateway} id={id} state={state} replies={replies} />}
       </header>
-      {state?.isPaused === true && <Banner state={state} />}
-      {state === undefined && stateError !== null && <Problem error={stateError} onRetry={() => void askState()} />}
+      {state === undefined ? (
+        stateError !== null && <Problem error={stateError} onRetry={() => void askState()} />
+      ) : (
+        <Banner state={state} />
+      )}
       <Loaded query={query}>
         {({ pages }) => (
           <MessageList
@@ -94,7 +86,9 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
           />
         )}
       </Loaded>
-      {state !== undefined && !isPaused && <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>}
+      {state !== undefined && !isPaused && (
+        <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>
+      )}
       <ReplyField
         sessionId={id}
         gateway={gateway}
@@ -103,6 +97,31 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
         onSent={(reply) => setSent((before) => [...before, reply])}
       />
     </>
+  );
+}
+
+interface WhoItIsProps extends Pick<ConversationPaneProps, 'id' | 'item'> {
+  /** The conversation, once it is there. */
+  readonly first: Pick<SessionListItem, 'channel' | 'agent'> | undefined;
+}
+
+function WhoItIs({ id, item, first }: WhoItIsProps): ReactNode {
+  const words = useWords().inbox;
+  const nameOf = useContactName();
+  const contact = useRead(routes.getSessionContact, { params: { id } }).data;
+  const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
+  return (
+    <div className="min-w-0 flex-1">
+      <h2 className="truncate text-sm font-semibold">{name}</h2>
+      {first !== undefined && (
+        <p className="truncate text-xs text-muted-foreground">
+          {channelLabel(first.channel)} · {first.agent} ·{' '}
+          <Link href={`/chat/${id}`} className="underline">
+            {words.openInChat}
+          </Link>
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -150,9 +169,11 @@ function HandoffButtons({ gateway, id, state: { isPaused }, replies }: HandoffBu
   );
 }
 
-function Banner({ state: { handoff } }: { readonly state: HandoffState }): ReactNode {
+/** That staff has the conversation, and why; nothing while the agent has it. */
+function Banner({ state: { isPaused, handoff } }: { readonly state: HandoffState }): ReactNode {
   const words = useWords().inbox;
   const formats = useFormats();
+  if (!isPaused) return null;
   return (
     <p className="flex items-start gap-2 border-b bg-warn-soft px-4 py-2 text-sm wrap-anywhere">
       <StaffIcon className="mt-0.5 size-4 shrink-0 text-warn" />
