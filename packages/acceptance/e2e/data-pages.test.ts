@@ -1,20 +1,33 @@
 import { describe, expect, it } from '@jest/globals';
-import { say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import {
+  botError,
+  FakeTelegram,
+  gate,
+  say,
+  startScriptedSystem,
+  type ScriptedModel,
+  type System,
+  type TenantKeys,
+} from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, keepPicture, onPhone, signInOwner } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
 let browser: Browser;
 let url: string;
+let telegram: FakeTelegram;
 let keys: TenantKeys;
 let signedIn: BrowserContextOptions;
 
 const Made = z.object({ id: z.string() });
+const botToken = '7000000001:token';
+const secretToken = 'secret-token';
+
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
 async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
@@ -24,15 +37,6 @@ async function call(path: string, { method = 'POST', body }: { readonly method?:
   const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
   const text = await answer.text();
   return text === '' ? undefined : JSON.parse(text);
-}
-
-async function signIn(): Promise<BrowserContextOptions> {
-  await using visit = await BrowserVisit.begin(browser, url);
-  await visit.goTo('/');
-  await visit.page.getByLabel('API key').fill(keys.admin);
-  await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
-  return await visit.keepCookies();
 }
 
 /** Opens a page, does something there, and looks whether it is sound; answers with what it complains about. */
@@ -46,11 +50,41 @@ async function visit(path: string, look: (page: Page) => Promise<void>): Promise
 
 inBrowser('what an owner sees', () => {
   setUpOnce(async (stack) => {
-    ({ system, model } = await startScriptedSystem(stack, { uis: 1 }));
+    telegram = stack.use(await new FakeTelegram({ botToken }).start());
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, env: { TELEGRAM_API_URL: telegram.url } }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
     keys = await system.createTenant('shop');
-    signedIn = await signIn();
+    signedIn = await signInOwner(browser, url, keys.admin);
+  });
+
+  it('is no figure before it is known, none where it cannot be had, and the figure when it can', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url, signedIn);
+    const { page } = visiting;
+    const refused = gate();
+    const lists = /\/api\/(?:channels|handoffs|turns|usage)(?:\?|$)/u;
+    await page.route(lists, async (route) => {
+      await refused.opened;
+      await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
+    });
+    const tiles = async (said: string): Promise<void> => {
+      for (const label of ['Wait for staff', 'Failed since yesterday', 'Cost this month', 'Channels with problems'])
+        await visiting.shows(page.getByRole('link', { name: `${label} ${said}`, exact: true }));
+    };
+    await visiting.goTo('/');
+    await tiles('–');
+    refused.open();
+    await tiles('– not known');
+    await expectSoundPage(page);
+    await page.unroute(lists);
+    for (const section of ['Conversations that wait for staff', 'Failed turns', 'Channels']) {
+      const part = page.locator('section', { has: page.getByRole('heading', { name: section, exact: true }) });
+      await part.getByRole('button', { name: 'Try again' }).click();
+      await part.getByRole('alert').waitFor({ state: 'detached' });
+    }
+    await visiting.shows(page.getByRole('link', { name: 'Wait for staff 0', exact: true }));
+    await visiting.shows(page.getByRole('link', { name: 'Channels with problems 0', exact: true }));
+    expect(visiting.complaints).toEqual([]);
   });
 
   it('is the prompt of the next turn, by file', async () => {
@@ -70,8 +104,34 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is the life of a turn behind its reply in the chat, but for a key that has the chat alone', async () => {
+    model.when('Where do replies come from', [say('From here.')]);
+    const asked = 'Where do replies come from?';
+    const complaints = await visit('/chat', async (page) => {
+      await page.getByLabel('Message', { exact: true }).fill(asked);
+      await page.keyboard.press('Enter');
+      await page.getByText('From here.', { exact: true }).waitFor();
+      await page.getByRole('article', { name: 'Turn' }).getByRole('link', { name: 'Life of this turn' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Life of a turn' }).waitFor();
+      await page.getByText(asked).first().waitFor();
+      await page.goBack();
+      await page.reload();
+      await page.getByRole('link', { name: 'Life of this turn' }).waitFor();
+    });
+    expect(complaints).toEqual([]);
+    await using visiting = await BrowserVisit.begin(browser, url);
+    const { page } = visiting;
+    await visiting.goTo('/chat');
+    await page.getByLabel('API key').fill(keys.cs);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Message', { exact: true }).fill(asked);
+    await page.keyboard.press('Enter');
+    await visiting.shows(page.getByRole('button', { name: 'Copy reply' }));
+    expect(await page.getByRole('link', { name: 'Life of this turn' }).count()).toBe(0);
+  });
+
   it('is a message on a channel that no provider brought, and the answer that no provider gets', async () => {
-    await call('/api/channels/telegram', { method: 'PUT', body: { botToken: '7000000001:token', secretToken: 'secret-token' } });
+    await call('/api/channels/telegram', { method: 'PUT', body: { botToken, secretToken } });
     model.when('Do you ship to Norway', [say('We do, within five days.')]);
     const complaints = await visit('/channels/telegram', async (page) => {
       await page.getByRole('textbox', { name: 'Message' }).fill('Do you ship to Norway?');
@@ -85,6 +145,67 @@ inBrowser('what an owner sees', () => {
     await eventuallyHolds(async () =>
       expect(await call('/api/deliveries', { method: 'GET' })).toMatchObject([{ to: 'simulated:visitor', state: 'sent' }]),
     );
+  });
+
+  it('is a channel that is connected in four steps, how it does, and what has not arrived, which is sent again', async () => {
+    const wizard = await system.createTenant('wizard');
+    await using visiting = await BrowserVisit.begin(browser, url, await signInOwner(browser, url, wizard.admin));
+    const { page } = visiting;
+    await visiting.goTo('/channels/telegram');
+    await visiting.shows(page.getByText('Connect it first.').first());
+    await page.getByLabel('botToken (required)').fill(botToken);
+    await page.getByLabel(/^secretToken/u).fill(secretToken);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await visiting.shows(page.getByRole('status').getByText('connected', { exact: true }));
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await visiting.shows(page.locator('.text-ok').getByText('Connection: It is enabled.'));
+    await visiting.shows(page.locator('.text-ok').getByText(/^Credentials: /u));
+    await visiting.shows(page.getByText('Waits for the first message'));
+
+    const webhook = JSON.stringify({ url: `${system.url}/webhook/telegram/wizard`, secret_token: secretToken });
+    await fetch(`${telegram.url}/bot${botToken}/setWebhook`, { method: 'POST', body: webhook });
+    model.when('Is it mended', [say('It is.')]);
+    telegram.failSends(botError(403, 'Forbidden: bot was blocked by the user'));
+    const person = { id: 55, first_name: 'Ann' };
+    const message = {
+      message_id: 1,
+      from: { ...person, is_bot: false },
+      chat: { ...person, type: 'private' },
+      date: Math.floor(Date.now() / 1000),
+    };
+    await telegram.deliver(55, { update_id: 1, message: { ...message, text: 'Is it mended?' } });
+    await visiting.shows(page.getByText('The first message has come in.'));
+    const row = page.getByRole('table', { name: 'Messages that have not arrived' }).getByRole('row', { name: /It is\. .*blocked/u });
+    await visiting.shows(row);
+    const { channels } = await system.scope(wizard.tenantId);
+    await channels.noteError('channel_c', { code: '429', message: 'Too many requests' });
+    await page.reload();
+    await visiting.shows(page.getByText('Last error: Too many requests'));
+    await expectSoundPage(page);
+    const before = telegram.sent.length;
+    await row.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+    await visiting.shows(page.getByText('Of this channel there is none with the state: failed.'));
+    await eventuallyHolds(async () => expect(telegram.sent.slice(before)).toMatchObject([{ chat_id: 55, text: 'It is.' }]));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('is a note about a contact, which is forgotten alone', async () => {
+    const { memory } = await system.scope(keys.tenantId);
+    await memory.forContact('ann').write({ text: 'Likes green tea.' });
+    await memory.forContact('ann').write({ text: 'Lives in Oslo.', title: 'Address' });
+    const complaints = await visit('/memory', async (page) => {
+      const note = (ref: string): Locator => page.locator('summary', { hasText: ref });
+      await note('memory/address.md').click();
+      await page.getByText('Lives in Oslo.').waitFor();
+      await expectSoundPage(page);
+      await page.getByRole('button', { name: 'Forget this note' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click();
+      await note('memory/address.md').waitFor({ state: 'detached' });
+      await note('MEMORY.md').click();
+      await page.getByText('Likes green tea.').waitFor();
+    });
+    expect(complaints).toEqual([]);
   });
 
   it('is the history of a file: by whom, what has changed, and a version to be restored', async () => {
@@ -102,6 +223,32 @@ inBrowser('what an owner sees', () => {
       await eventuallyHolds(async () =>
         expect(await page.getByRole('textbox', { name: 'AGENTS.md' }).inputValue()).toBe('Answer in English.'),
       );
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('are the skills, with what is wrong with one, which is mended in its file, and a new one', async () => {
+    const usable = '---\nname: refunds\ndescription: Pays money back.\ntrigger: refund\n---\n\n1. Ask for the order.\n';
+    await call('/api/files/skills/refunds/SKILL.md', { method: 'PUT', body: usable });
+    await call('/api/files/skills/returns/SKILL.md', { method: 'PUT', body: usable });
+    await call('/api/files/skills/empty/notes.md', { method: 'PUT', body: 'Nothing yet.' });
+    const complaints = await visit('/', async (page) => {
+      const skill = (name: string): Locator => page.getByRole('article', { name, exact: true });
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Skills' }).click();
+      await skill('refunds').getByText('Called for by: refund').waitFor();
+      await skill('empty').getByText('It has no SKILL.md.').waitFor();
+      await skill('returns').getByText('front matter: the name is refunds, the folder is returns').waitFor();
+      await expectSoundPage(page);
+      await skill('returns').getByRole('link').click();
+      await page.getByRole('textbox', { name: 'skills/returns/SKILL.md' }).fill(usable.replace('refunds', 'returns'));
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved.').waitFor();
+      await page.getByRole('link', { name: 'Skills', exact: true }).click();
+      await skill('returns').getByText('Pays money back.').waitFor();
+      expect(await skill('returns').getByText('cannot be used').count()).toBe(0);
+      await page.getByLabel('Name of a new skill').fill('greetings');
+      await page.keyboard.press('Enter');
+      await page.getByRole('textbox', { name: 'skills/greetings/SKILL.md' }).waitFor();
     });
     expect(complaints).toEqual([]);
   });

@@ -70,6 +70,58 @@ inBrowser('the inbox', () => {
     url = system.uiUrls[0] ?? '';
   });
 
+  it('says nothing of who has a conversation, and offers nothing, before it knows', async () => {
+    await begin();
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    const answered = gate();
+    let isRefused = true;
+    await page.route(/\/api\/sessions\/[^/]+\/(?:handoff|staff)$/u, async (route) => {
+      await answered.opened;
+      if (isRefused) await route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"code":"internal"}' });
+      else await route.continue();
+    });
+    await row(page, /^Ann Lee/u).click();
+    await visiting.shows(contact(page).getByText('Loading …'));
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    const unknown = [page.getByText('Nobody in particular.'), page.getByText('The agent answers here.'), page.getByText('Take over')];
+    const countUnknown = async (): Promise<number[]> => Promise.all(unknown.map(async (said) => said.count()));
+    expect(await countUnknown()).toEqual([0, 0, 0]);
+    answered.open();
+    await expectShown(contact(page).getByRole('alert'));
+    expect(await countUnknown()).toEqual([0, 0, 0]);
+    isRefused = false;
+    await contact(page).getByRole('button', { name: 'Try again' }).click();
+    await visiting.shows(contact(page).getByText('Nobody in particular.'));
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
+    await visiting.shows(page.getByRole('button', { name: 'Take over' }));
+    expect(visiting.complaints).toEqual([]);
+  });
+
+  it('marks what this browser has not shown yet, in every tab, until it is looked at', async () => {
+    await begin();
+    await using visiting = await visit('/inbox', onPhone);
+    const { page } = visiting;
+    await visiting.shows(row(page, /^Bob Ray/u));
+    const tab = await visiting.openTab('/inbox');
+    const marked = (of: Page): Locator => list(of).getByRole('link', { name: / new /u });
+    expect(await marked(page).count()).toBe(0);
+    await write('bob', 'Are you there?');
+    await visiting.shows(row(page, /^Bob Ray new /u));
+    await expectSoundPage(page);
+    await expectShown(row(tab, /^Bob Ray new /u));
+    expect(await marked(page).count()).toBe(1);
+    await row(page, /^Bob Ray/u).click();
+    await visiting.shows(messages(page).getByText('Are you there?'));
+    await page.getByRole('link', { name: 'Back to the list' }).click();
+    await visiting.shows(row(page, /^Bob Ray/u));
+    await eventuallyHolds(async () => expect([await marked(page).count(), await marked(tab).count()]).toEqual([0, 0]));
+    await page.reload();
+    await visiting.shows(row(page, /^Bob Ray/u));
+    expect(await marked(page).count()).toBe(0);
+    expect(visiting.complaints).toEqual([]);
+  });
+
   it('is worked through with the keyboard: the next one, taken over, answered, given back', async () => {
     await begin();
     await using visiting = await visit('/inbox');

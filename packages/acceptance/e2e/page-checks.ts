@@ -58,6 +58,16 @@ export async function expectShown(wanted: Locator, complaints: readonly string[]
   });
 }
 
+/** Signs an owner in; what another visit of the same browser begins with. */
+export async function signInOwner(browser: Browser, url: string, key: string): Promise<BrowserContextOptions> {
+  await using visit = await BrowserVisit.begin(browser, url);
+  await visit.goTo('/');
+  await visit.page.getByLabel('API key').fill(key);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
+  return await visit.keepCookies();
+}
+
 /** One browser of one user, who is signed in where a state with cookies is given. */
 export class BrowserVisit implements AsyncDisposable {
   readonly page: Page;

@@ -38,6 +38,7 @@ const ownerScreens = ({ failedTurn, session, schedule }: Filled): Readonly<Recor
   schedule: `/schedules/${schedule}`,
   files: '/files',
   file: '/files?path=AGENTS.md',
+  skills: '/skills',
   channels: '/channels',
   channel: '/channels/telegram',
   agents: '/agents',

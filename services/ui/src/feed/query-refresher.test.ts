@@ -36,7 +36,10 @@ describe('listTouched', () => {
       ],
     ],
     [{ kind: 'schedule', id: 's' }, ['["listSchedules"]', '["getSchedule"]', '["listScheduleRuns"]']],
-    [{ kind: 'delivery', id: 'm' }, ['["getTurn"]', '["getTurnTrace"]', '["listScheduleRuns"]', '["listChannels"]', '["getChannel"]']],
+    [
+      { kind: 'delivery', id: 'm' },
+      ['["getTurn"]', '["getTurnTrace"]', '["listScheduleRuns"]', '["listChannels"]', '["getChannel"]', '["listDeliveries"]'],
+    ],
   ])('names what %j changes', (event, expected) => {
     expect(names(event)).toEqual(expected);
   });
@@ -67,7 +70,7 @@ describe('a refresher', () => {
       rest: async () => rested.opened,
     });
     const delivery: FeedEvent = { kind: 'delivery', id: 'm' };
-    const lists = ['getTurn', 'getTurnTrace', 'listScheduleRuns', 'listChannels', 'getChannel'];
+    const lists = ['getTurn', 'getTurnTrace', 'listScheduleRuns', 'listChannels', 'getChannel', 'listDeliveries'];
     refresher.touch(delivery);
     expect(asked).toEqual(lists);
     refresher.touch(delivery);

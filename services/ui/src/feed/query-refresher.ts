@@ -11,7 +11,14 @@ const sessions: readonly QueryPrefix[] = [['sessions'], ...prefixes(routes.listS
 const handoffs: readonly QueryPrefix[] = [['handoffs'], ...prefixes(routes.listHandoffs)];
 const schedules = prefixes(routes.listSchedules, routes.getSchedule, routes.listScheduleRuns);
 /** How a turn was delivered stands with it. */
-const deliveries = prefixes(routes.getTurn, routes.getTurnTrace, routes.listScheduleRuns, routes.listChannels, routes.getChannel);
+const deliveries = prefixes(
+  routes.getTurn,
+  routes.getTurnTrace,
+  routes.listScheduleRuns,
+  routes.listChannels,
+  routes.getChannel,
+  routes.listDeliveries,
+);
 /** What the end of a turn changes, beside the turn itself. */
 const turnEnd = [...sessions, ...prefixes(routes.getUsage, routes.listScheduleRuns)];
 /** One conversation as the inbox shows it. */

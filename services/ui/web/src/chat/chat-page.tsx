@@ -13,6 +13,7 @@ import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import type { Reach } from '../../../src/signed-in.ts';
 import { SentFilesGateway } from './sent-files.tsx';
+import { TurnPages } from './turn-card.tsx';
 import { useConversation } from './use-conversation.ts';
 import { useConversationState } from './use-conversation-state.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
@@ -133,14 +134,16 @@ function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAg
       <HandoffBanner state={handoff} actions={actions} mayWrite={mayWrite} />
       {state.forkedFrom !== null && <ForkNote original={state.forkedFrom} />}
       <SentFilesGateway value={reach === 'tenant' ? gateway : null}>
-        <ConversationView
-          key={conversationKey(conversation)}
-          gateway={gateway}
-          conversation={conversation}
-          state={state}
-          isWithStaff={handoff.isPaused}
-          mayWrite={mayWrite}
-        />
+        <TurnPages value={reach === 'tenant'}>
+          <ConversationView
+            key={conversationKey(conversation)}
+            gateway={gateway}
+            conversation={conversation}
+            state={state}
+            isWithStaff={handoff.isPaused}
+            mayWrite={mayWrite}
+          />
+        </TurnPages>
       </SentFilesGateway>
     </>
   );

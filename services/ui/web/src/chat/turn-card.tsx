@@ -1,16 +1,20 @@
 import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
-import { memo, useState, type ReactNode } from 'react';
+import { createContext, memo, useContext, useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import type { Words } from '../words/en.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { Button, CopyButton, IconButton } from '../parts/button.tsx';
-import { AlertIcon, ForkIcon, PencilIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { AlertIcon, ForkIcon, PencilIcon, PulseIcon, StaffIcon, RetryIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { LazyMarkdown } from './lazy-markdown.tsx';
 import { MessageEditor } from './message-editor.tsx';
 import { SentFiles } from './sent-files.tsx';
 import { ToolCard } from './tool-card.tsx';
 import type { ForkActions } from './use-forks.ts';
+
+/** The key may open the pages of turns. */
+export const TurnPages = createContext(false);
 
 export interface TurnActions {
   readonly onRetry: (key: string) => void;
@@ -85,6 +89,23 @@ function Asked({ turn, question, queued, actions, forks, mayWrite }: AskedProps)
 /** Not in the way of the words; for a finger always, for a pointer or a keyboard when it comes near. */
 const quiet = 'opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100';
 
+/** What became of the turn, from its receipt on: behind every one that the service has. */
+function LifeLink({ turn: { turnId } }: { readonly turn: ChatTurn }): ReactNode {
+  const words = useWords().tools.simulate;
+  const hasPages = useContext(TurnPages);
+  if (turnId === null || !hasPages) return null;
+  return (
+    <Link
+      href={`/turns/${turnId}`}
+      aria-label={words.life}
+      title={words.life}
+      className={`inline-flex size-7 shrink-0 items-center justify-center rounded-lg text-muted-foreground hover:bg-muted hover:text-foreground ${quiet}`}
+    >
+      <PulseIcon className="size-3.5" />
+    </Link>
+  );
+}
+
 function QuestionBubble({ question, faded }: { readonly question: Question; readonly faded: boolean }): ReactNode {
   const { chat } = useWords();
   const formats = useFormats();
@@ -116,6 +137,7 @@ function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): React
   return (
     <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
       {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : words.waits}
+      <LifeLink turn={turn} />
       {turn.state.at === 'waiting' && !turn.stopping && mayWrite && (
         <>
           <TextButton label={words.sendNow} onClick={() => actions.onSendNow(turn.key)} />
@@ -164,6 +186,7 @@ function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued' | 'm
               </IconButton>
             </>
           )}
+          {!turn.isFromStaff && <LifeLink turn={turn} />}
           {!turn.isFromStaff && <UsageLine turn={turn} />}
         </div>
       )}

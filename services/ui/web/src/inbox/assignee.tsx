@@ -1,8 +1,9 @@
-import { limits, routes } from '@concierge/contract';
+import { limits, routes, type SessionStaff } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { ChangeProblem, useCanChange } from '../owner/owner-parts.tsx';
 import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
@@ -10,12 +11,19 @@ import { keepStaffName, useStaffName } from './staff-name.ts';
 
 /** Who looks after the conversation; the staff member at this browser takes it on or lets it go. */
 export function Assignee({ sessionId }: { readonly sessionId: string }): ReactNode {
+  const query = useRead(routes.getSessionStaff, { params: { id: sessionId } });
+  return <Loaded query={query}>{({ assignee }) => <AssigneeKnown sessionId={sessionId} assignee={assignee} />}</Loaded>;
+}
+
+interface AssigneeKnownProps extends Pick<SessionStaff, 'assignee'> {
+  readonly sessionId: string;
+}
+
+function AssigneeKnown({ sessionId, assignee }: AssigneeKnownProps): ReactNode {
   const words = useWords().inbox;
   const canChange = useCanChange();
   const own = useStaffName();
-  const { data } = useRead(routes.getSessionStaff, { params: { id: sessionId } });
   const assign = useChange(routes.assignSession, [routes.getSessionStaff, routes.listSessions]);
-  const assignee = data?.assignee ?? null;
   const set = (name: string | null): void => assign.mutate({ params: { id: sessionId }, body: { name } });
   return (
     <>

@@ -1,4 +1,4 @@
-import { routes, type SessionListItem, type SessionState } from '@concierge/contract';
+import { routes, type LastMessage, type SessionListItem, type SessionState } from '@concierge/contract';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { previewMessage } from '../../../src/chat/preview-message.ts';
@@ -12,6 +12,7 @@ import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useRead, type LoadedPagesProps } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { switchNotifications, useNotifyState } from './notifications.ts';
+import { useUnread } from './seen.ts';
 import { useStaffName } from './staff-name.ts';
 
 export type InboxFilter = 'all' | 'mine' | 'waiting' | 'failed';
@@ -43,10 +44,16 @@ export function useContactName(): (contact: { readonly contactName?: string | nu
   };
 }
 
+/** Whether its last message is one that staff has not written. */
+function isTold(item: SessionListItem): item is SessionListItem & { readonly lastMessage: LastMessage } {
+  return item.lastMessage !== null && item.lastMessage.from !== 'person';
+}
+
 /** Conversations with contacts, the last one first. */
 export function ConversationList({ query, filter, asked, currentId, toHref, onChange, onChosen }: ConversationListProps): ReactNode {
   const words = useWords().inbox;
   const waiting = useRead(routes.listHandoffs, { query: { limit: 100 } });
+  const isUnread = useUnread();
   // Who has not said a name yet.
   const isNobody = useStaffName() === '' && filter === 'mine';
   const since = new Map((waiting.data ?? []).map((handoff) => [handoff.sessionId, handoff.since]));
@@ -81,6 +88,7 @@ export function ConversationList({ query, filter, asked, currentId, toHref, onCh
                     since={since.get(item.id)}
                     href={toHref(item.id)}
                     isCurrent={item.id === currentId}
+                    isUnread={isTold(item) && item.id !== currentId && isUnread(item.id, item.lastMessage.at)}
                     onChosen={onChosen}
                   />
                 ))}
@@ -156,10 +164,11 @@ interface RowProps {
   readonly since: string | undefined;
   readonly href: string;
   readonly isCurrent: boolean;
+  readonly isUnread: boolean;
   readonly onChosen: () => void;
 }
 
-function Row({ item, since, href, isCurrent, onChosen }: RowProps): ReactNode {
+function Row({ item, since, href, isCurrent, isUnread, onChosen }: RowProps): ReactNode {
   const words = useWords().inbox;
   const nameOf = useContactName();
   const { assignee, channel, lastMessage, state, title, updatedAt } = item;
@@ -178,7 +187,8 @@ function Row({ item, since, href, isCurrent, onChosen }: RowProps): ReactNode {
         onClick={onChosen}
       >
         <span className="flex items-baseline gap-2">
-          <span className="min-w-0 flex-1 truncate font-medium">{nameOf(item)}</span>
+          <span className={`min-w-0 flex-1 truncate ${isUnread ? 'font-bold' : 'font-medium'}`}>{nameOf(item)}</span>
+          {isUnread && <Badge tone="primary">{words.unread}</Badge>}
           <span className="text-xs text-muted-foreground">
             {waits !== undefined && <span className="sr-only">{words.waitsSince} </span>}
             <RelativeTime at={waits ?? lastMessage?.at ?? updatedAt} />

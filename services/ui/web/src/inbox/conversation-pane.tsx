@@ -7,12 +7,13 @@ import { useCanChange } from '../owner/owner-parts.tsx';
 import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
 import { ChevronIcon, StaffIcon } from '../parts/icons.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, Problem } from '../parts/states.tsx';
 import { useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
 import { MessageList } from './message-list.tsx';
 import { ReplyField, type SentReply } from './reply-field.tsx';
+import { useMarkSeen } from './seen.ts';
 import { useLiveTurns } from './use-live-turns.ts';
 
 /** Turns of one page of the conversation. */
@@ -41,51 +42,42 @@ function useMessages(id: string) {
   });
 }
 
-const withAgent: HandoffState = { isPaused: false, handoff: null };
-
 /** What was said with a contact, who has it, and where staff answers. */
 export function ConversationPane({ gateway, id, item, replies, backHref, onContact }: ConversationPaneProps): ReactNode {
   const words = useWords().inbox;
-  const nameOf = useContactName();
   const query = useMessages(id);
-  const contact = useRead(routes.getSessionContact, { params: { id } }).data;
-  const state = useRead(routes.getHandoff, { params: { id } }).data ?? withAgent;
+  const { data: state, error: stateError, refetch: askState } = useRead(routes.getHandoff, { params: { id } });
+  const isPaused = state?.isPaused === true;
   const staff = useRead(routes.getSessionStaff, { params: { id } }).data;
   const canChange = useCanChange();
   const removal = useChange(routes.removeStaffNote, [routes.getSessionStaff]);
   const [sent, setSent] = useState<readonly SentReply[]>([]);
   const live = useLiveTurns(gateway, id);
   const first = query.data?.pages[0];
-  const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
+  useMarkSeen(id, first && (item?.lastMessage?.at ?? first.updatedAt));
   return (
     <>
       <header className="flex min-h-14 flex-wrap items-center gap-2 border-b px-3 py-2 sm:px-4">
         <Link href={backHref} aria-label={words.back} title={words.back} className="rounded-lg p-2 hover:bg-muted md:hidden">
           <ChevronIcon className="size-5 rotate-180" />
         </Link>
-        <div className="min-w-0 flex-1">
-          <h2 className="truncate text-sm font-semibold">{name}</h2>
-          {first !== undefined && (
-            <p className="truncate text-xs text-muted-foreground">
-              {channelLabel(first.channel)} · {first.agent} ·{' '}
-              <Link href={`/chat/${id}`} className="underline">
-                {words.openInChat}
-              </Link>
-            </p>
-          )}
-        </div>
+        <WhoItIs id={id} item={item} first={first} />
         <Button className="xl:hidden" onClick={onContact}>
           {words.showContact}
         </Button>
-        <HandoffButtons gateway={gateway} id={id} state={state} replies={replies} />
+        {state !== undefined && <HandoffButtons gateway={gateway} id={id} state={state} replies={replies} />}
       </header>
-      {state.isPaused && <Banner state={state} />}
+      {state === undefined ? (
+        stateError !== null && <Problem error={stateError} onRetry={() => void askState()} />
+      ) : (
+        <Banner state={state} />
+      )}
       <Loaded query={query}>
         {({ pages }) => (
           <MessageList
             messages={pages.toReversed().flatMap((page) => page.messages)}
             // Of what the contact writes to staff nothing is answered.
-            live={state.isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
+            live={isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
             sent={sent}
             notes={staff?.notes ?? []}
             onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}
@@ -94,15 +86,42 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
           />
         )}
       </Loaded>
-      {!state.isPaused && <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>}
+      {state !== undefined && !isPaused && (
+        <p className="border-t px-4 pt-2 text-center text-xs text-muted-foreground">{words.agentHasIt}</p>
+      )}
       <ReplyField
         sessionId={id}
         gateway={gateway}
-        canAnswer={state.isPaused}
+        canAnswer={isPaused}
         replies={replies}
         onSent={(reply) => setSent((before) => [...before, reply])}
       />
     </>
+  );
+}
+
+interface WhoItIsProps extends Pick<ConversationPaneProps, 'id' | 'item'> {
+  /** The conversation, once it is there. */
+  readonly first: Pick<SessionListItem, 'channel' | 'agent'> | undefined;
+}
+
+function WhoItIs({ id, item, first }: WhoItIsProps): ReactNode {
+  const words = useWords().inbox;
+  const nameOf = useContactName();
+  const contact = useRead(routes.getSessionContact, { params: { id } }).data;
+  const name = contact === undefined ? (item === undefined ? words.contact : nameOf(item)) : (contact.displayName ?? nameOf(contact));
+  return (
+    <div className="min-w-0 flex-1">
+      <h2 className="truncate text-sm font-semibold">{name}</h2>
+      {first !== undefined && (
+        <p className="truncate text-xs text-muted-foreground">
+          {channelLabel(first.channel)} · {first.agent} ·{' '}
+          <Link href={`/chat/${id}`} className="underline">
+            {words.openInChat}
+          </Link>
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -150,9 +169,11 @@ function HandoffButtons({ gateway, id, state: { isPaused }, replies }: HandoffBu
   );
 }
 
-function Banner({ state: { handoff } }: { readonly state: HandoffState }): ReactNode {
+/** That staff has the conversation, and why; nothing while the agent has it. */
+function Banner({ state: { isPaused, handoff } }: { readonly state: HandoffState }): ReactNode {
   const words = useWords().inbox;
   const formats = useFormats();
+  if (!isPaused) return null;
   return (
     <p className="flex items-start gap-2 border-b bg-warn-soft px-4 py-2 text-sm wrap-anywhere">
       <StaffIcon className="mt-0.5 size-4 shrink-0 text-warn" />

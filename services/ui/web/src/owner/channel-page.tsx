@@ -9,8 +9,8 @@ import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
+import { ChannelHealth } from '../trials/channel-health.tsx';
 import { SimulateSection } from '../trials/simulate-section.tsx';
-import { LastMessages } from './channels-page.tsx';
 import { ChangeProblem, Copyable, SubmitRow, useCanChange } from './owner-parts.tsx';
 
 const FIRST_MESSAGE_LOOK_MS = 10_000;
@@ -33,23 +33,26 @@ export function ChannelPage({ app }: { readonly app: string }): ReactNode {
     >
       <Loaded query={query}>
         {(setup) => (
-          <ol className="max-w-3xl space-y-5">
-            <li>
-              <Credentials app={app} setup={setup} />
-            </li>
-            <li>
-              <Webhook setup={setup} />
-            </li>
-            <li>
-              <Test app={app} setup={setup} />
-            </li>
-            <li>
-              <FirstMessage app={app} setup={setup} />
-            </li>
-            <li>
-              <SimulateSection app={app} isConnected={setup.connected} />
-            </li>
-          </ol>
+          <div className="max-w-3xl space-y-5">
+            {setup.connected && <ChannelHealth app={app} channel={setup.channel} />}
+            <ol className="space-y-5">
+              <li>
+                <Credentials app={app} setup={setup} />
+              </li>
+              <li>
+                <Webhook setup={setup} />
+              </li>
+              <li>
+                <Test app={app} setup={setup} />
+              </li>
+              <li>
+                <FirstMessage app={app} setup={setup} />
+              </li>
+              <li>
+                <SimulateSection app={app} isConnected={setup.connected} />
+              </li>
+            </ol>
+          </div>
         )}
       </Loaded>
     </Page>
@@ -154,13 +157,14 @@ function FirstMessage({ app, setup: { connected } }: StepProps): ReactNode {
     <Section title={words.stepFour}>
       <div className="rounded-xl border bg-card p-4 text-sm">
         {!connected && <p className="text-muted-foreground">{words.connectFirst}</p>}
-        {connected && first.data !== undefined && (
-          <>
-            <p role="status" className={`flex items-center gap-2 ${isWaiting ? 'text-warn' : 'text-ok'}`}>
-              {isWaiting ? <SpinnerIcon /> : <CheckIcon />} {isWaiting ? words.waiting : words.arrived}
-            </p>
-            <LastMessages connected={first.data} />
-          </>
+        {connected && (
+          <Loaded query={first}>
+            {() => (
+              <p role="status" className={`flex items-center gap-2 ${isWaiting ? 'text-warn' : 'text-ok'}`}>
+                {isWaiting ? <SpinnerIcon /> : <CheckIcon />} {isWaiting ? words.waiting : words.arrived}
+              </p>
+            )}
+          </Loaded>
         )}
       </div>
     </Section>

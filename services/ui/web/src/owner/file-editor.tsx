@@ -32,6 +32,33 @@ function readDefinedName(path: string): string | undefined {
 
 const address = (path: string): string => buildAddress(routes.getFile, { params: { path } });
 
+/** @throws ConciergeError other than that there is no such file */
+export async function readText(gateway: GatewayClient, path: string, signal: AbortSignal): Promise<StoredFile> {
+  try {
+    const response = await gateway.request(address(path), { signal });
+    return { text: await response.text(), etag: response.headers.get('etag') };
+  } catch (error) {
+    if (ConciergeError.from(error).status === 404) return { text: '', etag: null };
+    throw error;
+  }
+}
+
+interface Checked {
+  readonly path: string;
+  readonly text: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What storing a text would complain about.
+ * @throws ConciergeError
+ */
+export async function checkText(gateway: GatewayClient, { path, text, signal }: Checked): Promise<z.infer<typeof Written>> {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' };
+  const asked = buildAddress(routes.checkFile, { params: { path } });
+  return Written.parse(await (await gateway.request(asked, { method: 'POST', headers, body: text, signal })).json());
+}
+
 export interface FileEditorProps {
   readonly gateway: GatewayClient;
   readonly path: string;
@@ -44,15 +71,7 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
     // What is being written is not replaced by what another tab has stored: storing notices that.
     staleTime: Infinity,
     refetchOnWindowFocus: false,
-    queryFn: async ({ signal }): Promise<StoredFile> => {
-      try {
-        const response = await gateway.request(address(path), { signal });
-        return { text: await response.text(), etag: response.headers.get('etag') };
-      } catch (error) {
-        if (ConciergeError.from(error).status === 404) return { text: '', etag: null };
-        throw error;
-      }
-    },
+    queryFn: async ({ signal }) => readText(gateway, path, signal),
   });
   // Another round begins with the text that is stored then.
   const [round, setRound] = useState(0);
@@ -148,11 +167,7 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
     enabled: readDefinedName(path) !== undefined,
     // What was said of the text before stays until the next answer.
     placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
-      const headers = { 'content-type': 'text/plain; charset=utf-8' };
-      const asked = buildAddress(routes.checkFile, { params: { path } });
-      return Written.parse(await (await gateway.request(asked, { method: 'POST', headers, body: settled, signal })).json());
-    },
+    queryFn: async ({ signal }) => checkText(gateway, { path, text: settled, signal }),
   });
   if (data === undefined) return null;
   const said = [...(data.problem === null ? [] : [`${words.wouldFail} ${data.problem}`]), ...(data.warnings ?? [])];
@@ -262,7 +277,8 @@ function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: 
   const remove = async (): Promise<void> => {
     await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
     queries.removeQueries({ queryKey: [routes.getFile.id, path] });
-    await queries.invalidateQueries({ queryKey: [routes.listFiles.id] });
+    const lists = [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id];
+    await Promise.all(lists.map(async (id) => queries.invalidateQueries({ queryKey: [id] })));
     navigate('/files');
   };
   return (

@@ -149,7 +149,7 @@ function Contacts({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
   );
 }
 
-/** A note about a contact, read when it is opened. */
+/** A note about a contact, read when it is opened, and forgotten alone. */
 export function ContactNote({
   gateway,
   id,
@@ -159,7 +159,9 @@ export function ContactNote({
   readonly id: string;
   readonly path: string;
 }): ReactNode {
+  const { memory: words } = useWords().owner;
   const [isOpen, setOpen] = useState(false);
+  const forget = useChange(routes.forgetContactNote, [routes.listNotedContacts, routes.getSessionContact]);
   const query = useQuery({
     queryKey: [routes.getContactNote.id, id, path],
     enabled: isOpen,
@@ -168,18 +170,30 @@ export function ContactNote({
   });
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="cursor-pointer py-1 text-muted-foreground">{path}</summary>
-      {isOpen && <Loaded query={query}>{(text) => <p className="pl-4 whitespace-pre-wrap wrap-anywhere">{text}</p>}</Loaded>}
+      <summary className="cursor-pointer py-1 text-muted-foreground wrap-anywhere">{path}</summary>
+      {isOpen && (
+        <div className="space-y-1 pl-4">
+          <Loaded query={query}>{(text) => <p className="whitespace-pre-wrap wrap-anywhere">{text}</p>}</Loaded>
+          <Forget label={words.forgetNote} what={path} forget={async () => forget.mutateAsync({ params: { id, ref: path } })} />
+        </div>
+      )}
     </details>
   );
 }
 
-function Forget({ what, forget }: { readonly what: string; readonly forget: () => Promise<unknown> }): ReactNode {
+interface ForgetProps {
+  /** Of the button, where several stand together. */
+  readonly label?: string;
+  readonly what: string;
+  readonly forget: () => Promise<unknown>;
+}
+
+function Forget({ label, what, forget }: ForgetProps): ReactNode {
   const { memory: words } = useWords().owner;
   const canChange = useCanChange();
   if (!canChange) return null;
   return (
-    <ConfirmButton label={words.forget} title={words.forgetTitle(what)} action={words.forget} onConfirm={forget}>
+    <ConfirmButton label={label ?? words.forget} title={words.forgetTitle(what)} action={words.forget} onConfirm={forget}>
       {words.forgetText}
     </ConfirmButton>
   );

@@ -6,6 +6,7 @@ import { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { formatRoute, parseOldFragment } from '../../../src/chat/route.ts';
 import { JsonClient } from '../../../src/json-client.ts';
 import {
+  BookIcon,
   ChatIcon,
   ClockIcon,
   EnvelopeIcon,
@@ -41,6 +42,7 @@ const InboxPage = lazy(async () => ({ default: (await import('../inbox/inbox-pag
 const MemoryPage = lazy(async () => ({ default: (await import('./memory-page.tsx')).MemoryPage }));
 const SchedulesPage = lazy(async () => ({ default: (await import('./schedules-page.tsx')).SchedulesPage }));
 const SettingsPage = lazy(async () => ({ default: (await import('./settings-page.tsx')).SettingsPage }));
+const SkillsPage = lazy(async () => ({ default: (await import('./skills-page.tsx')).SkillsPage }));
 const TodayPage = lazy(async () => ({ default: (await import('./today-page.tsx')).TodayPage }));
 const TurnPage = lazy(async () => ({ default: (await import('./turn-page.tsx')).TurnPage }));
 const TurnsPage = lazy(async () => ({ default: (await import('./turns-page.tsx')).TurnsPage }));
@@ -119,7 +121,7 @@ function FirstPage({ reach }: { readonly reach: Reach }): ReactNode {
   return <Redirect to={formatRoute(old ?? { page: 'new', agent: 'admin' })} replace />;
 }
 
-function listItems({ owner, inbox }: Words, reach: Reach, waiting: number): NavigationItem[] {
+function listItems({ owner, inbox, tools }: Words, reach: Reach, waiting: number): NavigationItem[] {
   const chat = { path: '/chat', label: owner.chat, icon: <ChatIcon /> };
   if (reach === 'cs') return [chat];
   return [
@@ -129,6 +131,7 @@ function listItems({ owner, inbox }: Words, reach: Reach, waiting: number): Navi
     { path: '/turns', label: owner.turns.title, icon: <ListIcon /> },
     { path: '/schedules', label: owner.schedules.title, icon: <ClockIcon /> },
     { path: '/files', label: owner.files.title, icon: <FileIcon /> },
+    { path: '/skills', label: tools.skills.title, icon: <BookIcon /> },
     { path: '/channels', label: owner.channels.title, icon: <EnvelopeIcon /> },
     { path: '/agents', label: owner.agents.title, icon: <StaffIcon /> },
     { path: '/memory', label: owner.memory.title, icon: <HeartIcon /> },
@@ -149,6 +152,9 @@ function tenantPages(gateway: GatewayClient): ReactNode {
       <Route path="/schedules/:id?">{({ id }) => <SchedulesPage id={id} />}</Route>
       <Route path="/files">
         <FilesPage gateway={gateway} />
+      </Route>
+      <Route path="/skills">
+        <SkillsPage gateway={gateway} />
       </Route>
       <Route path="/channels">
         <ChannelsPage />

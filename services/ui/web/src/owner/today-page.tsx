@@ -30,7 +30,7 @@ export function TodayPage(): ReactNode {
         </p>
       )}
       {begun.data?.length === 0 && (
-        <FirstSteps hasModel={whoAmI.data?.demoModel === false} hasName={(whoAmI.data?.name ?? null) !== null} />
+        <FirstSteps hasModel={negate(whoAmI.data?.demoModel)} hasName={whoAmI.data && whoAmI.data.name !== null} />
       )}
       <Tiles />
       <div className="grid gap-5 lg:grid-cols-2">
@@ -43,9 +43,14 @@ export function TodayPage(): ReactNode {
   );
 }
 
+/** Undefined as long as it is not known. */
+type Known<Value> = Value | undefined;
+
+const negate = (known: Known<boolean>): Known<boolean> => (known === undefined ? undefined : !known);
+
 interface FirstStepsProps {
-  readonly hasModel: boolean;
-  readonly hasName: boolean;
+  readonly hasModel: Known<boolean>;
+  readonly hasName: Known<boolean>;
 }
 
 /** Comes along with each tenant. */
@@ -60,9 +65,9 @@ function FirstSteps({ hasModel, hasName }: FirstStepsProps): ReactNode {
   const steps = [
     { label: today.step.name, isDone: hasName, path: '/settings' },
     { label: today.step.model, isDone: hasModel, path: '/agents' },
-    { label: today.step.skill, isDone: (skills.data ?? []).some(({ name }) => name !== STARTER_SKILL), path: '/files' },
-    { label: today.step.widget, isDone: widget.data?.enabled === true, path: '/settings' },
-    { label: today.step.channel, isDone: (channels.data ?? []).length > 0, path: '/channels' },
+    { label: today.step.skill, isDone: skills.data?.some(({ name }) => name !== STARTER_SKILL), path: '/files' },
+    { label: today.step.widget, isDone: widget.data?.enabled, path: '/settings' },
+    { label: today.step.channel, isDone: channels.data && channels.data.length > 0, path: '/channels' },
     { label: today.step.talk, isDone: false, path: '/chat' },
   ];
   return (
@@ -71,9 +76,9 @@ function FirstSteps({ hasModel, hasName }: FirstStepsProps): ReactNode {
         {steps.map(({ label, isDone, path }) => (
           <li key={label}>
             <Link href={path} className={`${card} flex items-center gap-2`}>
-              {isDone ? <CheckIcon className="size-4 text-ok" /> : <span className="size-4 rounded-full border-2" />}
+              {isDone === true ? <CheckIcon className="size-4 text-ok" /> : <span className="size-4 rounded-full border-2" />}
               <span className="flex-1">{label}</span>
-              <span className="text-xs text-muted-foreground">{isDone ? today.stepDone : today.stepOpen}</span>
+              <span className="text-xs text-muted-foreground">{isDone === undefined ? '–' : isDone ? today.stepDone : today.stepOpen}</span>
             </Link>
           </li>
         ))}
@@ -94,12 +99,12 @@ function useChannelProblems() {
 }
 
 /** What the month has cost so far, against its budget where there is one. */
-function useMonth(): { readonly value: string; readonly note: string } {
-  const { today } = useWords().owner;
+function useMonth(): Pick<TileProps, 'value' | 'note'> {
+  const { today, notKnown } = useWords().owner;
   const formats = useFormats();
   const [from] = useState(() => `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`);
-  const usage = useRead(routes.getUsage, { query: { from } }).data;
-  if (usage === undefined) return { value: '–', note: '' };
+  const { data: usage, error } = useRead(routes.getUsage, { query: { from } });
+  if (usage === undefined) return { value: '–', note: error === null ? undefined : notKnown };
   const { costUsd, inputTokens, outputTokens } = usage.total;
   const budget = usage.budgets?.items.find(({ period, unit }) => period === 'month' && unit === 'usd');
   const value = costUsd === null ? '–' : formats.usd(costUsd);
@@ -107,21 +112,40 @@ function useMonth(): { readonly value: string; readonly note: string } {
   return { value, note: costUsd === null ? today.noPrice : today.tokens(formats.number(inputTokens + outputTokens)) };
 }
 
+interface Counted {
+  readonly query: { readonly data: unknown; readonly error: unknown };
+  readonly number: number;
+  /** More than these are not asked for. */
+  readonly atMost: number;
+  /** Of any number but 0. */
+  readonly tone: 'warn' | 'danger';
+}
+
+/** A number, once it is known: before that, and where it cannot be had, there is none, rather than a 0. */
+function useCount(): (counted: Counted) => Pick<TileProps, 'value' | 'note' | 'tone'> {
+  const { notKnown } = useWords().owner;
+  const formats = useFormats();
+  return ({ query: { data, error }, number, atMost, tone }) =>
+    data === undefined
+      ? { value: '–', note: error === null ? undefined : notKnown }
+      : { value: `${formats.number(number)}${number >= atMost ? '+' : ''}`, tone: number > 0 ? tone : 'plain' };
+}
+
 function Tiles(): ReactNode {
   const { today } = useWords().owner;
-  const formats = useFormats();
+  const count = useCount();
   const handoffs = useRead(routes.listHandoffs, { query: { limit: SHOWN } });
-  const { recent } = useFailed();
-  const { broken } = useChannelProblems();
+  const failed = useFailed();
+  const problems = useChannelProblems();
   const month = useMonth();
-  const waiting = handoffs.data?.length ?? 0;
-  const count = (number: number, atMost: number): string => `${formats.number(number)}${number >= atMost ? '+' : ''}`;
-  const bad = (number: number): 'danger' | 'plain' => (number > 0 ? 'danger' : 'plain');
+  const waiting = { query: handoffs, number: handoffs.data?.length ?? 0, atMost: SHOWN, tone: 'warn' } as const;
+  const failures = { query: failed.query, number: failed.recent.length, atMost: FAILED_READ, tone: 'danger' } as const;
+  const broken = { query: problems.query, number: problems.broken.length, atMost: Infinity, tone: 'danger' } as const;
   const tiles: readonly (TileProps & { readonly path: string })[] = [
-    { path: '/inbox?show=waiting', label: today.waiting, value: count(waiting, SHOWN), tone: waiting > 0 ? 'warn' : 'plain' },
-    { path: '/turns?status=failed', label: today.failed, value: count(recent.length, FAILED_READ), tone: bad(recent.length) },
+    { path: '/inbox?show=waiting', label: today.waiting, ...count(waiting) },
+    { path: '/turns?status=failed', label: today.failed, ...count(failures) },
     { path: '/usage', label: today.cost, ...month },
-    { path: '/channels', label: today.channels, value: formats.number(broken.length), tone: bad(broken.length) },
+    { path: '/channels', label: today.channels, ...count(broken) },
   ];
   return (
     <ul className="grid grid-cols-2 gap-3 lg:grid-cols-4">

@@ -1,4 +1,4 @@
-import { widgetLanguages, type WidgetBody, type WidgetLanguage } from '@concierge/contract';
+import { limits, widgetLanguages, type WidgetBody, type WidgetLanguage } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { useWords } from '../words/words.tsx';
@@ -15,6 +15,10 @@ const themes = ['auto', 'light', 'dark'] as const;
 const positions = ['right', 'left'] as const;
 const launchers = ['shown', 'hidden'] as const;
 const filesOf = ['allowed', 'refused'] as const;
+
+const OFFSET_MAX = limits.widgetOffsetMaxPixels;
+/** What browsers take. */
+const Z_INDEX_MAX = 2_147_483_647;
 
 /** How the widget looks, and what it says in each language. */
 export function WidgetLookFields(props: LookFieldsProps): ReactNode {
@@ -38,8 +42,25 @@ export function WidgetLookFields(props: LookFieldsProps): ReactNode {
           options={listOptions(words.positions, positions)}
           onChange={(position) => setAppearance({ position })}
         />
-        <PixelField label={words.offsetSide} value={display.offsetSide} onChange={(offsetSide) => setDisplay({ offsetSide })} />
-        <PixelField label={words.offsetBottom} value={display.offsetBottom} onChange={(offsetBottom) => setDisplay({ offsetBottom })} />
+        <WholeField
+          label={words.offsetSide}
+          max={OFFSET_MAX}
+          value={display.offsetSide}
+          onChange={(offsetSide) => setDisplay({ offsetSide })}
+        />
+        <WholeField
+          label={words.offsetBottom}
+          max={OFFSET_MAX}
+          value={display.offsetBottom}
+          onChange={(offsetBottom) => setDisplay({ offsetBottom })}
+        />
+        <WholeField
+          label={words.zIndex}
+          help={words.zIndexHelp}
+          max={Z_INDEX_MAX}
+          value={display.zIndex}
+          onChange={(zIndex) => setDisplay({ zIndex })}
+        />
         <SelectField
           label={words.launcher}
           help={words.launcherHelp}
@@ -66,21 +87,23 @@ function listOptions<Value extends string>(
   return values.map((value) => ({ value, label: names[value] }));
 }
 
-function PixelField({
-  label,
-  value,
-  onChange,
-}: {
+interface WholeFieldProps {
   readonly label: string;
+  readonly help?: string;
+  readonly max: number;
   readonly value: number;
   readonly onChange: (value: number) => void;
-}): ReactNode {
+}
+
+/** A whole number from 0. */
+function WholeField({ label, help, max, value, onChange }: WholeFieldProps): ReactNode {
   return (
     <TextField
       label={label}
+      help={help}
       type="number"
       min={0}
-      max={400}
+      max={max}
       required
       value={String(value)}
       onChange={(text) => onChange(Math.round(Number(text)))}

@@ -1,5 +1,6 @@
 import { routes, type WidgetBody, type WidgetLanguage, type WidgetView } from '@concierge/contract';
 import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -29,11 +30,70 @@ export function WidgetSection(): ReactNode {
             {widget.key !== null && whoAmI.data !== undefined && publicUrl === null && (
               <p className="text-sm text-warn">{words.snippetHost}</p>
             )}
+            <Credentials hasKey={widget.key !== null} />
             <WidgetForm widget={widget} sendsEmail={whoAmI.data?.sendsEmail !== false} />
           </div>
         )}
       </Loaded>
     </Section>
+  );
+}
+
+/** Replaces what the pages and the owner's server have: both stop at once. A first secret makes a key, too. */
+function Credentials({ hasKey }: { readonly hasKey: boolean }): ReactNode {
+  const words = useWords().owner.settings;
+  const canChange = useCanChange();
+  const key = useChange(routes.rotateWidgetKey, [routes.getWidget]);
+  const secret = useChange(routes.rotateWidgetSecret, [routes.getWidget]);
+  if (!canChange) return null;
+  return (
+    <>
+      <div className="flex flex-wrap gap-2">
+        {hasKey && (
+          <ConfirmButton
+            label={words.newWidgetKey}
+            title={words.newWidgetKeyTitle}
+            action={words.newWidgetKey}
+            onConfirm={async () => key.mutateAsync({})}
+          >
+            {words.newWidgetKeyText}
+          </ConfirmButton>
+        )}
+        <ConfirmButton
+          label={words.newSecret}
+          title={words.newSecretTitle}
+          action={words.newSecret}
+          onConfirm={async () => secret.mutateAsync({})}
+        >
+          {words.newSecretText}
+        </ConfirmButton>
+      </div>
+      {secret.data !== undefined && (
+        <div role="status">
+          <Copyable label={words.secretMade} text={secret.data.secret} />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface SignedSendersProps {
+  readonly isRequired: boolean;
+  readonly secret: WidgetView['secret'];
+  readonly onChange: (isRequired: boolean) => void;
+}
+
+/** Whether visitors need a token of the owner's server, which has none without a secret. */
+function SignedSenders({ isRequired, secret, onChange }: SignedSendersProps): ReactNode {
+  const words = useWords().owner.settings;
+  return (
+    <>
+      <label className="flex min-h-9 items-center gap-2 text-sm">
+        <input type="checkbox" className="size-4" checked={isRequired} onChange={({ target }) => onChange(target.checked)} />
+        {words.signedSenders}
+      </label>
+      {isRequired && secret !== 'set' && <p className="text-sm text-warn">{words.secretStates[secret]}</p>}
+    </>
   );
 }
 
@@ -48,6 +108,7 @@ function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
   const canChange = useCanChange();
   const id = useId();
   const [enabled, setEnabled] = useState(widget.enabled);
+  const [requireSenderToken, setRequireSenderToken] = useState(widget.requireSenderToken);
   const [origins, setOrigins] = useState(widget.origins.join('\n'));
   const [{ appearance, display }, setLook] = useState({ appearance: widget.appearance, display: widget.display });
   const setAppearance = (next: typeof appearance): void => setLook({ appearance: next, display });
@@ -57,7 +118,7 @@ function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
     enabled,
     origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
     appearance,
-    requireSenderToken: widget.requireSenderToken,
+    requireSenderToken,
     display,
     team,
   };
@@ -74,6 +135,7 @@ function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
         <input type="checkbox" className="size-4" checked={enabled} onChange={({ target }) => setEnabled(target.checked)} />
         {words.widgetOn}
       </label>
+      <SignedSenders isRequired={requireSenderToken} secret={widget.secret} onChange={setRequireSenderToken} />
       <div className="grid gap-3 sm:grid-cols-2">
         <TextField label={words.heading} value={appearance.title} onChange={(title) => setAppearance({ ...appearance, title })} required />
         <TextField label={words.greeting} value={appearance.greeting} onChange={(greeting) => setAppearance({ ...appearance, greeting })} />

@@ -108,6 +108,7 @@ export const EnvelopeIcon = icon(
   </>,
 );
 export const InboxIcon = icon(<path d="M4 5h16v14H4ZM4 13h5l1 2h4l1-2h5" />);
+export const BookIcon = icon(<path d="M5 4h12a2 2 0 0 1 2 2v14H7a2 2 0 0 1-2-2ZM5 18a2 2 0 0 1 2-2h12M9 8h6" />);
 export const BuildingIcon = icon(<path d="M5 21V4h9v17M14 10h5v11M3 21h18M8.5 8h2M8.5 12h2M8.5 16h2" />);
 export const HeartIcon = icon(<path d="M12 20S4 15 4 9a4 4 0 0 1 8-1 4 4 0 0 1 8 1c0 6-8 11-8 11Z" />);
 export const ListIcon = icon(<path d="M8 6h13M8 12h13M8 18h13M3.5 6h.1M3.5 12h.1M3.5 18h.1" />);

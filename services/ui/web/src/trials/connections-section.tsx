@@ -1,14 +1,16 @@
 import { routes, type EventEndpointView, type ModelKeyView } from '@concierge/contract';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
-import { useChange, useRead } from '../parts/use-api.tsx';
-import { useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { useApi, useChange, useRead } from '../parts/use-api.tsx';
+import { useFormats, useWords } from '../words/words.tsx';
+import { ChangeProblem, Copyable, Done, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { EventLog } from './event-log.tsx';
 
 const form = 'space-y-3 rounded-xl border bg-card p-4';
 
@@ -100,10 +102,40 @@ export function EventEndpointsSection(): ReactNode {
         </form>
       )}
       <Loaded query={query}>
-        {(endpoints) => endpoints.length > 0 && <Endpoints endpoints={endpoints} caption={words.title} label={owner.state} />}
+        {(endpoints) => (
+          <>
+            {endpoints.length === 0 ? (
+              <Empty title={words.none} />
+            ) : (
+              <Endpoints endpoints={endpoints} caption={words.title} label={owner.state} />
+            )}
+            <EventLog endpoints={endpoints} />
+          </>
+        )}
       </Loaded>
     </Section>
   );
+}
+
+/** So many answers of the service at most: each has some hundreds of dead letters sent. */
+const ROUNDS_MAX = 100;
+
+/** All dead letters of an endpoint, the oldest first; how many they were. */
+function useRedriveAll() {
+  const api = useApi();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (id: string): Promise<number> => {
+      let sum = 0;
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        const { redriven, more } = await api.call(routes.redriveEventEndpoint, { params: { id }, body: {} });
+        sum += redriven;
+        if (!more) break;
+      }
+      return sum;
+    },
+    onSettled: async () => queries.invalidateQueries({ queryKey: [routes.listEvents.id] }),
+  });
 }
 
 interface EndpointsProps {
@@ -115,7 +147,10 @@ interface EndpointsProps {
 function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
   const { tools, owner } = useWords();
   const words = tools.endpoints;
+  const formats = useFormats();
   const canChange = useCanChange();
+  const redrive = useRedriveAll();
+  const enable = useChange(routes.updateEventEndpoint, [routes.listEventEndpoints]);
   const test = useChange(routes.testEventEndpoint, [routes.listEventEndpoints]);
   const remove = useChange(routes.deleteEventEndpoint, [routes.listEventEndpoints]);
   const columns = [
@@ -131,9 +166,25 @@ function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
     {
       label: owner.remove,
       isActions: true,
-      cell: ({ id, url }: EventEndpointView) =>
+      cell: ({ id, url, state }: EventEndpointView) =>
         canChange && (
           <span className="flex flex-wrap gap-2">
+            {state === 'disabled' && (
+              <Button disabled={enable.isPending} onClick={() => enable.mutate({ params: { id }, body: { enabled: true } })}>
+                {words.enable}
+              </Button>
+            )}
+            {state === 'enabled' && (
+              <ConfirmButton
+                label={words.redriveAll}
+                title={words.redriveAllTitle(url)}
+                action={words.redriveAll}
+                tone="primary"
+                onConfirm={async () => redrive.mutateAsync(id)}
+              >
+                {words.redriveAllText}
+              </ConfirmButton>
+            )}
             <Button disabled={test.isPending} onClick={() => test.mutate({ params: { id } })}>
               {words.test}
             </Button>
@@ -152,6 +203,8 @@ function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
   return (
     <>
       <Table caption={caption} columns={columns} rows={endpoints} keyOf={({ id }) => id} />
+      <ChangeProblem change={enable} />
+      {redrive.data !== undefined && <Done>{words.redriven(redrive.data, formats.number(redrive.data))}</Done>}
       <ChangeProblem change={test} />
       {test.data !== undefined && (
         <p role="status" className={`text-sm ${test.data.ok ? 'text-ok' : 'text-danger'}`}>

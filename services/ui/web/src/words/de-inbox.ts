@@ -20,6 +20,7 @@ export const inboxDe: Words['inbox'] = {
   anonymous: 'Besucher ohne Namen',
   visitor: (digits: string) => `Besucher ${digits}`,
   from: { contact: '', agent: 'Agent: ', person: 'Mitarbeiter: ' },
+  unread: 'neu',
   waitsSince: 'Wartet seit',
   choose: 'Wählen Sie ein Gespräch',
   chooseHelp: 'Mit den Tasten: j und k gehen durch die Liste, r antwortet, e gibt an den Agenten zurück.',

@@ -48,6 +48,34 @@ export const toolsDe: Words['tools'] = {
     keepsMore:
       'Was hier kein Feld hat, bleibt, wie es ist: wohin die Antwort geht, verpasste und überlappende Läufe, Verzögerung und Alarm.',
   },
+  skills: {
+    title: 'Fähigkeiten',
+    about: 'Was Ihre Agenten können, und wann sie es tun. Gilt ab dem nächsten Turn.',
+    none: 'Es gibt noch keine Fähigkeit.',
+    noneHelp: 'Oben einen Namen eingeben: sie beginnt mit einer Vorlage.',
+    file: 'Ihre Datei',
+    trigger: 'Gerufen durch',
+    unusable: 'nicht benutzbar',
+    isWrong: 'Mit ihrer Datei stimmt etwas nicht.',
+    noFile: 'Sie hat keine SKILL.md.',
+    newName: 'Name einer neuen Fähigkeit',
+    newNameHelp: 'Kleinbuchstaben, Ziffern und einzelne Bindestriche, etwa refunds',
+    create: 'Beginnen',
+  },
+  health: {
+    title: 'Wie es ihm geht',
+    noError: 'Kein Fehler ist bekannt.',
+    undelivered: 'Nachrichten, die nicht angekommen sind',
+    undeliveredAbout: 'Die der letzten 30 Tage, die von selbst nicht mehr versucht werden.',
+    none: (state: string) => `Von diesem Kanal gibt es keine mit dem Stand: ${state}.`,
+    message: 'Nachricht',
+    to: 'An',
+    why: 'Warum',
+    redrive: 'Neu senden',
+    redriveTitle: (to: string) => `Die Nachricht an ${to} neu senden?`,
+    redriveText: 'Teile, die der Anbieter angenommen hat, werden nicht zweimal gesendet.',
+    redriveUnknown: 'Sie ist vielleicht angekommen. Sehen Sie erst nach: dann käme sie zweimal an.',
+  },
   modelKeys: {
     title: 'Eigene Schlüssel für Modelle',
     about: 'Mit Ihrem Schlüssel rechnet der Anbieter jeden Aufruf seiner Modelle mit Ihnen ab. Er wird versiegelt und nie wieder gezeigt.',
@@ -68,6 +96,33 @@ export const toolsDe: Words['tools'] = {
     works: 'Sie hat ein Probe-Ereignis angenommen.',
     removeTitle: (url: string) => `${url} entfernen?`,
     removeText: 'Ereignisse, die darauf warten, werden nicht gesendet.',
+    none: 'Noch kein System von Ihnen erfährt von Ereignissen.',
+    enable: 'Einschalten',
+    redriveAll: 'Unzustellbare neu senden',
+    redriveAllTitle: (url: string) => `Alles Unzustellbare neu an ${url} senden?`,
+    redriveAllText: 'Die ältesten zuerst, jedes unter seiner alten Kennung: ein System, das eines schon hat, erkennt es daran.',
+    redriven: (count: number, text: string) =>
+      count === 0
+        ? 'Es gibt nichts Unzustellbares.'
+        : count === 1
+          ? '1 Ereignis wartet auf das Senden.'
+          : `${text} Ereignisse warten auf das Senden.`,
+  },
+  events: {
+    title: 'Protokoll der Ereignisse',
+    about: 'Was gesendet wurde und noch zu senden ist, das neueste zuerst. Unzustellbares wird von selbst nicht mehr versucht.',
+    show: 'Ereignisse zeigen',
+    statuses: { waiting: 'wartet', sent: 'gesendet', dead: 'unzustellbar' },
+    none: 'Ein solches Ereignis gibt es nicht.',
+    noneYet: 'Noch kein Ereignis wurde gesendet.',
+    type: 'Ereignis',
+    to: 'An',
+    nextTry: 'Nächster Versuch',
+    tries: (count: number) => (count === 1 ? 'Sein letzter Versuch' : `Seine letzten ${String(count)} Versuche`),
+    noAnswer: 'keine Antwort',
+    redrive: 'Neu senden',
+    redriveTitle: (type: string) => `${type} neu senden?`,
+    redriveText: 'Unter seiner alten Kennung, wieder mit allen Versuchen.',
   },
   mcp: {
     title: 'MCP-Server',

@@ -18,6 +18,7 @@ export const inboxEn = {
   anonymous: 'Visitor without a name',
   visitor: (digits: string) => `Visitor ${digits}`,
   from: { contact: '', agent: 'Agent: ', person: 'Staff: ' },
+  unread: 'new',
   waitsSince: 'Waits since',
   choose: 'Choose a conversation',
   chooseHelp: 'With the keys: j and k go through the list, r answers, e gives back to the agent.',

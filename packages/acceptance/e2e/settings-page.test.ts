@@ -1,0 +1,133 @@
+import { describe, expect, it } from '@jest/globals';
+import { startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { chromiumPath, startChromium } from './chromium.ts';
+import { eventuallyHolds } from './eventually-holds.ts';
+import { BrowserVisit, expectSoundPage, onPhone, signInOwner } from './page-checks.ts';
+
+let system: System;
+let browser: Browser;
+let url: string;
+let keys: TenantKeys;
+let signedIn: BrowserContextOptions;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+async function ask(path: string, { key = keys.admin, ...init }: RequestInit & { readonly key?: string } = {}): Promise<Response> {
+  return fetch(`${system.url}${path}`, { headers: { 'x-api-key': key, 'content-type': 'application/json' }, ...init });
+}
+
+/** Opens the settings on a phone, and looks whether the page is sound after a change; answers with its complaints. */
+async function change(look: (page: Page) => Promise<void>): Promise<readonly string[]> {
+  await using visiting = await BrowserVisit.begin(browser, url, { ...onPhone, ...signedIn });
+  await visiting.goTo('/settings');
+  await look(visiting.page);
+  await expectSoundPage(visiting.page);
+  return visiting.complaints;
+}
+
+const answer = (page: Page, action: string): Promise<void> => page.getByRole('dialog').getByRole('button', { name: action }).click();
+
+inBrowser('the settings of an owner', () => {
+  setUpOnce(async (stack) => {
+    ({ system } = await startScriptedSystem(stack, { uis: 1 }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+    url = system.uiUrls[0] ?? '';
+    keys = await system.createTenant('shop');
+    signedIn = await signInOwner(browser, url, keys.admin);
+  });
+
+  it('make a key with an end and several rights, replace it, and leave that of the sign-in alone', async () => {
+    const complaints = await change(async (page) => {
+      const table = page.getByRole('table', { name: 'Keys' });
+      const row = (name: RegExp): Locator => table.getByRole('row', { name });
+      const shown = page.getByText(/^ck_live_/u);
+      await row(/this sign-in/u).waitFor();
+      expect(
+        await row(/this sign-in/u)
+          .getByRole('button', { name: 'Replace' })
+          .count(),
+      ).toBe(0);
+      await page.getByLabel('Label').fill('Till');
+      await page.getByLabel('Last day').fill('2031-05-04');
+      await page.getByLabel('read: read only').check();
+      await page.getByRole('button', { name: 'New key' }).click();
+      await shown.waitFor();
+      const first = await shown.innerText();
+      const till = row(/Till .*talk to customers’ agents, read only .*2031/u);
+      await till.getByRole('button', { name: 'Replace' }).click();
+      await answer(page, 'Replace');
+      await eventuallyHolds(async () => expect(await shown.innerText()).not.toBe(first));
+      await row(/Till .*revoked/u).waitFor();
+      await till.waitFor();
+      await eventuallyHolds(async () => expect((await ask('/api/sessions', { key: first })).status).toBe(401));
+      expect((await ask('/api/sessions', { key: await shown.innerText() })).status).toBe(200);
+      for (const scope of ['cs: talk to customers’ agents', 'read: read only']) await page.getByLabel(scope).uncheck();
+      expect(await page.getByRole('button', { name: 'New key' }).isDisabled()).toBe(true);
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('say above what the widget lies and who may use it, and replace its key and its secret', async () => {
+    const complaints = await change(async (page) => {
+      const form = page.locator('form', { has: page.getByLabel('Theme') });
+      await page.getByLabel('Above what of the page').fill('900');
+      await page.getByLabel('Only visitors that my own server has signed in').check();
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByRole('alert').waitFor();
+      await page.getByText('It needs a secret: make one first.').waitFor();
+      await page.getByRole('button', { name: 'New secret' }).click();
+      await answer(page, 'New secret');
+      await page.getByText('Its secret: copy it now, it is not shown again').waitFor();
+      await page.getByText('It needs a secret: make one first.').waitFor({ state: 'detached' });
+      await form.getByRole('button', { name: 'Save' }).click();
+      await form.getByText('Saved.').waitFor();
+      const widget = async (): Promise<unknown> => (await ask('/api/widget')).json();
+      expect(await widget()).toMatchObject({ display: { zIndex: 900 }, requireSenderToken: true, secret: 'set' });
+      const snippet = page.getByText(/data-key="ck_pub_shop_/u);
+      await snippet.waitFor();
+      const before = await snippet.innerText();
+      await page.getByRole('button', { name: 'New key for pages' }).click();
+      await answer(page, 'New key for pages');
+      await eventuallyHolds(async () => expect(await snippet.innerText()).not.toBe(before));
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('show the log of events, with each try, and send dead letters again, one or all', async () => {
+    const { events } = await system.scope(keys.tenantId);
+    await ask('/api/event-endpoints', {
+      method: 'POST',
+      body: JSON.stringify({ url: 'https://shop.example/log', types: ['schedule.missed'] }),
+    });
+    for (const hour of [8, 9]) {
+      const at = `2026-11-28T0${String(hour)}:00:00.000Z`;
+      const data = { scheduleId: 's_1', name: 'Report', runId: `r_${String(hour)}`, scheduledAt: at, missedSince: null, reason: 'was off' };
+      const [kept] = await events.emit({ type: 'schedule.missed', key: String(hour), at, data });
+      const event = await events.files.waiting(kept?.id ?? '');
+      if (event === undefined) throw new Error('the event is not there');
+      const log = [{ at, status: 503, ms: 40, error: 'answered 503' }];
+      await events.files.settle({ ...event, tries: 1, log, outcome: 'dead', reason: 'Every try has failed.' });
+    }
+    const complaints = await change(async (page) => {
+      const log = page.getByRole('table', { name: 'Log of events' });
+      const dead = log.getByRole('row', { name: /schedule\.missed .*https:\/\/shop\.example\/log dead letter Every try has failed\./u });
+      await eventuallyHolds(async () => expect(await dead.count()).toBe(2));
+      await dead.first().getByText('Its last try').click();
+      await dead.first().getByText('503 · 40 ms · answered 503').waitFor();
+      await expectSoundPage(page);
+      await dead.first().getByRole('button', { name: 'Send again' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+      await eventuallyHolds(async () => expect(await dead.count()).toBe(1));
+      const endpoints = page.getByRole('table', { name: 'Webhook events' });
+      await endpoints.getByRole('button', { name: 'Send dead letters again' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Send dead letters again' }).click();
+      await page.getByText('1 event waits to be sent.').waitFor();
+      await page.getByRole('group', { name: 'Show events' }).getByText('dead letter').click();
+      await page.getByText('There is no such event.').waitFor();
+    });
+    expect(complaints).toEqual([]);
+    expect(await (await ask('/api/events?status=waiting')).json()).toHaveLength(2);
+  });
+});
