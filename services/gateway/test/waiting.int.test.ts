@@ -50,6 +50,8 @@ describe('what waits', () => {
     const turnId = page.waiting[0]?.turnId ?? '';
     const turn = await (await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).json();
     expect(turn).toMatchObject({ status: 'waiting', waitsFor: { reason: 'own_session', behind: page.waiting[0]?.behind } });
+    const listed = await (await gateway.ask(tenant.admin, '/api/turns?status=waiting')).json();
+    expect(listed).toMatchObject([{ id: turnId, waitsFor: { reason: 'own_session', isBehindRunning: true } }]);
     const overview = await read(getOverview.path, getOverview.answers[200].json);
     expect(overview).toMatchObject({ summary: expect.stringMatching(/^All well: /u), longest: null, workers: { running: 1 } });
     const workers = await eventually(async () => {

@@ -6,13 +6,25 @@ export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_
 export const WaitReason = z.enum(waitReasons);
 export type WaitReason = z.infer<typeof WaitReason>;
 
-/** Why one turn waits, in a sentence, and what would start it. */
+const whole = z.int().nonnegative();
+
+/**
+ * Why one turn waits, in a sentence, and what would start it; then what the sentences say in numbers, so that a page
+ * can say it in another language.
+ */
 export const WaitsFor = z.object({
   reason: WaitReason,
   why: z.string(),
   startsWhen: z.string(),
   /** The turn that stands before it in its conversation. */
   behind: z.string().nullable(),
+  isBehindRunning: z.boolean().optional().meta({ description: 'Of `own_session`: whether that turn runs.' }),
+  dueSeconds: z.number().nonnegative().optional().meta({ description: 'Of `debounce` and `paused`: when its time has come.' }),
+  ahead: whole.optional().meta({ description: 'Of `tenant_share`: conversations of the tenant that stand before its own.' }),
+  placesInUse: whole.optional().meta({ description: 'Of `tenant_share`: places that conversations of the tenant have.' }),
+  places: whole.optional().meta({ description: 'Of `tenant_share`: places of the tenant.' }),
+  workers: whole.optional().meta({ description: 'Of `no_free_slot` and `no_worker`, for operators: workers that take turns.' }),
+  slots: whole.optional().meta({ description: 'Of `no_free_slot` and `no_worker`, for operators: turns that these run at once.' }),
 });
 export type WaitsFor = z.infer<typeof WaitsFor>;
 

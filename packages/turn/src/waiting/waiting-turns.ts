@@ -97,35 +97,48 @@ export class WaitingRoom {
   }
 
   /**
-   * Why one turn waits; undefined when it does not, as far as can be seen. `atMost`: turns of its lane that are read.
+   * Why these turns of one tenant wait; one that does not, as far as can be seen, is left out. What they have in common
+   * is read once. `atMost`: turns of each lane that are read.
    */
   async explain(
-    lane: Lane,
-    turnId: string,
+    tenantId: string,
+    asked: readonly Pick<WaitingTurns, 'sessionId' | 'turnId'>[],
     atMost = 200,
-  ): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
-    const redis = findSlot(this.#redis, lane.tenantId);
-    const member = laneMember(lane);
-    const [clock, workers, share, dueAt, debouncedAt, [facts]] = await Promise.all([
+  ): Promise<{ readonly turns: readonly WaitingTurns[]; readonly look: Omit<WaitingLook, 'waiting'> }> {
+    const redis = findSlot(this.#redis, tenantId);
+    const sessionIds = [...new Set(asked.map(({ sessionId }) => sessionId))];
+    const [clock, workers, share, lanes] = await Promise.all([
       readClock(redis),
       readWorkers(redis),
       redis.get(keyOf.share),
-      redis.zscore(keyOf.due, member),
-      redis.zscore(keyOf.debounced, member),
-      readLanes(redis, [lane], atMost),
+      readLanes(
+        redis,
+        sessionIds.map((sessionId) => ({ tenantId, sessionId })),
+        atMost,
+      ),
     ]);
-    const at = facts?.first.indexOf(turnId) ?? -1;
-    if (facts === undefined || at < 0) return undefined;
-    const group = await this.#explainGroup(facts, at, {
-      ...clock,
-      hasWorkers: workers.some(({ state }) => state === 'running'),
+    const seen = { ...clock, hasWorkers: workers.some(({ state }) => state === 'running') };
+    const turnIds = new Set(asked.map(({ turnId }) => turnId));
+    const groups = await Promise.all(lanes.map(async (lane) => this.#explainLane(lane, turnIds, seen)));
+    const turns = await date(redis, groups.flat());
+    return { turns, look: { workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole: true } };
+  }
+
+  async #explainLane(lane: LaneFacts, turnIds: ReadonlySet<string>, seen: Seen): Promise<Undated[]> {
+    const redis = findSlot(this.#redis, lane.tenantId);
+    const member = laneMember(lane);
+    const [dueAt, debouncedAt] = await Promise.all([redis.zscore(keyOf.due, member), redis.zscore(keyOf.debounced, member)]);
+    const known = {
+      ...seen,
       dueAtMs: dueAt === null ? undefined : Number(dueAt),
       debouncedAtMs: debouncedAt === null ? undefined : Number(debouncedAt),
-    });
-    if (group === undefined) return undefined;
-    const [turns] = await date(redis, [group]);
-    if (turns === undefined) return undefined;
-    return { turns, look: { workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole: true } };
+    };
+    const groups: Undated[] = [];
+    for (const [at, turnId] of lane.first.entries()) {
+      const group = turnIds.has(turnId) ? await this.#explainGroup(lane, at, known) : undefined;
+      if (group !== undefined) groups.push(group);
+    }
+    return groups;
   }
 
   async #explainGroup(

@@ -41,7 +41,7 @@ export function turnHandlers({
     listTurns: async ({ caller, query }) => {
       const { cursor, error, ...asked } = query;
       const { items, nextCursor } = await turns.list(caller.scope, { ...asked, code: error, cursor });
-      const json = await turns.withInputs(caller.scope, items);
+      const json = await turns.withInputs(caller.scope, await turns.withWaits(caller.scope, items));
       return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTurns.path, { ...asked, error }, nextCursor) };
     },
     getTurn: async ({ caller, params }) => {

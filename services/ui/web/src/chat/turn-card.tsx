@@ -2,6 +2,7 @@ import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
 import { memo, useState, type ReactNode } from 'react';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
+import { TurnWait } from '../sessions/turn-waits.tsx';
 import type { Words } from '../words/en.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { Button, CopyButton, IconButton } from '../parts/button.tsx';
@@ -115,7 +116,7 @@ function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): React
   const isWhole = turn.question !== null && turn.question.isExcerpt !== true;
   return (
     <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
-      {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : words.waits}
+      {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : <QueuedReason turn={turn} />}
       {turn.state.at === 'waiting' && !turn.stopping && mayWrite && (
         <>
           <TextButton label={words.sendNow} onClick={() => actions.onSendNow(turn.key)} />
@@ -124,6 +125,16 @@ function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): React
         </>
       )}
     </p>
+  );
+}
+
+function QueuedReason({ turn }: { readonly turn: ChatTurn }): ReactNode {
+  const words = useWords().chat.turn;
+  return (
+    <>
+      <span>{words.waits}</span>
+      <TurnWait turn={turn}>{null}</TurnWait>
+    </>
   );
 }
 
@@ -208,7 +219,7 @@ export function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
   return (
     <p className="flex items-center gap-2 py-1 text-sm text-muted-foreground">
       <SpinnerIcon className="size-3.5" />
-      {text}
+      {isReconnecting || turn.stopping ? text : <TurnWait turn={turn}>{text}</TurnWait>}
     </p>
   );
 }

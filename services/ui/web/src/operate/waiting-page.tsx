@@ -7,6 +7,7 @@ import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration } from '../parts/times.tsx';
 import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { WaitReason } from '../parts/wait-reason.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { LIVE_MS, TenantField, TenantLink, toTenantFilter, TurnLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -79,20 +80,19 @@ function WaitingTable({ entries }: { readonly entries: readonly WaitingEntry[] }
   );
 }
 
-function Why({ entry: { reason, why, startsWhen, behind } }: { readonly entry: WaitingEntry }): ReactNode {
+function Why({ entry }: { readonly entry: WaitingEntry }): ReactNode {
   const words = useWords().operate;
+  const { reason, behind } = entry;
   return (
     <div className="max-w-prose">
-      <Badge tone={reason === 'no_worker' || reason === 'no_free_slot' ? 'warn' : 'plain'}>{words.reasons[reason]}</Badge> {why}{' '}
-      <span className="text-muted-foreground">
-        {words.waiting.startsWhen} {startsWhen}
-        {behind !== null && (
-          <>
-            {' '}
-            {words.waiting.behind} <TurnLink turnId={behind} />
-          </>
-        )}
-      </span>
+      <Badge tone={reason === 'no_worker' || reason === 'no_free_slot' ? 'warn' : 'plain'}>{words.reasons[reason]}</Badge>{' '}
+      <WaitReason waitsFor={entry} />
+      {behind !== null && (
+        <span className="text-muted-foreground">
+          {' '}
+          {words.waiting.behind} <TurnLink turnId={behind} />
+        </span>
+      )}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { channelLabel } from './choice.tsx';
 import { Badge, Section, Tile } from './page.tsx';
 import { useNow } from './times.tsx';
 import { describeTool, ToolName } from './tool-name.tsx';
+import { WaitReason } from './wait-reason.tsx';
 
 const tones = { waiting: 'warn', running: 'primary', done: 'ok', failed: 'danger', cancelled: 'plain' } as const;
 
@@ -43,7 +44,7 @@ export function TurnLife({ trace, tenant, actions, children }: TurnLifeProps): R
       <Facts trace={trace} />
       {trace.waitsFor !== undefined && (
         <p className="rounded-xl bg-warn-soft px-4 py-3 text-sm text-warn">
-          {words.waits}: {trace.waitsFor.why} {trace.waitsFor.startsWhen}
+          {words.waits}: <WaitReason waitsFor={trace.waitsFor} />
         </p>
       )}
       {trace.error !== null && (

@@ -139,7 +139,6 @@ export const de: Words = {
       waited: 'Gewartet',
       oldest: 'Älteste',
       why: 'Warum',
-      startsWhen: 'Beginnt, wenn:',
       behind: 'Hinter',
       none: 'Nichts wartet',
       noneNext: 'Jeder angenommene Turn läuft oder ist beendet.',

@@ -139,7 +139,6 @@ export const en = {
       waited: 'Waited',
       oldest: 'Oldest',
       why: 'Why',
-      startsWhen: 'Starts when:',
       behind: 'Behind',
       none: 'Nothing waits',
       noneNext: 'Every accepted turn runs or has ended.',
