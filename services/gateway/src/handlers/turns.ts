@@ -1,7 +1,7 @@
-import { AppError, routes, type TurnView } from '@concierge/contract';
+import { AppError, routes } from '@concierge/contract';
 import type { KeyRecord } from '@concierge/tenant';
 import type { Turns, TurnViewer } from '@concierge/turn';
-import { retryTurn } from '@concierge/core/failed-turns';
+import { retryAsked } from '@concierge/core/failed-turns';
 import { streamed, type Handlers, pageLink } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
@@ -20,14 +20,6 @@ function toTurnCanceller(key: KeyRecord): TurnViewer {
 }
 
 const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.');
-
-/** What operators' bulk retries leave out, too: it was answered in another way. */
-function refuseRetry(turn: TurnView | undefined): AppError | undefined {
-  if (turn === undefined) return noTurn();
-  if (turn.joinedTo !== undefined) return new AppError('conflict', `It was answered together with ${turn.joinedTo}: retry that one.`);
-  if (turn.origin === 'api') return undefined;
-  return new AppError('conflict', `Only what a client asked for is tried again, and this turn began as ${turn.origin}.`);
-}
 
 export function turnHandlers({
   turns,
@@ -76,12 +68,8 @@ export function turnHandlers({
       return { kind: 'answer', status: 202, json: turn };
     },
     retryTurn: async ({ caller: { scope }, params }) => {
-      const refused = refuseRetry(await turns.find(scope, params.id));
-      if (refused !== undefined) throw refused;
-      const { turnId } = await retryTurn({ scope, turns }, params.id);
-      const accepted = await turns.find(scope, turnId);
-      if (accepted === undefined) throw noTurn();
-      return { kind: 'answer', status: 202, json: accepted };
+      const { turn } = await retryAsked({ scope, turns }, params.id);
+      return { kind: 'answer', status: 202, json: turn };
     },
   };
 }

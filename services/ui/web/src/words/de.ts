@@ -165,6 +165,20 @@ export const de: Words = {
       cancelAction: 'Turn abbrechen',
       cancelText: (id: string, tenant: string) =>
         `${id} von ${tenant} endet ohne Antwort, oder mit dem, was bisher gesagt ist. Einer, der wartet, endet, wenn er an der Reihe ist.`,
+      retry: 'Neu versuchen',
+      retryTitle: 'Diesen Turn neu versuchen?',
+      retryAction: 'Turn neu versuchen',
+      retryText: (id: string, tenant: string) =>
+        `Was ${id} von ${tenant} gefragt hat, wird einmal als neuer Turn des Gesprächs angenommen.`,
+      retryAll: 'Fehlgeschlagene neu versuchen …',
+      retryAllTitle: 'Die fehlgeschlagenen Turns neu versuchen?',
+      retryAllAbout: 'Alle fehlgeschlagenen Turns des Filters, wann auch immer sie angenommen wurden: einige je Sekunde.',
+      cancelAll: 'Alle abbrechen …',
+      cancelAllTitle: 'Diese Turns abbrechen?',
+      cancelAllAbout: 'Alle Turns des Filters, die warten oder laufen, die wartenden zuerst.',
+      wouldCancel: (count: number) => (count === 1 ? '1 Turn würde abgebrochen.' : `${String(count)} Turns würden abgebrochen.`),
+      didCancel: (count: number) => (count === 1 ? '1 Turn wird angehalten.' : `${String(count)} Turns werden angehalten.`),
+      cancelSome: (count: number) => `${String(count)} abbrechen`,
     },
     failures: {
       about: 'Fehlgeschlagene Turns nach Ursache: wie viele, wessen, seit wann. Ein neuer Versuch macht aus jedem einmal einen neuen Turn.',
