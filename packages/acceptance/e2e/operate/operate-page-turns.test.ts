@@ -74,4 +74,33 @@ inBrowser('the operators’ pages of turns', () => {
     hold.open();
     expect(current.complaints).toEqual([]);
   });
+
+  it('show what waits by tenant: how much, how long, what runs of its share, and its conversations when it is opened', async () => {
+    const hold = gate();
+    const held = [say('one '), until(hold.opened), say('two')];
+    model.when(/patient/u, held, held, held, held);
+    for (const tenant of ['queue-one', 'queue-two']) {
+      const keys = await system.createTenant(tenant);
+      await ask(keys, 'patient one');
+      await ask(keys, 'patient two');
+    }
+    await using current = await visit('/operate/waiting');
+    const { page } = current;
+    const line = page.locator('summary').filter({ hasText: 'queue-two' });
+    await current.shows(line.getByText('1 turn waits'));
+    await current.shows(line.getByText('1 of 1 places run'));
+    await current.shows(line.getByText('For its tenant’s share 1'));
+    expect(await rows(page).count()).toBe(0);
+    await line.focus();
+    await page.keyboard.press('Enter');
+    await current.shows(rows(page).getByText('the tenant has 1 of its 1 places in use'));
+    expect(await rows(page).count()).toBe(1);
+    await expectSoundPage(page);
+    await page.getByLabel('Language').selectOption('de');
+    await current.shows(line.getByText('1 von 1 Plätzen laufen'));
+    await current.shows(rows(page).getByText('1 von 1 Plätzen des Mandanten sind belegt, und er ist der Nächste.'));
+    hold.open();
+    await current.shows(page.getByText('Nichts wartet'));
+    expect(current.complaints).toEqual([]);
+  });
 });

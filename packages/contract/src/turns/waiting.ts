@@ -47,9 +47,28 @@ const WaitingSum = z.object({
   oldestSeconds: z.number().nonnegative().nullable(),
 });
 
+/** What waits of one tenant. */
+export const WaitingTenant = z
+  .object({
+    tenantId: TenantId,
+    turns: whole,
+    oldestSeconds: z.number().nonnegative(),
+    running: whole.meta({ description: 'Its conversations that run.' }),
+    places: whole.meta({ description: 'Its share: how many of its conversations run at once at most; 0 when no worker has said so.' }),
+    reasons: z.array(WaitingSum).meta({ description: 'For what they wait, no reason for which none does.' }),
+  })
+  .meta({ id: 'WaitingTenant' });
+export type WaitingTenant = z.infer<typeof WaitingTenant>;
+
 /** GET /ops/api/waiting. `isWhole`: false when more is under way than one look reads; then at least this waits. */
 export const WaitingPage = z
-  .object({ at: z.iso.datetime(), isWhole: z.boolean(), reasons: z.array(WaitingSum), waiting: z.array(WaitingEntry) })
+  .object({
+    at: z.iso.datetime(),
+    isWhole: z.boolean(),
+    reasons: z.array(WaitingSum),
+    tenants: z.array(WaitingTenant).meta({ description: 'The 100 tenants whose turns wait longest, they first, on each page.' }),
+    waiting: z.array(WaitingEntry),
+  })
   .meta({ id: 'Waiting' });
 export type WaitingPage = z.infer<typeof WaitingPage>;
 

@@ -28,6 +28,8 @@ export interface WaitingTurns extends Lane {
 /** One look at everything that waits. */
 export interface WaitingLook {
   readonly waiting: readonly WaitingTurns[];
+  /** Conversations that run, by their tenants. */
+  readonly running: ReadonlyMap<string, number>;
   readonly workers: readonly ReportedWorker[];
   /** Places of one tenant at each depth. */
   readonly share: number;
@@ -67,7 +69,9 @@ export class WaitingRoom {
     const [first] = looks;
     if (first === undefined) throw new Error('no slot of Redis answers');
     const isWhole = looks.length === slots.length && looks.every((look) => look.isWhole);
-    return { ...first, waiting: looks.flatMap(({ waiting }) => waiting), isWhole };
+    // A tenant is at home in one slot.
+    const running = new Map(looks.flatMap((look) => [...look.running]));
+    return { ...first, waiting: looks.flatMap(({ waiting }) => waiting), running, isWhole };
   }
 
   async #lookAt(redis: Redis, lanesMax: number): Promise<WaitingLook> {
@@ -93,7 +97,8 @@ export class WaitingRoom {
     ];
     const waiting = await date(redis, groups);
     const isWhole = due.length <= lanesMax * 2 && debounced.length <= lanesMax * 2 && lines.isWhole;
-    return { waiting, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
+    const running = countByTenant(admitted.filter((lane) => isRunning(lane, seen.nowMs)));
+    return { waiting, running, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
   }
 
   /**
@@ -104,7 +109,7 @@ export class WaitingRoom {
     tenantId: string,
     asked: readonly Pick<WaitingTurns, 'sessionId' | 'turnId'>[],
     atMost = 200,
-  ): Promise<{ readonly turns: readonly WaitingTurns[]; readonly look: Omit<WaitingLook, 'waiting'> }> {
+  ): Promise<{ readonly turns: readonly WaitingTurns[]; readonly look: Omit<WaitingLook, 'waiting' | 'running'> }> {
     const redis = findSlot(this.#redis, tenantId);
     const sessionIds = [...new Set(asked.map(({ sessionId }) => sessionId))];
     const [clock, workers, share, lanes] = await Promise.all([
@@ -191,6 +196,12 @@ async function readLines(redis: Redis, pools: readonly string[], lanesMax: numbe
     }
   }
   return { waiting, isWhole };
+}
+
+function countByTenant(lanes: readonly LaneFacts[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { tenantId } of lanes) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1);
+  return counts;
 }
 
 /** Adds when each was accepted. One that Redis no longer knows has ended meanwhile. */

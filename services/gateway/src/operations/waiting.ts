@@ -6,6 +6,7 @@ import {
   LoadSeries,
   readKeptLog,
   setDrained,
+  sumTenants,
   sumWaiting,
   viewOverview,
   viewWaiting,
@@ -69,6 +70,7 @@ export function waitingHandlers(
         at: new Date(found.atMs).toISOString(),
         isWhole: found.isWhole,
         reasons: sumWaiting({ ...found, waiting: asked }),
+        tenants: sumTenants({ ...found, waiting: asked }),
         waiting: page.map((turns) => viewWaiting(turns, found)),
       };
       const next = last === undefined ? null : toCursor(last);

@@ -142,6 +142,9 @@ export const de: Words = {
       behind: 'Hinter',
       none: 'Nichts wartet',
       noneNext: 'Jeder angenommene Turn läuft oder ist beendet.',
+      turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'Turn wartet' : 'Turns warten'}`,
+      longest: (time: string) => `am längsten ${time}`,
+      running: (running: string, places: string) => `${running} von ${places} Plätzen laufen`,
       notWhole: 'Es ist mehr unterwegs, als ein Blick liest: Mindestens dies wartet.',
     },
     turns: {

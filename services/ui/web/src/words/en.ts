@@ -142,6 +142,9 @@ export const en = {
       behind: 'Behind',
       none: 'Nothing waits',
       noneNext: 'Every accepted turn runs or has ended.',
+      turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'turn waits' : 'turns wait'}`,
+      longest: (time: string) => `longest ${time}`,
+      running: (running: string, places: string) => `${running} of ${places} places run`,
       notWhole: 'More is under way than one look reads: at least this waits.',
     },
     turns: {
