@@ -103,4 +103,32 @@ inBrowser('the operators’ pages of turns', () => {
     await current.shows(page.getByText('Nichts wartet'));
     expect(current.complaints).toEqual([]);
   });
+
+  it('show what the model calls of a tenant have cost', async () => {
+    const keys = await system.createTenant('dear');
+    await using current = await visit('/operate/tenants/dear');
+    const { page } = current;
+    await current.shows(page.getByText('Nothing was used in this time.'));
+    model.when('Spend something', [say('Spent.')]);
+    await ask(keys, 'Spend something');
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(page.getByText('Calls: 1'));
+    });
+    await current.shows(page.getByText('Tokens in'));
+    await page.getByText('7\u00A0days').click();
+    await current.shows(page.getByText('Calls: 1'));
+    await expectSoundPage(page);
+    expect(current.complaints).toEqual([]);
+  });
+
+  it('say what the board of the queues is before it is opened', async () => {
+    await using current = await visit('/operate');
+    const { page } = current;
+    await page.getByRole('link', { name: 'Wake-ups (internals)' }).click();
+    await current.shows(page.getByText(/^The jobs that wake workers up: each names a conversation and carries no turn/u));
+    await page.getByRole('link', { name: 'Open the board of the queues' }).click();
+    await page.waitForURL('**/ops/queues');
+    expect(await page.title()).toBe('Concierge wake-ups (internals)');
+  });
 });

@@ -265,6 +265,11 @@ export const de: Words = {
       action: (count: number) => `${String(count)} neu senden`,
       reasons: { unknown: 'vielleicht angekommen', withheld: 'darf nicht gesendet werden', refused: 'kann jetzt nicht aufgenommen werden' },
     },
+    internals: {
+      about:
+        'Die Jobs, die Worker wecken: Jeder nennt ein Gespräch und trägt keinen Turn, sodass nichts verloren ist, wo einer fehlt; was wartet, läuft und fehlgeschlagen ist, steht unter Wartet, Turns und Fehler.',
+      open: 'Die Tafel der Queues öffnen',
+    },
     tenants: tenantsDe,
     limits: {
       title: 'Plan und Grenzen',

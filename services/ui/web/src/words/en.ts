@@ -262,6 +262,11 @@ export const en = {
       action: (count: number) => `Send ${String(count)} again`,
       reasons: { unknown: 'may have arrived', withheld: 'must not be sent', refused: 'cannot be taken up now' },
     },
+    internals: {
+      about:
+        'The jobs that wake workers up: each names a conversation and carries no turn, so that nothing is lost where one is missing; what waits, runs and failed is under Waiting, Turns and Failures.',
+      open: 'Open the board of the queues',
+    },
     tenants: tenantsEn,
     limits: {
       title: 'Plan and limits',
