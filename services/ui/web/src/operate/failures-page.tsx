@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
@@ -93,7 +93,9 @@ function Causes({
             <div className="max-w-md">
               <code className="font-mono text-xs">{code}</code>
               {model !== null && <span className="text-xs text-muted-foreground"> {model}</span>}
-              <p>{message}</p>
+              <p>
+                <ServiceWords>{message}</ServiceWords>
+              </p>
             </div>
           ),
         },

@@ -8,7 +8,7 @@ import { Choice } from '../parts/choice.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section, Tile } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
@@ -90,7 +90,11 @@ function Facts({ details }: { readonly details: OperatedTenantDetails }): ReactN
         {name !== null && <span className="font-medium">{name}</span>}
         <Badge>{plan}</Badge>
         <Badge tone={suspended ? 'warn' : 'ok'}>{suspended ? words.tenants.suspended : words.tenants.active}</Badge>
-        {problem !== null && <span className="text-danger">{problem}</span>}
+        {problem !== null && (
+          <span className="text-danger">
+            <ServiceWords>{problem}</ServiceWords>
+          </span>
+        )}
         {links.map(({ href, label }) => (
           <Link key={href} href={href} className="text-primary hover:underline">
             {label}

@@ -8,7 +8,7 @@ import { channelLabel } from '../parts/choice.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
@@ -242,7 +242,11 @@ function State({ status, code, message }: StateProps): ReactNode {
     <div className="max-w-xs">
       <Badge tone={tones[status]}>{words.turns.status[status]}</Badge>{' '}
       {code !== undefined && <code className="font-mono text-xs">{code}</code>}
-      {message !== undefined && <p className="text-xs text-muted-foreground">{message}</p>}
+      {message !== undefined && (
+        <p className="text-xs text-muted-foreground">
+          <ServiceWords>{message}</ServiceWords>
+        </p>
+      )}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useFormats, useWords } from '../words/words.tsx';
 import { CopyButton } from './button.tsx';
 import { channelLabel } from './choice.tsx';
 import { Badge, Section, Tile } from './page.tsx';
+import { ServiceWords } from './states.tsx';
 import { useNow } from './times.tsx';
 import { describeTool, ToolName } from './tool-name.tsx';
 import { WaitReason } from './wait-reason.tsx';
@@ -49,7 +50,7 @@ export function TurnLife({ trace, tenant, actions, children }: TurnLifeProps): R
       )}
       {trace.error !== null && (
         <p role="alert" className="rounded-xl bg-danger-soft px-4 py-3 text-sm text-danger">
-          <strong>{trace.error.code}</strong>: {trace.error.message}
+          <strong>{trace.error.code}</strong>: <ServiceWords>{trace.error.message}</ServiceWords>
         </p>
       )}
       {children}
