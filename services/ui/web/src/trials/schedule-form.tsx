@@ -1,5 +1,6 @@
 import { routes } from '@concierge/contract';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useSearchParams } from 'wouter';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Problem } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
@@ -31,6 +32,12 @@ export function ScheduleForm(): ReactNode {
   const said = useCronWords(cron, formats.locale.slice(0, 2));
   const timezone = values.timezone === '' ? zone : values.timezone;
   const set = (name: keyof typeof values) => (value: string) => setValues({ ...values, [name]: value });
+  // The address asks for a new one: its first field has the focus.
+  const isAskedFor = useSearchParams()[0].has('new');
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (isAskedFor) form.current?.querySelector('input')?.focus();
+  }, [isAskedFor, canChange]);
   const submit = (event: { readonly preventDefault: () => void }): void => {
     event.preventDefault();
     const { name, agent, message } = values;
@@ -39,9 +46,9 @@ export function ScheduleForm(): ReactNode {
   };
   if (!canChange) return null;
   return (
-    <details className="mb-4 rounded-xl border bg-card px-4 py-3">
+    <details className="mb-4 rounded-xl border bg-card px-4 py-3" open={isAskedFor}>
       <summary className="cursor-pointer text-sm font-semibold">{words.title}</summary>
-      <form className="mt-3 space-y-3" onSubmit={submit}>
+      <form ref={form} className="mt-3 space-y-3" onSubmit={submit}>
         <div className="grid gap-3 sm:grid-cols-2">
           <TextField label={words.name} value={values.name} onChange={set('name')} required maxLength={100} />
           <AgentField value={values.agent} onChange={set('agent')} label={owner.agent} />
