@@ -178,6 +178,25 @@ inBrowser('the chat page', () => {
     await eventuallyHolds(async () => expect(await visit.turn(1).innerText()).toContain('Second reply'));
   });
 
+  it('says of what waits why it does, and what would start it, in the list of turns and in German, too', async () => {
+    await using visit = await visitWith();
+    await visit.say('[[say:one two three]]+[[hang]]');
+    await visit.turnReaches(0, 'running');
+    await visit.say('second [[say:Second reply]]');
+    await visit.shows(
+      visit.turn(1).getByText('It waits behind another turn of its conversation, which runs. Starts when: That turn ends.'),
+    );
+    await expectSoundPage(visit.page);
+    await visit.page.goto(`${system.uiUrls[0] ?? ''}/turns?status=waiting`);
+    await visit.shows(visit.page.getByRole('cell', { name: /waiting It waits behind another turn of its conversation, which runs\./u }));
+    await visit.page.getByLabel('Language').selectOption('de');
+    await visit.shows(visit.page.getByText('Er wartet hinter einem anderen Turn seines Gesprächs, der läuft.'));
+    await visit.page.goBack();
+    await visit.page.getByRole('button', { name: 'Anhalten' }).click();
+    await visit.turnReaches(1, 'done');
+    expect(visit.complaints).toEqual([]);
+  });
+
   it('says why a turn failed, and asks again', async () => {
     await using visit = await visitWith();
     model.when(/Try this/u, [status(400)], [say('It worked')]);

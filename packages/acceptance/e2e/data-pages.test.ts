@@ -345,6 +345,38 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is an action after Ctrl-K: a new conversation, a new schedule, other colours, and the sign-out', async () => {
+    const complaints = await visit('/', async (page) => {
+      const choose = async (words: string): Promise<void> => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Go to' }).fill(words);
+        await page.keyboard.press('Enter');
+      };
+      await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
+      await choose('new sched');
+      await page
+        .locator(':focus')
+        .and(page.getByRole('textbox', { name: 'Name' }))
+        .waitFor();
+      await choose('new conv');
+      await page.getByRole('heading', { name: 'Talk to your agent' }).waitFor();
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.locator('html[data-theme=light][data-chosen-theme=system]').waitFor();
+      await choose('colours');
+      await choose('colours');
+      await page.locator('html[data-theme=dark][data-chosen-theme=dark]').waitFor();
+      await page.goto(new URL('/operate', page.url()).href);
+      await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor();
+      await choose('colours');
+      await page.locator('html[data-chosen-theme=system]').waitFor();
+      await page.goto(new URL('/', page.url()).href);
+      await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
+      await choose('sign out');
+      await page.getByLabel('API key').waitFor();
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('is a key for a model provider and an address for events, set and removed', async () => {
     const complaints = await visit('/settings', async (page) => {
       await page.getByRole('textbox', { name: 'Model provider' }).fill('test');

@@ -203,6 +203,24 @@ inBrowser('the inbox', () => {
     expect(visiting.complaints).toEqual([]);
   });
 
+  it('says of a message that waits why it does', async () => {
+    await begin();
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await row(page, /^Ann Lee/u).click();
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    const rest = gate();
+    model.when(/slowly/u, [say('We open'), until(rest.opened), say(' at nine.')]);
+    const answered = [write('ann', 'Tell me slowly')];
+    await visiting.shows(messages(page).getByText('We open', { exact: true }));
+    answered.push(write('ann', 'And on Sundays?'));
+    await visiting.shows(messages(page).getByText('It waits behind another turn of its conversation, which runs.'));
+    rest.open();
+    await Promise.all(answered);
+    await eventuallyHolds(async () => expect(await messages(page).getByText('It waits').count()).toBe(0));
+    expect(visiting.complaints).toEqual([]);
+  });
+
   it('tells visitors without a name from one another by a few digits', async () => {
     await begin();
     await write(`visitor:${'3fa9c2'.padEnd(64, '0')}`, 'Is anybody there?');

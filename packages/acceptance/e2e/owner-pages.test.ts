@@ -238,6 +238,9 @@ inBrowser('the pages of an owner', () => {
     const { page } = visiting;
     await visiting.goTo('/agents');
     await visiting.shows(page.getByText('Arbeitet für den Inhaber, mit allen Werkzeugen.'));
+    await page.getByLabel('Werkzeug', { exact: true }).fill('bash');
+    await page.getByRole('button', { name: 'Prüfen' }).click();
+    await visiting.shows(page.getByText('bash ist für Agenten mit dem Zugang admin, den cs nicht hat.'));
     const { contact_id: id } = Replied.parse(await call('/api/cs', { body: { message: 'Is it open?', sender: 'kim' } }));
     await call(`/api/sessions/${id}/handoff`, { body: {} });
     await call(`/api/sessions/${id}/messages`, { body: { message: 'Yes.' } });

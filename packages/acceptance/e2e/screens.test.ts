@@ -61,6 +61,7 @@ const operatorScreens = ({ failedTurn }: Filled): Readonly<Record<string, string
   health: '/operate/health',
   logs: '/operate/logs',
   audit: '/operate/audit',
+  internals: '/operate/queues',
   'not-found': '/operate/no-such-page',
 });
 

@@ -134,6 +134,7 @@ export {
   type Overview,
   type WaitingEntry,
   type WaitingPage,
+  type WaitingTenant,
   type WaitsFor,
   type WorkerView,
 } from './turns/waiting.ts';

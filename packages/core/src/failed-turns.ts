@@ -38,6 +38,8 @@ export interface FailureFilter {
   readonly until?: string | undefined;
   readonly tenant?: string | undefined;
   readonly code?: string | undefined;
+  /** Of a turn or of a conversation. */
+  readonly id?: string | undefined;
 }
 
 export interface FailedTurnsOptions {
@@ -99,7 +101,7 @@ export class FailedTurns {
       for (const one of failed) {
         const { tenantId } = one.scope;
         const skip = await findSkip(turns, one, filter.code);
-        const outcome = skip ?? (dryRun ? undefined : await this.#retryOne(turns, one, asked));
+        const outcome = skip ?? (dryRun ? undefined : await this.#retryFailed(turns, one, asked));
         if (typeof outcome === 'string') skipped.set(outcome, (skipped.get(outcome) ?? 0) + 1);
         else counted.push({ tenantId, turns: 1 });
         if (typeof outcome === 'object') retried.push({ tenantId, turnId: outcome.turnId, retryOf: one.turn.record.id });
@@ -114,6 +116,15 @@ export class FailedTurns {
       skipped: Array.from(skipped, ([reason, count]) => ({ reason, turns: count })),
       nextCursor,
     };
+  }
+
+  /** As the tenant's own retry. @throws what retryAsked throws */
+  async retryOne({ tenantId, turnId }: { readonly tenantId: string; readonly turnId: string }, asked?: Asked): Promise<TurnView> {
+    const { operations } = this.#options;
+    const scope = await operations.open(tenantId);
+    const { turn, isReplayed } = await retryAsked({ scope, turns: await this.#options.turns() }, turnId);
+    if (!isReplayed) await operations.record('turn.retry', { scope, target: turnId, ...(asked !== undefined && { asked }) });
+    return turn;
   }
 
   /** As the tenant's own cancel. @throws AppError not_found */
@@ -140,7 +151,7 @@ export class FailedTurns {
     return { tenantId: tenant, dryRun, ...count };
   }
 
-  async #retryOne(turns: Turns, { scope, turn }: Failed, asked: Asked | undefined): Promise<TurnReceipt | RetrySkip> {
+  async #retryFailed(turns: Turns, { scope, turn }: Failed, asked: Asked | undefined): Promise<TurnReceipt | RetrySkip> {
     const turnId = turn.record.id;
     try {
       const receipt = await retryTurn({ scope, turns }, turnId);
@@ -164,7 +175,7 @@ export class FailedTurns {
     });
     let read = 0;
     for await (const { scope, items, next } of steps) {
-      const meant = items.filter((turn) => isMeant(turn, filter.code));
+      const meant = items.filter((turn) => isMeant(turn, filter));
       read += items.length;
       yield { failed: scope === undefined ? [] : meant.map((turn) => ({ scope, turn })), next };
       if (read >= atMost) return;
@@ -180,8 +191,8 @@ function readPeriod({ since, until }: FailureFilter): { readonly fromMs: number;
   };
 }
 
-function isMeant({ record }: IndexedTurn, code: string | undefined): boolean {
-  return code === undefined || record.error?.code === code;
+function isMeant({ record, sessionId }: IndexedTurn, { code, id }: FailureFilter): boolean {
+  return (code === undefined || record.error?.code === code) && (id === undefined || record.id === id || sessionId === id);
 }
 
 /** Why it is not tried again; undefined when it may be. */
@@ -217,10 +228,7 @@ function toDedupeId(turnId: string): string {
  * than the first time; its id follows from the first one's, so that a second retry attaches to the first.
  * @throws AppError not_found, conflict (it has not failed), and what Turns.accept throws
  */
-export async function retryTurn(
-  { scope, turns }: { readonly scope: TenantScope; readonly turns: Turns },
-  turnId: string,
-): Promise<TurnReceipt> {
+async function retryTurn({ scope, turns }: { readonly scope: TenantScope; readonly turns: Turns }, turnId: string): Promise<TurnReceipt> {
   const turn = await turns.find(scope, turnId);
   if (turn === undefined) throw new AppError('not_found', `${scope.tenantId} has no turn ${turnId}.`);
   if (turn.status !== 'failed' && turn.status !== 'cancelled')
@@ -247,6 +255,26 @@ export async function retryTurn(
     keyId: record.keyId,
   };
   return await turns.accept(scope, input);
+}
+
+/**
+ * What `retryTurn` does, of what a client asked for: bulk retries leave out the same. `isReplayed`: it was tried again
+ * before, and this is the turn of then.
+ * @throws AppError not_found, conflict, and what Turns.accept throws
+ */
+export async function retryAsked(
+  { scope, turns }: { readonly scope: TenantScope; readonly turns: Turns },
+  turnId: string,
+): Promise<{ readonly turn: TurnView; readonly isReplayed: boolean }> {
+  const turn = await turns.find(scope, turnId);
+  if (turn === undefined) throw new AppError('not_found', 'There is no such turn.');
+  if (turn.joinedTo !== undefined) throw new AppError('conflict', `It was answered together with ${turn.joinedTo}: retry that one.`);
+  if (turn.origin !== 'api')
+    throw new AppError('conflict', `Only what a client asked for is tried again, and this turn began as ${turn.origin}.`);
+  const receipt = await retryTurn({ scope, turns }, turnId);
+  const accepted = await turns.find(scope, receipt.turnId);
+  if (accepted === undefined) throw new AppError('not_found', 'There is no such turn.');
+  return { turn: accepted, isReplayed: receipt.replayed };
 }
 
 /** Of its session first: the index may be behind a turn that has just ended. */

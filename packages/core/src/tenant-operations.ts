@@ -48,6 +48,16 @@ interface ActFacts {
   readonly turns?: number;
 }
 
+interface TenantsPage {
+  readonly after?: string | undefined;
+  readonly limit?: number;
+}
+
+interface UsagePage extends TenantsPage {
+  /** This one alone, on one page. */
+  readonly tenant?: string | undefined;
+}
+
 /** Operators may grant everything. */
 const allScopes: readonly KeyScope[] = KeyScope.options;
 const byHand: Asked = { requestId: null };
@@ -73,9 +83,7 @@ export class TenantOperations {
   }
 
   /** By id; `after`: those behind this id. */
-  async list({ after, limit = Infinity }: { readonly after?: string | undefined; readonly limit?: number } = {}): Promise<
-    OperatedTenant[]
-  > {
+  async list({ after, limit = Infinity }: TenantsPage = {}): Promise<OperatedTenant[]> {
     const ids = (await this.#options.tenants.list()).filter((id) => after === undefined || id > after);
     const found: OperatedTenant[] = [];
     for (const id of ids) {
@@ -186,9 +194,10 @@ export class TenantOperations {
   }
 
   /** Sums of tenants by id, `limit` of them behind `after`. */
-  async listUsage(days: { readonly from: string; readonly to: string }, page: Parameters<this['list']>[0] = {}): Promise<UsageOfTenant[]> {
+  async listUsage(days: { readonly from: string; readonly to: string }, { tenant, ...page }: UsagePage = {}): Promise<UsageOfTenant[]> {
+    const tenantIds = tenant === undefined ? (await this.list(page)).map(({ tenantId }) => tenantId) : [tenant];
     const items: UsageOfTenant[] = [];
-    for (const { tenantId } of await this.list(page)) {
+    for (const tenantId of tenantIds) {
       const { turns, calls, inputTokens, cachedInputTokens, outputTokens, costUsd } = totalUsage(
         await (await this.open(tenantId)).index.usage(days),
       );

@@ -49,7 +49,7 @@ export { askInTime } from './wal/unanswered.ts';
 export { agreeOnSlots, assertSlots } from './agree-on-slots.ts';
 export { listTurnReconcilers, TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
-export { sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
+export { sumTenants, sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';
 export { setDrained } from './waiting/drained-workers.ts';
 export { readWorkers, type ReportedWorker, type WorkerReport } from './waiting/workers.ts';
 export { LoadSeries } from './waiting/load-series.ts';

@@ -267,14 +267,28 @@ export class Turns extends OrderedAcceptance {
 
   async #viewLive(live: AcceptedTurn, { explains = false }: TurnViewer): Promise<TurnView> {
     const view = toLiveView(live, await this.#liveFacts(live));
-    const waitsFor = explains && view.status === 'waiting' ? await this.#explainWait(live) : undefined;
+    if (!explains || view.status !== 'waiting') return view;
+    const waitsFor = (await this.#explainWaits(live.tenantId, [live])).get(live.turnId);
     return { ...view, ...(waitsFor !== undefined && { waitsFor }) };
   }
 
-  /** Why it waits, as far as Redis can be asked. */
-  async #explainWait({ tenantId, sessionId, turnId }: AcceptedTurn): Promise<WaitsFor | undefined> {
-    const found = await this.#room.explain({ tenantId, sessionId }, turnId).catch(() => undefined);
-    return found === undefined ? undefined : describeWaitToTenant(found.turns, found.look);
+  /** Adds to turns that wait why they do, as far as Redis can be asked: for the tenant's own eyes. */
+  async withWaits(scope: TenantScope, turns: readonly TurnView[]): Promise<TurnView[]> {
+    const asked = turns.filter(({ status }) => status === 'waiting').map(({ id, contact_id: sessionId }) => ({ turnId: id, sessionId }));
+    const waits = await this.#explainWaits(scope.tenantId, asked);
+    return turns.map((turn) => {
+      const waitsFor = waits.get(turn.id);
+      return { ...turn, ...(waitsFor !== undefined && { waitsFor }) };
+    });
+  }
+
+  async #explainWaits(
+    tenantId: string,
+    asked: readonly Pick<AcceptedTurn, 'sessionId' | 'turnId'>[],
+  ): Promise<ReadonlyMap<string, WaitsFor>> {
+    if (asked.length === 0) return new Map();
+    const found = await this.#room.explain(tenantId, asked).catch(() => undefined);
+    return new Map(found?.turns.map((turns) => [turns.turnId, describeWaitToTenant(turns, found.look)]));
   }
 
   async #liveFacts({ tenantId, turnId }: Pick<AcceptedTurn, 'tenantId' | 'turnId'>): Promise<LiveFacts> {

@@ -79,14 +79,23 @@ describe('a look at what waits', () => {
         behind: first,
         why: `It waits behind ${first} of its conversation, which runs.`,
         startsWhen: 'That turn ends.',
+        isBehindRunning: true,
       }),
     );
     expect(views).toContainEqual(
-      expect.objectContaining({ turnId: noSlot, why: 'It may run, and waits for a free slot of 1 worker with 2 slots.' }),
+      expect.objectContaining({
+        turnId: noSlot,
+        workers: 1,
+        slots: 2,
+        why: 'It may run, and waits for a free slot of 1 worker with 2 slots.',
+      }),
     );
     expect(views).toContainEqual(
       expect.objectContaining({
         turnId: inLine,
+        ahead: 0,
+        placesInUse: 3,
+        places: 3,
         why: 'It waits for a place: the tenant has 3 of its 3 places in use, and it is the next.',
       }),
     );
@@ -137,6 +146,24 @@ describe('a waiting turn', () => {
     });
     expect(await find(second)).toMatchObject({ reason: 'own_session', behind: first });
     expect(await find(third)).toMatchObject({ reason: 'own_session', behind: second });
+  });
+
+  it('says so in a list, too, each with its own reason, and nothing of the workers', async () => {
+    const scope = await fixture.scope();
+    const first = await accept('one', 'ann');
+    const second = await accept('two', 'ann');
+    const debounced = await accept('part one', 'ben', { busy: 'collect', debounceMs: 600_000 });
+    const { items } = await fixture.turns.list(scope, { limit: 10 });
+    const listed = await fixture.turns.withWaits(scope, items);
+    const waits = Object.fromEntries(listed.map(({ id, waitsFor }) => [id, waitsFor]));
+    expect(waits[first]).toEqual({
+      reason: 'no_worker',
+      why: 'It may run, and waits for a worker.',
+      startsWhen: 'A worker takes it.',
+      behind: null,
+    });
+    expect(waits[second]).toMatchObject({ reason: 'own_session', behind: first, isBehindRunning: false });
+    expect(waits[debounced]).toMatchObject({ reason: 'debounce', dueSeconds: expect.any(Number) });
   });
 
   it('says nothing of it once it runs, or when it is not asked for', async () => {

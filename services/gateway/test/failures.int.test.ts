@@ -198,6 +198,27 @@ describe('the retry of failed turns', () => {
     ).toEqual(failed.toSorted());
   });
 
+  it('is one of a conversation or of a single turn, where it is asked for by its id', async () => {
+    const tenant = await failTwice();
+    const turns = await listTurns(tenant);
+    const [last, first] = turns.filter(({ status }) => status === 'failed');
+    expect(await retry({ tenant: tenant.id, id: first?.contact_id })).toMatchObject({ turns: 2 });
+    expect(await retry({ id: first?.id })).toMatchObject({ turns: 1, tenants: [{ tenantId: tenant.id, turns: 1 }] });
+    isBroken = false;
+    const path = (id: string | undefined): string => `/ops/api/turns/${id ?? ''}/retry?tenant=${tenant.id}`;
+    const answer = await operate(path(last?.id), { method: 'POST' });
+    expect(answer.status).toBe(202);
+    const again = TurnView.parse(await answer.json());
+    expect(again).toMatchObject({ contact_id: last?.contact_id, agent: 'cs' });
+    expect(await (await operate(path(last?.id), { method: 'POST' })).json()).toMatchObject({ id: again.id });
+    await eventually(async () => (await listTurns(tenant)).some(({ id, status }) => id === again.id && status === 'done'));
+    const done = turns.find(({ status }) => status === 'done');
+    expect((await operate(path(done?.id), { method: 'POST' })).status).toBe(409);
+    expect((await operate(path('t_0'), { method: 'POST' })).status).toBe(404);
+    const audit = z.array(AuditEntry).parse(await (await gateway.ask(tenant.admin, '/api/audit')).json());
+    expect(audit.filter(({ act }) => act === 'turn.retry').map(({ target }) => target)).toEqual([last?.id]);
+  });
+
   it('leaves out a suspended tenant', async () => {
     const tenant = await failTwice();
     await gateway.tenants.setSuspended(tenant.id, true);

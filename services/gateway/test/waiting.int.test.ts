@@ -47,9 +47,21 @@ describe('what waits', () => {
     });
     expect(page).toMatchObject({ isWhole: true, waiting: [{ tenantId: tenant.id, agent: 'cs', turns: 1, startsWhen: 'That turn ends.' }] });
     expect(page.reasons).toContainEqual(expect.objectContaining({ reason: 'own_session', turns: 1 }));
+    expect(page.tenants).toEqual([
+      {
+        tenantId: tenant.id,
+        turns: 1,
+        oldestSeconds: page.waiting[0]?.waitedSeconds,
+        running: 1,
+        places: expect.any(Number),
+        reasons: [{ reason: 'own_session', turns: 1, oldestSeconds: page.waiting[0]?.waitedSeconds }],
+      },
+    ]);
     const turnId = page.waiting[0]?.turnId ?? '';
     const turn = await (await gateway.ask(tenant.admin, `/api/turns/${turnId}`)).json();
     expect(turn).toMatchObject({ status: 'waiting', waitsFor: { reason: 'own_session', behind: page.waiting[0]?.behind } });
+    const listed = await (await gateway.ask(tenant.admin, '/api/turns?status=waiting')).json();
+    expect(listed).toMatchObject([{ id: turnId, waitsFor: { reason: 'own_session', isBehindRunning: true } }]);
     const overview = await read(getOverview.path, getOverview.answers[200].json);
     expect(overview).toMatchObject({ summary: expect.stringMatching(/^All well: /u), longest: null, workers: { running: 1 } });
     const workers = await eventually(async () => {

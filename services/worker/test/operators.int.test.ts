@@ -96,6 +96,8 @@ describe('what operators look up', () => {
     expect(providers.find(({ calls }) => calls > 0)).toMatchObject({ calls: 1, failures: 1 });
     const rows = z.array(UsageOfTenant).parse(await ask(whole, '/ops/api/usage'));
     expect(rows.find(({ tenantId }) => tenantId === tenant.keys.tenantId)).toMatchObject({ calls: 1 });
+    const own = z.array(UsageOfTenant).parse(await ask(whole, `/ops/api/usage?tenant=${tenant.keys.tenantId}`));
+    expect(own).toMatchObject([{ tenantId: tenant.keys.tenantId, calls: 1 }]);
 
     const lines = await eventually(async () => {
       const found = z.array(LogLine).parse(await ask(whole, `/ops/api/logs?id=${badId ?? ''}`));

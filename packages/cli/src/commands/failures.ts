@@ -41,6 +41,7 @@ async function listFailures({ deployment, answer }: CommandContext, { since, ten
 }
 
 interface RetryOptions extends FilterOptions {
+  readonly id?: string;
   readonly yes?: true;
   readonly perMinute: string;
 }
@@ -48,13 +49,13 @@ interface RetryOptions extends FilterOptions {
 /** Turns that one step accepts. */
 const STEP = 5;
 
-async function retryFailures(context: CommandContext, { since, tenant, code, yes, perMinute }: RetryOptions): Promise<void> {
+async function retryFailures(context: CommandContext, { since, tenant, code, id, yes, perMinute }: RetryOptions): Promise<void> {
   const { deployment, answer, terminal } = context;
   const rate = Number(perMinute);
   if (!(rate >= 1 && rate <= 60_000)) throw new AppError('invalid_request', '--per-minute must be 1 to 60000.');
   const failedTurns = await deployment.failedTurns();
   // What fails from now on is not tried again by this call.
-  const filter = { since: readSince(since), until: new Date().toISOString(), tenant, code };
+  const filter = { since: readSince(since), until: new Date().toISOString(), tenant, code, id };
   const stopped = new AbortController();
   const stop = (): void => {
     stopped.abort();
@@ -130,6 +131,7 @@ export function failuresCommand(context: CommandContext): Command {
     .action(async (options: FilterOptions) => await listFailures(context, options));
   withFilter(command.command('retry'))
     .description('says how many would be accepted again, and whose; does it with --yes, until Ctrl-C')
+    .option('--id <id>', 'this turn, or the turns of this conversation, alone')
     .option('--yes', 'accept them again')
     .option('--per-minute <count>', 'how many a minute', '60')
     .action(async (options: RetryOptions) => await retryFailures(context, options));

@@ -61,13 +61,10 @@ async function show({ deployment, answer }: CommandContext, tenantId: string, tu
 }
 
 async function retry({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
-  const { retryTurn } = await import('@concierge/core/failed-turns');
-  const scope = await deployment.scope(tenantId);
-  const receipt = await retryTurn({ scope, turns: await deployment.turns() }, turnId);
-  if (!receipt.replayed) await deployment.record(tenantId, 'turn.retry', turnId);
+  const turn = await (await deployment.failedTurns()).retryOne({ tenantId, turnId });
   answer({
-    json: { turnId: receipt.turnId, contact_id: receipt.sessionId, retryOf: turnId },
-    text: `Accepted again as ${receipt.turnId}.`,
+    json: { turnId: turn.id, contact_id: turn.contact_id, retryOf: turnId },
+    text: `Accepted again as ${turn.id}.`,
   });
 }
 

@@ -85,7 +85,15 @@ import {
   putModelKey,
   putOperatedModelKey,
 } from './tenant/model-keys.ts';
-import { cancelOperatedTurn, cancelTurns, getOperatedTurnTrace, listFailures, listOperatedTurns, retryTurns } from './ops/failures.ts';
+import {
+  cancelOperatedTurn,
+  cancelTurns,
+  getOperatedTurnTrace,
+  listFailures,
+  listOperatedTurns,
+  retryOperatedTurn,
+  retryTurns,
+} from './ops/failures.ts';
 import {
   drainWorker,
   followOperatorFeed,
@@ -285,6 +293,7 @@ export const routes = {
   getHealth,
   listFailures,
   retryTurns,
+  retryOperatedTurn,
   listOperatedModelKeys,
   putOperatedModelKey,
   deleteOperatedModelKey,

@@ -44,7 +44,7 @@ export const listTurns = defineRoute({
     limit: limitParameter,
     cursor: cursorParameter,
   }),
-  answers: { 200: { description: 'Turns, without their steps.', json: z.array(TurnView), headers: pageHeaders } },
+  answers: { 200: { description: 'Turns, without their steps; those that wait say why.', json: z.array(TurnView), headers: pageHeaders } },
   errors: [],
 });
 

@@ -42,6 +42,7 @@ export const failureFilter = {
 export const TurnRetryBody = z
   .strictObject({
     ...failureFilter,
+    id: z.string().min(1).max(128).optional().meta({ description: 'Of a turn or of a conversation: these failed turns alone.' }),
     dryRun: z.boolean().default(true).meta({ description: 'Counts, and accepts nothing.' }),
     limit: z.int().min(1).max(50).default(10).meta({ description: 'Turns that are accepted again at most; ask again for more.' }),
     cursor: z.string().min(1).max(512).optional().meta({ description: 'The `nextCursor` of the answer before.' }),

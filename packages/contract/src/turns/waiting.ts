@@ -6,13 +6,25 @@ export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_
 export const WaitReason = z.enum(waitReasons);
 export type WaitReason = z.infer<typeof WaitReason>;
 
-/** Why one turn waits, in a sentence, and what would start it. */
+const whole = z.int().nonnegative();
+
+/**
+ * Why one turn waits, in a sentence, and what would start it; then what the sentences say in numbers, so that a page
+ * can say it in another language.
+ */
 export const WaitsFor = z.object({
   reason: WaitReason,
   why: z.string(),
   startsWhen: z.string(),
   /** The turn that stands before it in its conversation. */
   behind: z.string().nullable(),
+  isBehindRunning: z.boolean().optional().meta({ description: 'Of `own_session`: whether that turn runs.' }),
+  dueSeconds: z.number().nonnegative().optional().meta({ description: 'Of `debounce` and `paused`: when its time has come.' }),
+  ahead: whole.optional().meta({ description: 'Of `tenant_share`: conversations of the tenant that stand before its own.' }),
+  placesInUse: whole.optional().meta({ description: 'Of `tenant_share`: places that conversations of the tenant have.' }),
+  places: whole.optional().meta({ description: 'Of `tenant_share`: places of the tenant.' }),
+  workers: whole.optional().meta({ description: 'Of `no_free_slot` and `no_worker`, for operators: workers that take turns.' }),
+  slots: whole.optional().meta({ description: 'Of `no_free_slot` and `no_worker`, for operators: turns that these run at once.' }),
 });
 export type WaitsFor = z.infer<typeof WaitsFor>;
 
@@ -35,9 +47,28 @@ const WaitingSum = z.object({
   oldestSeconds: z.number().nonnegative().nullable(),
 });
 
+/** What waits of one tenant. */
+export const WaitingTenant = z
+  .object({
+    tenantId: TenantId,
+    turns: whole,
+    oldestSeconds: z.number().nonnegative(),
+    running: whole.meta({ description: 'Its conversations that run.' }),
+    places: whole.meta({ description: 'Its share: how many of its conversations run at once at most; 0 when no worker has said so.' }),
+    reasons: z.array(WaitingSum).meta({ description: 'For what they wait, no reason for which none does.' }),
+  })
+  .meta({ id: 'WaitingTenant' });
+export type WaitingTenant = z.infer<typeof WaitingTenant>;
+
 /** GET /ops/api/waiting. `isWhole`: false when more is under way than one look reads; then at least this waits. */
 export const WaitingPage = z
-  .object({ at: z.iso.datetime(), isWhole: z.boolean(), reasons: z.array(WaitingSum), waiting: z.array(WaitingEntry) })
+  .object({
+    at: z.iso.datetime(),
+    isWhole: z.boolean(),
+    reasons: z.array(WaitingSum),
+    tenants: z.array(WaitingTenant).meta({ description: 'The 100 tenants whose turns wait longest, they first, on each page.' }),
+    waiting: z.array(WaitingEntry),
+  })
   .meta({ id: 'Waiting' });
 export type WaitingPage = z.infer<typeof WaitingPage>;
 

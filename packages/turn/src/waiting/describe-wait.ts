@@ -5,15 +5,14 @@ type Known = Pick<WaitingLook, 'workers' | 'share'>;
 
 /** Why turns wait and what would start them, for operators: with the places and slots of the whole system. */
 export function describeWait(turns: Omit<WaitingTurns, 'sinceMs'>, known: Known): WaitsFor {
-  return { reason: turns.reason, ...toSentences(turns, known), behind: turns.behind ?? null };
+  return { reason: turns.reason, ...toSentences(turns, known), behind: turns.behind ?? null, ...toFigures(turns, known) };
 }
 
 /** The same for the tenant's own people: nothing of the workers. */
 export function describeWaitToTenant(turns: Omit<WaitingTurns, 'sinceMs'>, known: Known): WaitsFor {
   const { reason } = turns;
-  const own = { why: 'It may run, and waits for a worker.', startsWhen: 'A worker takes it.' };
-  const sentences = reason === 'no_free_slot' || reason === 'no_worker' ? own : toSentences(turns, known);
-  return { reason, ...sentences, behind: turns.behind ?? null };
+  if (reason !== 'no_free_slot' && reason !== 'no_worker') return describeWait(turns, known);
+  return { reason, why: 'It may run, and waits for a worker.', startsWhen: 'A worker takes it.', behind: turns.behind ?? null };
 }
 
 type Undated = Omit<WaitingTurns, 'sinceMs'>;
@@ -32,10 +31,9 @@ function toSentences(turns: Undated, { workers, share }: Known): Sentences {
       return { why: 'It waits for more messages of its conversation.', startsWhen: `Its time is over${soon(dueInMs)}.` };
     }
     case 'no_free_slot': {
-      const running = workers.filter(({ state }) => state === 'running');
-      const slots = running.reduce((sum, { concurrency }) => sum + concurrency, 0);
+      const running = countSlots(workers);
       return {
-        why: `It may run, and waits for a free slot of ${count(running.length, 'worker')} with ${count(slots, 'slot')}.`,
+        why: `It may run, and waits for a free slot of ${count(running.workers, 'worker')} with ${count(running.slots, 'slot')}.`,
         startsWhen: 'A turn ends; more workers, or a larger WORKER_CONCURRENCY, make more slots.',
       };
     }
@@ -52,6 +50,35 @@ function toSentences(turns: Undated, { workers, share }: Known): Sentences {
       return { why: 'A staff member has the conversation.', startsWhen: 'The staff member gives it back.' };
     }
   }
+}
+
+/** What the sentences say in numbers, so that a page can say it in another language. */
+function toFigures({ reason, dueInMs, isBehindRunning, ahead = 0, admitted = 0 }: Undated, { workers, share }: Known): Partial<WaitsFor> {
+  switch (reason) {
+    case 'own_session': {
+      return { isBehindRunning };
+    }
+    case 'tenant_share': {
+      return { ahead, placesInUse: admitted, places: share };
+    }
+    case 'no_free_slot':
+    case 'no_worker': {
+      return countSlots(workers);
+    }
+    case 'debounce':
+    case 'paused': {
+      return dueInMs === undefined ? {} : { dueSeconds: Math.round(dueInMs / 100) / 10 };
+    }
+    case 'staff': {
+      return {};
+    }
+  }
+}
+
+/** Of workers that take turns. */
+function countSlots(workers: Known['workers']): { readonly workers: number; readonly slots: number } {
+  const running = workers.filter(({ state }) => state === 'running');
+  return { workers: running.length, slots: running.reduce((sum, { concurrency }) => sum + concurrency, 0) };
 }
 
 function count(number: number, noun: string): string {

@@ -28,6 +28,8 @@ export interface WaitingTurns extends Lane {
 /** One look at everything that waits. */
 export interface WaitingLook {
   readonly waiting: readonly WaitingTurns[];
+  /** Conversations that run, by their tenants. */
+  readonly running: ReadonlyMap<string, number>;
   readonly workers: readonly ReportedWorker[];
   /** Places of one tenant at each depth. */
   readonly share: number;
@@ -67,7 +69,9 @@ export class WaitingRoom {
     const [first] = looks;
     if (first === undefined) throw new Error('no slot of Redis answers');
     const isWhole = looks.length === slots.length && looks.every((look) => look.isWhole);
-    return { ...first, waiting: looks.flatMap(({ waiting }) => waiting), isWhole };
+    // A tenant is at home in one slot.
+    const running = new Map(looks.flatMap((look) => [...look.running]));
+    return { ...first, waiting: looks.flatMap(({ waiting }) => waiting), running, isWhole };
   }
 
   async #lookAt(redis: Redis, lanesMax: number): Promise<WaitingLook> {
@@ -93,39 +97,53 @@ export class WaitingRoom {
     ];
     const waiting = await date(redis, groups);
     const isWhole = due.length <= lanesMax * 2 && debounced.length <= lanesMax * 2 && lines.isWhole;
-    return { waiting, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
+    const running = countByTenant(admitted.filter((lane) => isRunning(lane, seen.nowMs)));
+    return { waiting, running, workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole };
   }
 
   /**
-   * Why one turn waits; undefined when it does not, as far as can be seen. `atMost`: turns of its lane that are read.
+   * Why these turns of one tenant wait; one that does not, as far as can be seen, is left out. What they have in common
+   * is read once. `atMost`: turns of each lane that are read.
    */
   async explain(
-    lane: Lane,
-    turnId: string,
+    tenantId: string,
+    asked: readonly Pick<WaitingTurns, 'sessionId' | 'turnId'>[],
     atMost = 200,
-  ): Promise<{ turns: WaitingTurns; look: Omit<WaitingLook, 'waiting'> } | undefined> {
-    const redis = findSlot(this.#redis, lane.tenantId);
-    const member = laneMember(lane);
-    const [clock, workers, share, dueAt, debouncedAt, [facts]] = await Promise.all([
+  ): Promise<{ readonly turns: readonly WaitingTurns[]; readonly look: Omit<WaitingLook, 'waiting' | 'running'> }> {
+    const redis = findSlot(this.#redis, tenantId);
+    const sessionIds = [...new Set(asked.map(({ sessionId }) => sessionId))];
+    const [clock, workers, share, lanes] = await Promise.all([
       readClock(redis),
       readWorkers(redis),
       redis.get(keyOf.share),
-      redis.zscore(keyOf.due, member),
-      redis.zscore(keyOf.debounced, member),
-      readLanes(redis, [lane], atMost),
+      readLanes(
+        redis,
+        sessionIds.map((sessionId) => ({ tenantId, sessionId })),
+        atMost,
+      ),
     ]);
-    const at = facts?.first.indexOf(turnId) ?? -1;
-    if (facts === undefined || at < 0) return undefined;
-    const group = await this.#explainGroup(facts, at, {
-      ...clock,
-      hasWorkers: workers.some(({ state }) => state === 'running'),
+    const seen = { ...clock, hasWorkers: workers.some(({ state }) => state === 'running') };
+    const turnIds = new Set(asked.map(({ turnId }) => turnId));
+    const groups = await Promise.all(lanes.map(async (lane) => this.#explainLane(lane, turnIds, seen)));
+    const turns = await date(redis, groups.flat());
+    return { turns, look: { workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole: true } };
+  }
+
+  async #explainLane(lane: LaneFacts, turnIds: ReadonlySet<string>, seen: Seen): Promise<Undated[]> {
+    const redis = findSlot(this.#redis, lane.tenantId);
+    const member = laneMember(lane);
+    const [dueAt, debouncedAt] = await Promise.all([redis.zscore(keyOf.due, member), redis.zscore(keyOf.debounced, member)]);
+    const known = {
+      ...seen,
       dueAtMs: dueAt === null ? undefined : Number(dueAt),
       debouncedAtMs: debouncedAt === null ? undefined : Number(debouncedAt),
-    });
-    if (group === undefined) return undefined;
-    const [turns] = await date(redis, [group]);
-    if (turns === undefined) return undefined;
-    return { turns, look: { workers, share: Number(share ?? 0), atMs: clock.wallMs, isWhole: true } };
+    };
+    const groups: Undated[] = [];
+    for (const [at, turnId] of lane.first.entries()) {
+      const group = turnIds.has(turnId) ? await this.#explainGroup(lane, at, known) : undefined;
+      if (group !== undefined) groups.push(group);
+    }
+    return groups;
   }
 
   async #explainGroup(
@@ -178,6 +196,12 @@ async function readLines(redis: Redis, pools: readonly string[], lanesMax: numbe
     }
   }
   return { waiting, isWhole };
+}
+
+function countByTenant(lanes: readonly LaneFacts[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { tenantId } of lanes) counts.set(tenantId, (counts.get(tenantId) ?? 0) + 1);
+  return counts;
 }
 
 /** Adds when each was accepted. One that Redis no longer knows has ended meanwhile. */

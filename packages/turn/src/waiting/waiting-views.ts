@@ -19,6 +19,25 @@ export function sumWaiting({ waiting, atMs }: Pick<WaitingLook, 'waiting' | 'atM
   });
 }
 
+/** Tenants of one answer. */
+const TENANTS_MAX = 100;
+
+/** How much waits of each tenant and how much of its share runs: those whose turns wait longest, and they first. */
+export function sumTenants(look: WaitingLook): WaitingPage['tenants'] {
+  const groups = Array.from(
+    Map.groupBy(look.waiting, ({ tenantId }) => tenantId),
+    ([tenantId, waiting]) => ({
+      tenantId,
+      turns: waiting.reduce((sum, { count }) => sum + count, 0),
+      oldestSeconds: toSeconds(look.atMs - Math.min(...waiting.map(({ sinceMs }) => sinceMs))),
+      running: look.running.get(tenantId) ?? 0,
+      places: look.share,
+      reasons: sumWaiting({ waiting, atMs: look.atMs }).filter(({ turns }) => turns > 0),
+    }),
+  );
+  return groups.toSorted((left, right) => right.oldestSeconds - left.oldestSeconds).slice(0, TENANTS_MAX);
+}
+
 export function viewWaiting(turns: WaitingTurns, look: WaitingLook): WaitingEntry {
   const { turnId, tenantId, sessionId, agent, count, sinceMs } = turns;
   const since = new Date(sinceMs).toISOString();

@@ -1,7 +1,7 @@
-import { AppError, routes, type TurnView } from '@concierge/contract';
+import { AppError, routes } from '@concierge/contract';
 import type { KeyRecord } from '@concierge/tenant';
 import type { Turns, TurnViewer } from '@concierge/turn';
-import { retryTurn } from '@concierge/core/failed-turns';
+import { retryAsked } from '@concierge/core/failed-turns';
 import { streamed, type Handlers, pageLink } from '../http/call.ts';
 import { readRequestContext } from '../http/request-context.ts';
 import type { FeedStreams } from '../sse/feed-streams.ts';
@@ -21,14 +21,6 @@ function toTurnCanceller(key: KeyRecord): TurnViewer {
 
 const noTurn = (): AppError => new AppError('not_found', 'There is no such turn.');
 
-/** What operators' bulk retries leave out, too: it was answered in another way. */
-function refuseRetry(turn: TurnView | undefined): AppError | undefined {
-  if (turn === undefined) return noTurn();
-  if (turn.joinedTo !== undefined) return new AppError('conflict', `It was answered together with ${turn.joinedTo}: retry that one.`);
-  if (turn.origin === 'api') return undefined;
-  return new AppError('conflict', `Only what a client asked for is tried again, and this turn began as ${turn.origin}.`);
-}
-
 export function turnHandlers({
   turns,
   replies,
@@ -41,7 +33,7 @@ export function turnHandlers({
     listTurns: async ({ caller, query }) => {
       const { cursor, error, ...asked } = query;
       const { items, nextCursor } = await turns.list(caller.scope, { ...asked, code: error, cursor });
-      const json = await turns.withInputs(caller.scope, items);
+      const json = await turns.withInputs(caller.scope, await turns.withWaits(caller.scope, items));
       return { kind: 'answer', status: 200, json, headers: pageLink(routes.listTurns.path, { ...asked, error }, nextCursor) };
     },
     getTurn: async ({ caller, params }) => {
@@ -76,12 +68,8 @@ export function turnHandlers({
       return { kind: 'answer', status: 202, json: turn };
     },
     retryTurn: async ({ caller: { scope }, params }) => {
-      const refused = refuseRetry(await turns.find(scope, params.id));
-      if (refused !== undefined) throw refused;
-      const { turnId } = await retryTurn({ scope, turns }, params.id);
-      const accepted = await turns.find(scope, turnId);
-      if (accepted === undefined) throw noTurn();
-      return { kind: 'answer', status: 202, json: accepted };
+      const { turn } = await retryAsked({ scope, turns }, params.id);
+      return { kind: 'answer', status: 202, json: turn };
     },
   };
 }

@@ -19,7 +19,7 @@ export function failureHandlers({
   redis,
 }: FailureOptions): Pick<
   Handlers,
-  'listFailures' | 'retryTurns' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn' | 'cancelTurns'
+  'listFailures' | 'retryTurns' | 'retryOperatedTurn' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn' | 'cancelTurns'
 > {
   return {
     listFailures: async ({ query: { cursor, ...filter } }) => {
@@ -27,6 +27,11 @@ export function failureHandlers({
       return { kind: 'answer', status: 200, json: groups, headers: pageLink(routes.listFailures.path, filter, nextCursor) };
     },
     retryTurns: async ({ body, requestId }) => ({ kind: 'answer', status: 200, json: await failedTurns.retry(body, { requestId }) }),
+    retryOperatedTurn: async ({ params: { id: turnId }, query: { tenant: tenantId }, requestId }) => ({
+      kind: 'answer',
+      status: 202,
+      json: await failedTurns.retryOne({ tenantId, turnId }, { requestId }),
+    }),
     listOperatedTurns: async ({ query }) => {
       const { items, nextCursor } = await operatedTurns.list(query);
       const { cursor: _cursor, ...filter } = query;

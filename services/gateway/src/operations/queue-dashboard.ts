@@ -55,7 +55,7 @@ async function openBoard(queues: Queues): Promise<RequestHandler> {
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: true })),
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Concierge queues' } },
+    options: { uiConfig: { boardTitle: 'Concierge wake-ups (internals)' } },
   });
   const board: Express = serverAdapter.getRouter();
   board.disable('x-powered-by');

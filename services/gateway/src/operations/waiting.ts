@@ -6,6 +6,7 @@ import {
   LoadSeries,
   readKeptLog,
   setDrained,
+  sumTenants,
   sumWaiting,
   viewOverview,
   viewWaiting,
@@ -69,6 +70,7 @@ export function waitingHandlers(
         at: new Date(found.atMs).toISOString(),
         isWhole: found.isWhole,
         reasons: sumWaiting({ ...found, waiting: asked }),
+        tenants: sumTenants({ ...found, waiting: asked }),
         waiting: page.map((turns) => viewWaiting(turns, found)),
       };
       const next = last === undefined ? null : toCursor(last);
@@ -90,13 +92,13 @@ export function waitingHandlers(
       const { cursor: _here, ...asked } = query;
       return { kind: 'answer', status: 200, json: lines, headers: pageLink(routes.listLogLines.path, asked, nextCursor) };
     },
-    listUsageOfTenants: async ({ query: { limit, cursor, ...asked } }) => {
+    listUsageOfTenants: async ({ query: { tenant, limit, cursor, ...asked } }) => {
       const days = usageDays(asked, Date.now());
       // One more shows whether there is another page.
-      const found = await options.operations.listUsage(days, { after: cursor, limit: limit + 1 });
+      const found = await options.operations.listUsage(days, { tenant, after: cursor, limit: limit + 1 });
       const json = found.slice(0, limit);
       const next = found.length > limit ? (json.at(-1)?.tenantId ?? null) : null;
-      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listUsageOfTenants.path, { ...days, limit }, next) };
+      return { kind: 'answer', status: 200, json, headers: pageLink(routes.listUsageOfTenants.path, { ...days, tenant, limit }, next) };
     },
     getHealth: async () => ({ kind: 'answer', status: 200, json: await readHealth(options) }),
   };

@@ -34,6 +34,19 @@ export const retryTurns = defineRoute({
   errors: ['not_found', 'overloaded'],
 });
 
+export const retryOperatedTurn = defineRoute({
+  ...operator,
+  id: 'retryOperatedTurn',
+  method: 'post',
+  path: '/ops/api/turns/{id}/retry',
+  summary: 'Accept once more what one failed or cancelled turn had asked',
+  description: 'As `POST /api/turns/{id}/retry`: once, and only what a client asked for.',
+  params: z.object({ id: z.string().min(1).max(128) }),
+  query: z.strictObject({ tenant: TenantId.meta({ description: 'Whose turn it is.' }) }),
+  answers: { 202: { description: 'The new turn.', json: TurnView } },
+  errors: ['not_found', 'conflict', 'session_busy', 'too_many_waiting', 'overloaded'],
+});
+
 export const listOperatedTurns = defineRoute({
   ...operator,
   id: 'listOperatedTurns',

@@ -118,8 +118,15 @@ export const listUsageOfTenants = defineRoute({
   method: 'get',
   path: '/ops/api/usage',
   summary: 'Tokens, model calls and cost of each tenant',
-  query: z.strictObject({ from: UsageDay.optional(), to: UsageDay.optional(), limit: limitParameter, cursor: TenantId.optional() }),
+  query: z.strictObject({
+    from: UsageDay.optional(),
+    to: UsageDay.optional(),
+    tenant: TenantId.optional().meta({ description: 'This one alone.' }),
+    limit: limitParameter,
+    cursor: TenantId.optional(),
+  }),
   answers: { 200: { description: 'Tenants by id.', json: z.array(UsageOfTenant), headers: pageHeaders } },
+  errors: ['not_found'],
 });
 
 export const getHealth = defineRoute({

@@ -142,6 +142,7 @@ function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAg
             state={state}
             isWithStaff={handoff.isPaused}
             mayWrite={mayWrite}
+            mayList={reach === 'tenant'}
           />
         </TurnPages>
       </SentFilesGateway>

@@ -10,6 +10,7 @@ import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
 import { StaffComposer } from './staff-composer.tsx';
 import { useForks, type ForkActions } from './use-forks.ts';
+import { TurnWaitsProvider } from '../sessions/turn-waits.tsx';
 import type { Words } from '../words/en.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 import { Transcript } from './transcript.tsx';
@@ -23,10 +24,12 @@ export interface ConversationViewProps {
   readonly isWithStaff: boolean;
   /** The key may do more than read. */
   readonly mayWrite: boolean;
+  /** The key may read the list of turns. */
+  readonly mayList: boolean;
 }
 
 /** One conversation with its message field. */
-export function ConversationView({ gateway, conversation, state, isWithStaff, mayWrite }: ConversationViewProps): ReactNode {
+export function ConversationView({ gateway, conversation, state, isWithStaff, mayWrite, mayList }: ConversationViewProps): ReactNode {
   const words = useWords().chat;
   const [draft, setDraft] = useState<Draft>({ text: '', attachments: [], comesBack: false, version: 0 });
   useEffect(preloadMarkdown, []);
@@ -55,6 +58,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
         actions={actions}
         forks={mayWrite ? forks.actions : null}
         mayWrite={mayWrite}
+        mayList={mayList}
         onLoad={() => void conversation.open()}
         onContact={(contact) => conversation.playContact(contact)}
         onEarlier={() => void conversation.showEarlier()}
@@ -94,13 +98,14 @@ interface ConversationBodyProps {
   readonly actions: TurnActions;
   readonly forks: ForkActions | null;
   readonly mayWrite: boolean;
+  readonly mayList: boolean;
   readonly onLoad: () => void;
   readonly onEarlier: () => void;
   readonly onContact: Parameters<typeof NewConversation>[0]['onContact'];
   readonly onOpening: (text: string) => void;
 }
 
-function ConversationBody({ state, actions, forks, mayWrite, onLoad, onEarlier, onContact, onOpening }: ConversationBodyProps): ReactNode {
+function ConversationBody({ state, actions, forks, mayWrite, mayList, ...on }: ConversationBodyProps): ReactNode {
   const explain = useExplain();
   const words = useWords();
   switch (state.load.at) {
@@ -116,27 +121,29 @@ function ConversationBody({ state, actions, forks, mayWrite, onLoad, onEarlier, 
       return (
         <div role="alert" className="flex flex-1 flex-col items-center justify-center gap-3 p-6 text-center">
           <p className="max-w-md">{explain(failure)}</p>
-          {failure.status !== 404 && <Button onClick={onLoad}>{words.parts.retry}</Button>}
+          {failure.status !== 404 && <Button onClick={on.onLoad}>{words.parts.retry}</Button>}
         </div>
       );
     }
     case 'ready': {
       if (state.turns.length > 0)
         return (
-          <Transcript
-            turns={state.turns}
-            actions={actions}
-            forks={forks}
-            mayWrite={mayWrite}
-            onEarlier={state.earlier === null ? null : onEarlier}
-          />
+          <TurnWaitsProvider contactId={state.contactId} turns={state.turns} mayList={mayList}>
+            <Transcript
+              turns={state.turns}
+              actions={actions}
+              forks={forks}
+              mayWrite={mayWrite}
+              onEarlier={state.earlier === null ? null : on.onEarlier}
+            />
+          </TurnWaitsProvider>
         );
       return (
         <NewConversation
           agent={state.agent}
           contact={{ sender: state.sender, channel: state.channel }}
-          onContact={onContact}
-          onOpening={onOpening}
+          onContact={on.onContact}
+          onOpening={on.onOpening}
         />
       );
     }

@@ -3,6 +3,7 @@ import type { FinishReason } from '@concierge/contract';
 import { createContext, memo, useContext, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
+import { TurnWait } from '../sessions/turn-waits.tsx';
 import type { Words } from '../words/en.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { Button, CopyButton, IconButton } from '../parts/button.tsx';
@@ -136,7 +137,7 @@ function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): React
   const isWhole = turn.question !== null && turn.question.isExcerpt !== true;
   return (
     <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
-      {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : words.waits}
+      {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : <QueuedReason turn={turn} />}
       <LifeLink turn={turn} />
       {turn.state.at === 'waiting' && !turn.stopping && mayWrite && (
         <>
@@ -146,6 +147,16 @@ function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): React
         </>
       )}
     </p>
+  );
+}
+
+function QueuedReason({ turn }: { readonly turn: ChatTurn }): ReactNode {
+  const words = useWords().chat.turn;
+  return (
+    <>
+      <span>{words.waits}</span>
+      <TurnWait turn={turn}>{null}</TurnWait>
+    </>
   );
 }
 
@@ -231,7 +242,7 @@ export function Progress({ turn }: { readonly turn: ChatTurn }): ReactNode {
   return (
     <p className="flex items-center gap-2 py-1 text-sm text-muted-foreground">
       <SpinnerIcon className="size-3.5" />
-      {text}
+      {isReconnecting || turn.stopping ? text : <TurnWait turn={turn}>{text}</TurnWait>}
     </p>
   );
 }

@@ -9,6 +9,7 @@ import { channelLabel } from '../parts/choice.tsx';
 import { ChevronIcon, StaffIcon } from '../parts/icons.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
 import { useApi, useChange, useRead } from '../parts/use-api.tsx';
+import { TurnWaitsProvider } from '../sessions/turn-waits.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
 import { MessageList } from './message-list.tsx';
@@ -74,16 +75,18 @@ export function ConversationPane({ gateway, id, item, replies, backHref, onConta
       )}
       <Loaded query={query}>
         {({ pages }) => (
-          <MessageList
-            messages={pages.toReversed().flatMap((page) => page.messages)}
-            // Of what the contact writes to staff nothing is answered.
-            live={isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
-            sent={sent}
-            notes={staff?.notes ?? []}
-            onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}
-            hasEarlier={query.hasNextPage}
-            onEarlier={() => void query.fetchNextPage()}
-          />
+          <TurnWaitsProvider contactId={id} turns={live} mayList>
+            <MessageList
+              messages={pages.toReversed().flatMap((page) => page.messages)}
+              // Of what the contact writes to staff nothing is answered.
+              live={isPaused ? live.filter(({ parts }) => parts.length > 0) : live}
+              sent={sent}
+              notes={staff?.notes ?? []}
+              onRemoveNote={canChange ? async (note) => removal.mutateAsync({ params: { id, note } }) : undefined}
+              hasEarlier={query.hasNextPage}
+              onEarlier={() => void query.fetchNextPage()}
+            />
+          </TurnWaitsProvider>
         )}
       </Loaded>
       {state !== undefined && !isPaused && (

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { Button } from '../parts/button.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
@@ -16,10 +16,12 @@ import { useFilters } from './use-filters.ts';
 const periods = { '1h': HOUR_MS, '24h': DAY_MS, '7d': 7 * DAY_MS } as const;
 const periodNames = ['1h', '24h', '7d'] as const;
 
-/** What is to be tried again: of this cause, accepted in this time. */
-interface Retried {
+/** Which failed turns are tried again, accepted in this time; a part that is empty is no condition. */
+export interface Retried {
   readonly code: string;
   readonly tenant: string;
+  /** Of a turn or of a conversation. */
+  readonly id: string;
   readonly since: string;
   readonly until: string;
 }
@@ -49,11 +51,18 @@ export function FailuresPage(): ReactNode {
         {(groups) => (
           <Causes
             groups={sumFailures(groups)}
-            onRetry={(group) => setRetried({ code: group.code, tenant, since, until: new Date().toISOString() })}
+            onRetry={(group) => setRetried({ code: group.code, tenant, id: '', since, until: new Date().toISOString() })}
           />
         )}
       </LoadedPages>
-      {retried !== null && <RetryDialog retried={retried} onClose={() => setRetried(null)} />}
+      {retried !== null && (
+        <RetryDialog
+          retried={retried}
+          title={words.failures.retryTitle(retried.code)}
+          about={retried.tenant === '' ? words.failures.retryAbout : words.failures.retryAboutTenant(retried.tenant)}
+          onClose={() => setRetried(null)}
+        />
+      )}
     </Page>
   );
 }
@@ -84,7 +93,9 @@ function Causes({
             <div className="max-w-md">
               <code className="font-mono text-xs">{code}</code>
               {model !== null && <span className="text-xs text-muted-foreground"> {model}</span>}
-              <p>{message}</p>
+              <p>
+                <ServiceWords>{message}</ServiceWords>
+              </p>
             </div>
           ),
         },
@@ -110,13 +121,22 @@ function Causes({
   );
 }
 
-function RetryDialog({ retried, onClose }: { readonly retried: Retried; readonly onClose: () => void }): ReactNode {
+export interface RetryDialogProps {
+  readonly retried: Retried;
+  readonly title: string;
+  readonly about: string;
+  readonly onClose: () => void;
+}
+
+/** Counts failed turns, asks, and tries them again a few at a time. */
+export function RetryDialog({ retried, title, about, onClose }: RetryDialogProps): ReactNode {
   const { failures } = useWords().operate;
   const api = useApi();
   const queries = useQueryClient();
-  const { code, since, until, tenant } = retried;
+  const { code, since, until, tenant, id } = retried;
+  const named = { ...(code !== '' && { code }), ...(tenant !== '' && { tenant }), ...(id !== '' && { id }) };
   const step = async ({ dryRun, cursor, signal }: BulkRequest) => {
-    const filter = { code, since, until, ...(tenant !== '' && { tenant }), ...(cursor !== undefined && { cursor }) };
+    const filter = { ...named, since, until, ...(cursor !== undefined && { cursor }) };
     const done = await api.call(routes.retryTurns, { body: { ...filter, dryRun, limit: dryRun ? 50 : 10 }, signal });
     return {
       count: done.turns,
@@ -127,8 +147,8 @@ function RetryDialog({ retried, onClose }: { readonly retried: Retried; readonly
   };
   return (
     <BulkDialog
-      title={failures.retryTitle(code)}
-      about={tenant === '' ? failures.retryAbout : failures.retryAboutTenant(tenant)}
+      title={title}
+      about={about}
       would={failures.would}
       did={failures.did}
       action={failures.action}

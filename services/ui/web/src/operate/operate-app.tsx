@@ -9,6 +9,7 @@ import {
   BuildingIcon,
   ClockIcon,
   EnvelopeIcon,
+  ExternalIcon,
   HeartIcon,
   ListIcon,
   PulseIcon,
@@ -117,8 +118,20 @@ function useNavigation(waiting: number): readonly NavigationItem[] {
     { path: '/operate/health', label: nav.health, icon: <HeartIcon /> },
     { path: '/operate/logs', label: nav.logs, icon: <ListIcon /> },
     { path: '/operate/audit', label: nav.audit, icon: <ListIcon /> },
-    { path: routes.queues.path, label: nav.internals, icon: <RetryIcon />, isOutside: true },
+    { path: '/operate/queues', label: nav.internals, icon: <RetryIcon /> },
   ];
+}
+
+/** What the queue board is, before it is opened: it is no page of the console, and not where to look for a turn. */
+function InternalsPage(): ReactNode {
+  const { nav, internals } = useWords().operate;
+  return (
+    <Page title={nav.internals} about={internals.about}>
+      <a href={routes.queues.path} className="inline-flex items-center gap-1.5 text-sm font-medium text-primary underline">
+        {internals.open} <ExternalIcon className="size-3.5" />
+      </a>
+    </Page>
+  );
 }
 
 interface OperatorPagesProps {
@@ -171,6 +184,7 @@ function OperatorPages({ waiting, onSignedOut }: OperatorPagesProps): ReactNode 
         <Route path="/operate/health" component={HealthPage} />
         <Route path="/operate/logs" component={LogsPage} />
         <Route path="/operate/audit" component={AuditPage} />
+        <Route path="/operate/queues" component={InternalsPage} />
         <Route>
           <NotFound home="/operate" />
         </Route>

@@ -1,13 +1,14 @@
-import { countDrift, limits, routes, type CancelledTurns, type OperatedTenantDetails, type TenantDrift } from '@concierge/contract';
+import { countDrift, DAY_MS, limits, routes, type CancelledTurns, type OperatedTenantDetails, type TenantDrift } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { navigate } from 'wouter/use-browser-location';
 import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
+import { Choice } from '../parts/choice.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section, Tile } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
@@ -33,6 +34,7 @@ export function TenantPage({ tenant }: { readonly tenant: string }): ReactNode {
         {(found) => (
           <>
             <Facts details={found} />
+            <Usage tenant={tenant} />
             <LimitsForm key={JSON.stringify(found.settings.limits)} details={found} />
             <TenantKeys tenant={tenant} />
             <IndexSection tenant={tenant} />
@@ -88,7 +90,11 @@ function Facts({ details }: { readonly details: OperatedTenantDetails }): ReactN
         {name !== null && <span className="font-medium">{name}</span>}
         <Badge>{plan}</Badge>
         <Badge tone={suspended ? 'warn' : 'ok'}>{suspended ? words.tenants.suspended : words.tenants.active}</Badge>
-        {problem !== null && <span className="text-danger">{problem}</span>}
+        {problem !== null && (
+          <span className="text-danger">
+            <ServiceWords>{problem}</ServiceWords>
+          </span>
+        )}
         {links.map(({ href, label }) => (
           <Link key={href} href={href} className="text-primary hover:underline">
             {label}
@@ -101,6 +107,48 @@ function Facts({ details }: { readonly details: OperatedTenantDetails }): ReactN
         <Tile label={words.tenants.skills} value={formats.number(skills)} />
       </div>
     </>
+  );
+}
+
+const usagePeriods = ['7', '30', '90'] as const;
+
+/** What the model calls of the tenant have cost: money first. */
+function Usage({ tenant }: { readonly tenant: string }): ReactNode {
+  const { usage: words } = useWords().owner;
+  const formats = useFormats();
+  const [days, setDays] = useState<(typeof usagePeriods)[number]>('30');
+  const [now] = useState(() => Date.now());
+  const from = new Date(now - (Number(days) - 1) * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const usage = useRead(routes.listUsageOfTenants, { query: { tenant, from } }, { everyMs: SLOW_MS });
+  const choice = (
+    <Choice
+      label={words.days}
+      value={days}
+      options={usagePeriods.map((value) => ({ value, label: words.lastDays(Number(value)) }))}
+      onChange={setDays}
+    />
+  );
+  return (
+    <Section title={words.title} about={words.about} actions={choice}>
+      <Loaded query={usage}>
+        {([sum]) =>
+          sum === undefined || sum.calls + sum.turns === 0 ? (
+            <Empty title={words.none} />
+          ) : (
+            <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
+              <Tile label={words.cost} value={sum.costUsd === null ? '–' : formats.usd(sum.costUsd)} />
+              <Tile label={words.turns} value={formats.number(sum.turns)} note={`${words.calls}: ${formats.number(sum.calls)}`} />
+              <Tile
+                label={words.input}
+                value={formats.number(sum.inputTokens)}
+                note={`${words.cached}: ${formats.number(sum.cachedInputTokens)}`}
+              />
+              <Tile label={words.output} value={formats.number(sum.outputTokens)} />
+            </div>
+          )
+        }
+      </Loaded>
+    </Section>
   );
 }
 

@@ -1,15 +1,20 @@
 import { routes, TurnStatus, type OperatedTurn } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { BulkStep } from '../../../src/bulk-run.ts';
+import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
-import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
+import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
+import { RetryDialog } from './failures-page.tsx';
 import { CodeField, Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
@@ -33,11 +38,100 @@ export function TurnsPage(): ReactNode {
         <SelectField label={words.state} value={status ?? ''} options={options} onChange={(chosen) => change({ status: chosen })} />
         <CodeField value={read('code')} onChange={(typed) => change({ code: typed })} />
       </div>
+      <BulkActions filter={{ id, code, tenant: toTenantFilter(tenant), status }} />
       <LoadedPages query={turns} read={(page) => page} empty={<Empty title={words.turns.none}>{words.turns.noneNext}</Empty>}>
         {(found) => <TurnsTable turns={found} />}
       </LoadedPages>
     </Page>
   );
+}
+
+interface TurnFilter {
+  readonly id: string;
+  readonly code: string;
+  readonly tenant: string;
+  readonly status: OperatedTurn['status'] | undefined;
+}
+
+/** What may be done with all turns of the filter: what failed is tried again, what waits or runs is cancelled. */
+function BulkActions({ filter }: { readonly filter: TurnFilter }): ReactNode {
+  const { turns: words } = useWords().operate;
+  const [opened, setOpened] = useState<{ readonly act: 'retry' | 'cancel'; readonly filter: TurnFilter; readonly until: string } | null>(
+    null,
+  );
+  const { status, code } = filter;
+  const open = (act: 'retry' | 'cancel'): void => setOpened({ act, filter, until: new Date().toISOString() });
+  const close = (): void => setOpened(null);
+  // What waits or runs has failed with no code.
+  const canCancel = code === '' && (status === undefined || status === 'waiting' || status === 'running');
+  return (
+    <div className="flex flex-wrap gap-2 empty:hidden">
+      {(status === undefined || status === 'failed') && <Button onClick={() => open('retry')}>{words.retryAll}</Button>}
+      {canCancel && <Button onClick={() => open('cancel')}>{words.cancelAll}</Button>}
+      {opened?.act === 'retry' && (
+        <RetryDialog
+          retried={{ ...opened.filter, since: new Date(0).toISOString(), until: opened.until }}
+          title={words.retryAllTitle}
+          about={words.retryAllAbout}
+          onClose={close}
+        />
+      )}
+      {opened?.act === 'cancel' && <CancelDialog filter={opened.filter} onClose={close} />}
+    </div>
+  );
+}
+
+/** Turns that are cancelled at once: each is one request. */
+const CANCELLED_AT_ONCE = 10;
+
+interface CancelDialogProps {
+  readonly filter: TurnFilter;
+  readonly onClose: () => void;
+}
+
+/** Counts turns that wait or run, asks, and cancels them: those that wait first, so that none of them begins. */
+function CancelDialog({ filter: { id, tenant, status }, onClose }: CancelDialogProps): ReactNode {
+  const { turns: words } = useWords().operate;
+  const api = useApi();
+  const queries = useQueryClient();
+  const step = async ({ dryRun, cursor, signal }: BulkRequest): Promise<BulkStep> => {
+    const [now, place] = readPlace(cursor, status);
+    const query = { id, tenant, status: now, limit: dryRun ? 100 : CANCELLED_AT_ONCE, cursor: place };
+    const { value, nextCursor } = await api.list(routes.listOperatedTurns, { query, signal });
+    const meant = value.filter(({ cancelling }) => cancelling !== true);
+    const cancel = async (turn: OperatedTurn) =>
+      api.call(routes.cancelOperatedTurn, { params: { id: turn.id }, query: { tenant: turn.tenantId }, signal });
+    if (!dryRun) await Promise.all(meant.map(cancel));
+    const isLast = nextCursor === null && (now === 'running' || status !== undefined);
+    const tenants = Map.groupBy(meant, ({ tenantId }) => tenantId);
+    return {
+      count: meant.length,
+      tenants: Array.from(tenants, ([tenantId, some]) => ({ tenantId, count: some.length })),
+      skipped: [],
+      nextCursor: isLast ? null : nextCursor === null ? 'running' : `${now} ${nextCursor}`,
+    };
+  };
+  return (
+    <BulkDialog
+      title={words.cancelAllTitle}
+      about={words.cancelAllAbout}
+      would={words.wouldCancel}
+      did={words.didCancel}
+      action={words.cancelSome}
+      reasons={{}}
+      step={step}
+      onClose={(isChanged) => {
+        onClose();
+        if (isChanged) void queries.invalidateQueries();
+      }}
+    />
+  );
+}
+
+/** Which state is worked through, and from where: a cursor of the dialog is the state and a cursor of its list. */
+function readPlace(cursor: string | undefined, status: TurnFilter['status']): readonly ['waiting' | 'running', string | undefined] {
+  const [state, place] = cursor?.split(' ', 2) ?? [status ?? 'waiting'];
+  return [state === 'running' ? 'running' : 'waiting', place];
 }
 
 const tones = { waiting: 'warn', running: 'primary', done: 'ok', failed: 'danger', cancelled: 'plain' } as const;
@@ -46,7 +140,6 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
   const { operate: words, owner } = useWords();
   const { origins } = owner.turns;
   const formats = useFormats();
-  const cancel = useChange(routes.cancelOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
   return (
     <Table
       caption={words.nav.turns}
@@ -80,24 +173,47 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
         {
           label: words.actions,
           isActions: true,
-          cell: ({ tenantId, id, status }) =>
-            status !== 'waiting' && status !== 'running' ? (
-              <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">
-                {words.logs.open}
-              </Link>
-            ) : (
-              <ConfirmButton
-                label={words.turns.cancel}
-                title={words.turns.cancelTitle}
-                action={words.turns.cancelAction}
-                onConfirm={async () => cancel.mutateAsync({ params: { id }, query: { tenant: tenantId } })}
-              >
-                {words.turns.cancelText(id, tenantId)}
-              </ConfirmButton>
-            ),
+          cell: (turn) => <TurnActs turn={turn} />,
         },
       ]}
     />
+  );
+}
+
+/** What may be done with one turn, or where its log is. */
+function TurnActs({ turn: { tenantId, id, status, origin } }: { readonly turn: OperatedTurn }): ReactNode {
+  const words = useWords().operate;
+  const cancel = useChange(routes.cancelOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
+  const retry = useChange(routes.retryOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
+  const call = { params: { id }, query: { tenant: tenantId } };
+  if (status === 'waiting' || status === 'running')
+    return (
+      <ConfirmButton
+        label={words.turns.cancel}
+        title={words.turns.cancelTitle}
+        action={words.turns.cancelAction}
+        onConfirm={async () => cancel.mutateAsync(call)}
+      >
+        {words.turns.cancelText(id, tenantId)}
+      </ConfirmButton>
+    );
+  return (
+    <span className="inline-flex flex-wrap items-center gap-2">
+      <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">
+        {words.logs.open}
+      </Link>
+      {/* Only what a client asked for is tried again. */}
+      {(status === 'failed' || status === 'cancelled') && origin === 'api' && (
+        <ConfirmButton
+          label={words.turns.retry}
+          title={words.turns.retryTitle}
+          action={words.turns.retryAction}
+          onConfirm={async () => retry.mutateAsync(call)}
+        >
+          {words.turns.retryText(id, tenantId)}
+        </ConfirmButton>
+      )}
+    </span>
   );
 }
 
@@ -126,7 +242,11 @@ function State({ status, code, message }: StateProps): ReactNode {
     <div className="max-w-xs">
       <Badge tone={tones[status]}>{words.turns.status[status]}</Badge>{' '}
       {code !== undefined && <code className="font-mono text-xs">{code}</code>}
-      {message !== undefined && <p className="text-xs text-muted-foreground">{message}</p>}
+      {message !== undefined && (
+        <p className="text-xs text-muted-foreground">
+          <ServiceWords>{message}</ServiceWords>
+        </p>
+      )}
     </div>
   );
 }

@@ -1,12 +1,14 @@
-import { routes, waitReasons, type WaitingEntry } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { routes, waitReasons, type WaitingEntry, type WaitingTenant, type WaitReason as Reason } from '@concierge/contract';
+import { useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration } from '../parts/times.tsx';
-import { LoadedPages, useChange, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useChange, useRead, useReadPages } from '../parts/use-api.tsx';
+import { WaitReason } from '../parts/wait-reason.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { LIVE_MS, TenantField, TenantLink, toTenantFilter, TurnLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
@@ -17,7 +19,7 @@ export function WaitingPage(): ReactNode {
   const { read, change } = useFilters();
   const tenant = read('tenant');
   const reason = shownReasons.find((known) => known === read('reason'));
-  const waiting = useReadPages(routes.listWaiting, { query: { tenant: toTenantFilter(tenant), reason, limit: 100 } }, { everyMs: LIVE_MS });
+  const waiting = useRead(routes.listWaiting, { query: { tenant: toTenantFilter(tenant), reason, limit: 1 } }, { everyMs: LIVE_MS });
   const options = [{ value: '', label: words.waiting.anyReason }, ...shownReasons.map((value) => ({ value, label: words.reasons[value] }))];
   return (
     <Page title={words.nav.waiting} about={words.waiting.about}>
@@ -30,11 +32,79 @@ export function WaitingPage(): ReactNode {
           onChange={(chosen) => change({ reason: chosen })}
         />
       </div>
-      {waiting.data?.pages.some(({ value }) => !value.isWhole) === true && <p className="text-sm text-warn">{words.waiting.notWhole}</p>}
-      <LoadedPages query={waiting} read={(page) => page.waiting} empty={<Empty title={words.waiting.none}>{words.waiting.noneNext}</Empty>}>
-        {(entries) => <WaitingTable entries={entries} />}
-      </LoadedPages>
+      {waiting.data?.isWhole === false && <p className="text-sm text-warn">{words.waiting.notWhole}</p>}
+      <Loaded query={waiting}>
+        {({ tenants }) =>
+          tenants.length === 0 ? (
+            <Empty title={words.waiting.none}>{words.waiting.noneNext}</Empty>
+          ) : (
+            tenants.map((one) => <TenantGroup key={one.tenantId} tenant={one} reason={reason} isAlone={tenants.length === 1} />)
+          )
+        }
+      </Loaded>
     </Page>
+  );
+}
+
+interface TenantGroupProps {
+  readonly tenant: WaitingTenant;
+  /** Only what waits for this is shown. */
+  readonly reason: Reason | undefined;
+  /** No other tenant waits: its conversations are shown at once. */
+  readonly isAlone: boolean;
+}
+
+/** What waits of one tenant, in a line; its conversations, and who stands before whom, when it is opened. */
+function TenantGroup({
+  tenant: { tenantId, turns, oldestSeconds, running, places, reasons },
+  reason,
+  isAlone,
+}: TenantGroupProps): ReactNode {
+  const words = useWords().operate;
+  const formats = useFormats();
+  const [isChosen, setChosen] = useState<boolean | null>(null);
+  const isOpen = isChosen ?? isAlone;
+  return (
+    <details
+      className="rounded-xl border bg-card"
+      open={isOpen}
+      onToggle={({ currentTarget }) => {
+        if (currentTarget.open !== isOpen) setChosen(currentTarget.open);
+      }}
+    >
+      <summary className="flex cursor-pointer flex-wrap items-center gap-x-4 gap-y-1 rounded-xl px-4 py-3 text-sm hover:bg-muted">
+        <span className="font-semibold">{tenantId}</span>
+        <span className="tabular-nums">{words.waiting.turns(turns, formats.number(turns))}</span>
+        <span className="tabular-nums">{words.waiting.longest(formats.duration(oldestSeconds * 1000))}</span>
+        <span className="tabular-nums">{words.waiting.running(formats.number(running), places === 0 ? '–' : formats.number(places))}</span>
+        {reasons.map(({ reason: name, turns: count }) => (
+          <Badge key={name} tone={name === 'no_worker' || name === 'no_free_slot' ? 'warn' : 'plain'}>
+            {`${words.reasons[name]} ${formats.number(count)}`}
+          </Badge>
+        ))}
+      </summary>
+      {isOpen && (
+        <div className="space-y-3 border-t p-3">
+          <p className="flex flex-wrap gap-4 text-sm">
+            <TenantLink tenant={tenantId} />
+            <Link href={`/operate/turns?tenant=${tenantId}`} className="text-primary hover:underline">
+              {words.nav.turns}
+            </Link>
+          </p>
+          <Conversations tenant={tenantId} reason={reason} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Conversations({ tenant, reason }: { readonly tenant: string; readonly reason: Reason | undefined }): ReactNode {
+  const words = useWords().operate;
+  const waiting = useReadPages(routes.listWaiting, { query: { tenant, reason, limit: 100 } }, { everyMs: LIVE_MS });
+  return (
+    <LoadedPages query={waiting} read={(page) => page.waiting} empty={<Empty title={words.waiting.none} />}>
+      {(entries) => <WaitingTable entries={entries} />}
+    </LoadedPages>
   );
 }
 
@@ -55,7 +125,6 @@ function WaitingTable({ entries }: { readonly entries: readonly WaitingEntry[] }
           cell: ({ waitedSeconds, since }) => <Duration ms={waitedSeconds * 1000} since={since} />,
           align: 'end',
         },
-        { label: words.tenant, cell: ({ tenantId }) => <TenantLink tenant={tenantId} /> },
         { label: words.agent, cell: ({ agent }) => agent },
         { label: words.turns.turns, cell: ({ turns }) => formats.number(turns), align: 'end' },
         { label: words.turns.first, cell: ({ turnId }) => <TurnLink turnId={turnId} /> },
@@ -79,20 +148,19 @@ function WaitingTable({ entries }: { readonly entries: readonly WaitingEntry[] }
   );
 }
 
-function Why({ entry: { reason, why, startsWhen, behind } }: { readonly entry: WaitingEntry }): ReactNode {
+function Why({ entry }: { readonly entry: WaitingEntry }): ReactNode {
   const words = useWords().operate;
+  const { reason, behind } = entry;
   return (
     <div className="max-w-prose">
-      <Badge tone={reason === 'no_worker' || reason === 'no_free_slot' ? 'warn' : 'plain'}>{words.reasons[reason]}</Badge> {why}{' '}
-      <span className="text-muted-foreground">
-        {words.waiting.startsWhen} {startsWhen}
-        {behind !== null && (
-          <>
-            {' '}
-            {words.waiting.behind} <TurnLink turnId={behind} />
-          </>
-        )}
-      </span>
+      <Badge tone={reason === 'no_worker' || reason === 'no_free_slot' ? 'warn' : 'plain'}>{words.reasons[reason]}</Badge>{' '}
+      <WaitReason waitsFor={entry} />
+      {behind !== null && (
+        <span className="text-muted-foreground">
+          {' '}
+          {words.waiting.behind} <TurnLink turnId={behind} />
+        </span>
+      )}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, ServiceWords } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
@@ -59,7 +59,9 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
       {problem === null ? (
         <p className="text-muted-foreground">{builtIn ? (known[name] ?? description) : description}</p>
       ) : (
-        <p className="text-danger">{problem}</p>
+        <p className="text-danger">
+          <ServiceWords>{problem}</ServiceWords>
+        </p>
       )}
       {problem === null && (
         <>
@@ -82,6 +84,8 @@ function PolicyCheck({ agents }: { readonly agents: readonly AgentView[] }): Rea
   const [agent, setAgent] = useState('cs');
   const [tool, setTool] = useState('read');
   const [path, setPath] = useState('');
+  // What was asked: the fields may have moved on.
+  const [asked, setAsked] = useState({ agent, tool });
   const check = useChange(routes.checkPolicy, []);
   return (
     <Section title={words.policy} about={words.policyAbout}>
@@ -89,6 +93,7 @@ function PolicyCheck({ agents }: { readonly agents: readonly AgentView[] }): Rea
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
+          setAsked({ agent, tool });
           check.mutate({ body: { agent, tool, arguments: path === '' ? {} : { path } } });
         }}
       >
@@ -124,7 +129,8 @@ function PolicyCheck({ agents }: { readonly agents: readonly AgentView[] }): Rea
             role="status"
             className={`rounded-lg px-3 py-2 text-sm ${check.data.allowed ? 'bg-muted text-ok' : 'bg-danger-soft text-danger'}`}
           >
-            <strong>{check.data.allowed ? words.allowed : words.refused}.</strong> {check.data.reason}
+            <strong>{check.data.allowed ? words.allowed : words.refused}.</strong>{' '}
+            {words.verdict({ ...check.data, agent: asked.agent, tool: asked.tool })}
           </p>
         )}
         <ChangeProblem change={check} />

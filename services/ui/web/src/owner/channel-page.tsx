@@ -6,7 +6,7 @@ import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { CheckIcon, AlertIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { Page, Section } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, ServiceWords } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { ChannelHealth } from '../trials/channel-health.tsx';
@@ -135,7 +135,7 @@ function Test({ app, setup }: StepProps): ReactNode {
               <li key={name} className={`flex items-start gap-2 ${ok ? 'text-ok' : 'text-danger'}`}>
                 {ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
                 <span>
-                  {known[name] ?? name}: {message}
+                  {known[name] ?? name}: <ServiceWords>{message}</ServiceWords>
                 </span>
               </li>
             ))}

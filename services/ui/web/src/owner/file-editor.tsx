@@ -9,7 +9,7 @@ import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
-import { Loaded, Problem } from '../parts/states.tsx';
+import { Loaded, Problem, ServiceWords } from '../parts/states.tsx';
 import type { Words } from '../words/en.ts';
 import { useWords } from '../words/words.tsx';
 import { FileHistory } from '../trials/file-history.tsx';
@@ -170,10 +170,11 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
     queryFn: async ({ signal }) => checkText(gateway, { path, text: settled, signal }),
   });
   if (data === undefined) return null;
-  const said = [...(data.problem === null ? [] : [`${words.wouldFail} ${data.problem}`]), ...(data.warnings ?? [])];
+  const said = [...(data.problem === null ? [] : [data.problem]), ...(data.warnings ?? [])];
   return (
     <p role="status" className={`text-sm wrap-anywhere ${data.problem === null ? 'text-muted-foreground' : 'text-danger'}`}>
-      {said.length === 0 ? words.wouldWork : said.join(' ')}
+      {data.problem !== null && `${words.wouldFail} `}
+      {said.length === 0 ? words.wouldWork : <ServiceWords>{said.join(' ')}</ServiceWords>}
     </p>
   );
 }
@@ -238,12 +239,14 @@ function Outcome({ save, isShown, onReload }: OutcomeProps): ReactNode {
     <div role="alert" className={`rounded-xl p-3 text-sm ${problem === null ? 'bg-warn-soft text-warn' : 'bg-danger-soft text-danger'}`}>
       {problem !== null && (
         <p>
-          {words.files.problem} {problem}
+          {words.files.problem} <ServiceWords>{problem}</ServiceWords>
         </p>
       )}
       {warnings.length > 0 && <p>{words.files.warnings}</p>}
       {warnings.map((warning) => (
-        <p key={warning}>{warning}</p>
+        <p key={warning}>
+          <ServiceWords>{warning}</ServiceWords>
+        </p>
       ))}
     </div>
   );

@@ -14,6 +14,7 @@ import {
   HeartIcon,
   InboxIcon,
   ListIcon,
+  PencilIcon,
   PulseIcon,
   StaffIcon,
   SunIcon,
@@ -83,6 +84,7 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
           items={listItems(words, owner.reach, waiting.total)}
           home="/"
           onSignOut={() => void ownerSession.signOut(null)}
+          actions={listActions(words, owner.reach)}
           useMore={owner.reach === 'tenant' ? useConversations : undefined}
         >
           <Switch>
@@ -138,6 +140,14 @@ function listItems({ owner, inbox, tools }: Words, reach: Reach, waiting: number
     { path: '/usage', label: owner.usage.title, icon: <PulseIcon /> },
     { path: '/settings', label: owner.settings.title, icon: <WorkerIcon /> },
   ];
+}
+
+/** What Ctrl-K begins; what a key may not do is refused where it leads. */
+function listActions({ tools: { palette } }: Words, reach: Reach): PaletteEntry[] {
+  const agent = reach === 'cs' ? 'cs' : 'admin';
+  const conversation = { path: formatRoute({ page: 'new', agent }), label: palette.newConversation, icon: <PencilIcon /> };
+  if (reach === 'cs') return [conversation];
+  return [conversation, { path: '/schedules?new', label: palette.newSchedule, icon: <ClockIcon /> }];
 }
 
 /** The pages of a key that reaches all of the tenant; each is loaded when it is opened. */

@@ -3,7 +3,7 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
@@ -129,7 +129,7 @@ function RunsTable({ runs }: { readonly runs: readonly ScheduleRunView[] }): Rea
       label: words.outcome,
       cell: ({ outcome, reason }) => (
         <>
-          <Badge tone={outcome === 'ran' ? 'ok' : 'warn'}>{words.outcomes[outcome]}</Badge> {reason}
+          <Badge tone={outcome === 'ran' ? 'ok' : 'warn'}>{words.outcomes[outcome]}</Badge> <ServiceWords>{reason}</ServiceWords>
         </>
       ),
     },

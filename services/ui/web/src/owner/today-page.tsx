@@ -5,7 +5,7 @@ import { previewMessage } from '../../../src/chat/preview-message.ts';
 import { channelLabel } from '../parts/choice.tsx';
 import { AlertIcon, CheckIcon } from '../parts/icons.tsx';
 import { Badge, Page, Section, Tile, type TileProps } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
@@ -210,7 +210,9 @@ function Failed(): ReactNode {
                       <span className="truncate font-medium">{input ?? id}</span>
                       <RelativeTime at={acceptedAt} />
                     </span>
-                    <span className="line-clamp-2 text-danger">{error?.message}</span>
+                    <span className="line-clamp-2 text-danger">
+                      <ServiceWords>{error?.message}</ServiceWords>
+                    </span>
                   </Link>
                 </li>
               ))}
@@ -284,7 +286,11 @@ function ChannelProblems(): ReactNode {
                       <span className="flex-1 font-medium">{channelLabel(channel)}</span>
                       <Badge tone={state === 'enabled' ? 'ok' : 'danger'}>{channels.states[state]}</Badge>
                     </span>
-                    {reason !== null && <span className="block text-muted-foreground">{reason}</span>}
+                    {reason !== null && (
+                      <span className="block text-muted-foreground">
+                        <ServiceWords>{reason}</ServiceWords>
+                      </span>
+                    )}
                     {lastError !== null && <span className="block text-danger">{today.lastError(lastError.message)}</span>}
                   </Link>
                 </li>

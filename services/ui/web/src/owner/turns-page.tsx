@@ -8,6 +8,7 @@ import { Empty } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { Duration, RelativeTime, useNow } from '../parts/times.tsx';
 import { LoadedPages, useRead, useReadPages } from '../parts/use-api.tsx';
+import { WaitReason } from '../parts/wait-reason.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { useFilters } from '../operate/use-filters.ts';
 import { StatusBadge } from './owner-parts.tsx';
@@ -80,9 +81,14 @@ function TurnsTable({ turns: rows }: { readonly turns: readonly TurnView[] }): R
     },
     {
       label: owner.state,
-      cell: ({ status, error }) => (
+      cell: ({ status, error, waitsFor }) => (
         <>
           <StatusBadge status={status} />
+          {waitsFor !== undefined && (
+            <p className="mt-1 min-w-48 text-xs">
+              <WaitReason waitsFor={waitsFor} />
+            </p>
+          )}
           {error !== null && <span className="ml-1 text-xs text-danger">{error.code}</span>}
         </>
       ),

@@ -49,6 +49,11 @@ export function Problem({ error, onRetry }: ProblemProps): ReactNode {
   );
 }
 
+/** Words of the service that the page has in no other language: a screen reader reads them as English. */
+export function ServiceWords({ children }: { readonly children: ReactNode }): ReactNode {
+  return <span lang="en">{children}</span>;
+}
+
 interface Query<Value> {
   readonly data: Value | undefined;
   readonly error: unknown;

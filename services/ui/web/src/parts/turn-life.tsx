@@ -4,8 +4,10 @@ import { useFormats, useWords } from '../words/words.tsx';
 import { CopyButton } from './button.tsx';
 import { channelLabel } from './choice.tsx';
 import { Badge, Section, Tile } from './page.tsx';
+import { ServiceWords } from './states.tsx';
 import { useNow } from './times.tsx';
 import { describeTool, ToolName } from './tool-name.tsx';
+import { WaitReason } from './wait-reason.tsx';
 
 const tones = { waiting: 'warn', running: 'primary', done: 'ok', failed: 'danger', cancelled: 'plain' } as const;
 
@@ -43,12 +45,12 @@ export function TurnLife({ trace, tenant, actions, children }: TurnLifeProps): R
       <Facts trace={trace} />
       {trace.waitsFor !== undefined && (
         <p className="rounded-xl bg-warn-soft px-4 py-3 text-sm text-warn">
-          {words.waits}: {trace.waitsFor.why} {trace.waitsFor.startsWhen}
+          {words.waits}: <WaitReason waitsFor={trace.waitsFor} />
         </p>
       )}
       {trace.error !== null && (
         <p role="alert" className="rounded-xl bg-danger-soft px-4 py-3 text-sm text-danger">
-          <strong>{trace.error.code}</strong>: {trace.error.message}
+          <strong>{trace.error.code}</strong>: <ServiceWords>{trace.error.message}</ServiceWords>
         </p>
       )}
       {children}

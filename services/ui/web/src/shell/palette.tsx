@@ -2,11 +2,13 @@ import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 
 import { useLocation } from 'wouter';
 import { useWords } from '../words/words.tsx';
 
-export interface PaletteEntry {
-  readonly path: string;
+interface EntryLook {
   readonly label: string;
   readonly icon?: ReactNode;
 }
+
+/** A page to go to, or something to be done. */
+export type PaletteEntry = EntryLook & ({ readonly path: string } | { readonly onChosen: () => void });
 
 export interface PaletteProps {
   readonly entries: readonly PaletteEntry[];
@@ -16,7 +18,7 @@ export interface PaletteProps {
 
 const nothingMore = (): readonly PaletteEntry[] => [];
 
-/** Goes to a page or a conversation by a few letters: Ctrl-K, or Command-K. */
+/** Goes to a page or a conversation, or does something, by a few letters: Ctrl-K, or Command-K. */
 export function Palette(props: PaletteProps): ReactNode {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {
@@ -48,7 +50,8 @@ function PaletteDialog({ entries, useMore = nothingMore, onClose }: PaletteProps
   const open = (entry: PaletteEntry | undefined): void => {
     if (entry === undefined) return;
     onClose();
-    navigate(entry.path);
+    if ('path' in entry) navigate(entry.path);
+    else entry.onChosen();
   };
   const steer = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -86,7 +89,7 @@ function PaletteDialog({ entries, useMore = nothingMore, onClose }: PaletteProps
       <div id="palette-entries" role="listbox" aria-label={words.found} className="mt-2 max-h-[50vh] overflow-y-auto">
         {found.map((entry, index) => (
           <div
-            key={entry.path}
+            key={'path' in entry ? entry.path : entry.label}
             id={`palette-${String(index)}`}
             role="option"
             aria-selected={index === current}

@@ -2,12 +2,12 @@ import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { ErrorBoundary } from 'react-error-boundary';
 import { Link, useLocation } from 'wouter';
 import { IconButton } from '../parts/button.tsx';
-import { CloseIcon, ExternalIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
+import { CloseIcon, DeviceIcon, ExternalIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Loading } from '../parts/states.tsx';
 import { LanguageChoice, useWords } from '../words/words.tsx';
 import { Broken } from './broken.tsx';
-import { Palette, type PaletteProps } from './palette.tsx';
-import { ThemeButton } from './theme.tsx';
+import { Palette, type PaletteEntry, type PaletteProps } from './palette.tsx';
+import { ThemeButton, useTheme, type ThemeChoice } from './theme.tsx';
 
 export interface NavigationItem {
   /** Where it leads; pages below it count as it. */
@@ -27,16 +27,25 @@ export interface ShellProps {
   /** The first of the paths, under which only the same address is the current page. */
   readonly home: string;
   readonly onSignOut: () => void;
-  /** What Ctrl-K finds beside the pages. */
+  /** What Ctrl-K can do or opens beside the pages. */
+  readonly actions?: readonly PaletteEntry[];
+  /** What else it finds by words. */
   readonly useMore?: PaletteProps['useMore'];
   readonly children: ReactNode;
 }
 
 /** The frame of every page: navigation beside it, on a narrow screen behind a button. */
-export function Shell({ title, items, home, onSignOut, useMore, children }: ShellProps): ReactNode {
+export function Shell({ title, items, home, onSignOut, actions = [], useMore, children }: ShellProps): ReactNode {
   const words = useWords();
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
+  const theme = useTheme();
+  const entries: readonly PaletteEntry[] = [
+    ...items.filter(({ isOutside = false }) => !isOutside),
+    ...actions,
+    { label: words.tools.palette.theme, icon: <DeviceIcon />, onChosen: theme.next },
+    { label: words.shell.signOut, icon: <SignOutIcon />, onChosen: onSignOut },
+  ];
   return (
     <div className="flex h-full flex-col lg:flex-row">
       <a
@@ -56,7 +65,7 @@ export function Shell({ title, items, home, onSignOut, useMore, children }: Shel
         <LogoIcon className="size-5" />
         <span className="truncate text-sm font-semibold">{title}</span>
       </header>
-      <Sidebar isOpen={isOpen} onClose={() => setOpen(false)} title={title} onSignOut={onSignOut}>
+      <Sidebar isOpen={isOpen} onClose={() => setOpen(false)} title={title} theme={theme} onSignOut={onSignOut}>
         {items.map((item) => (
           <NavigationLink
             key={item.path}
@@ -66,7 +75,7 @@ export function Shell({ title, items, home, onSignOut, useMore, children }: Shel
           />
         ))}
       </Sidebar>
-      <Palette entries={items.filter(({ isOutside = false }) => !isOutside)} useMore={useMore} />
+      <Palette entries={entries} useMore={useMore} />
       <div id="page" tabIndex={-1} className="min-h-0 min-w-0 flex-1 outline-none">
         {/* Another address is another page, which may well work. */}
         <ErrorBoundary FallbackComponent={Broken} resetKeys={[path]}>
@@ -81,12 +90,13 @@ interface SidebarProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly title: string;
+  readonly theme: ThemeChoice;
   readonly onSignOut: () => void;
   readonly children: ReactNode;
 }
 
 /** Beside the page on a wide screen; on a narrow one a dialog over it, which keeps the focus while it is open. */
-function Sidebar({ isOpen, onClose, title, onSignOut, children }: SidebarProps): ReactNode {
+function Sidebar({ isOpen, onClose, title, theme, onSignOut, children }: SidebarProps): ReactNode {
   const words = useWords();
   const drawer = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -106,7 +116,7 @@ function Sidebar({ isOpen, onClose, title, onSignOut, children }: SidebarProps):
         <ul className="space-y-px">{children}</ul>
       </nav>
       <div className="flex flex-wrap items-center gap-1 border-t px-2 py-1.5">
-        <ThemeButton />
+        <ThemeButton choice={theme} />
         <LanguageChoice />
         <IconButton label={words.shell.signOut} className="ml-auto" onClick={onSignOut}>
           <SignOutIcon />

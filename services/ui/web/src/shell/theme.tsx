@@ -23,19 +23,24 @@ function applyTheme(theme: Theme): void {
   dataset['theme'] = dark ? 'dark' : 'light';
 }
 
-/** The chosen theme, and a function that goes on to the next one. */
-function useTheme(): [Theme, () => void] {
+export interface ThemeChoice {
+  readonly theme: Theme;
+  /** Goes on to the next one. */
+  readonly next: () => void;
+}
+
+/** The chosen theme: one of the page, kept in the browser. */
+export function useTheme(): ThemeChoice {
   const [theme, setTheme] = useState(readTheme);
   useEffect(() => {
     keep('localStorage', THEME_NAME, theme);
     applyTheme(theme);
   }, [theme]);
-  return [theme, () => setTheme(themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system')];
+  return { theme, next: () => setTheme(themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system') };
 }
 
-export function ThemeButton(): ReactNode {
+export function ThemeButton({ choice: { theme, next } }: { readonly choice: ThemeChoice }): ReactNode {
   const { theme: labels } = useWords().shell;
-  const [theme, next] = useTheme();
   return (
     <IconButton label={`${labels[theme]}; ${labels.change}`} onClick={next}>
       {theme === 'system' ? <DeviceIcon /> : theme === 'light' ? <SunIcon /> : <MoonIcon />}

@@ -5,7 +5,7 @@ import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
@@ -159,7 +159,7 @@ function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
       label,
       cell: ({ state, reason }: EventEndpointView) => (
         <>
-          <Badge tone={state === 'enabled' ? 'ok' : 'warn'}>{words.states[state]}</Badge> {reason}
+          <Badge tone={state === 'enabled' ? 'ok' : 'warn'}>{words.states[state]}</Badge> <ServiceWords>{reason}</ServiceWords>
         </>
       ),
     },
@@ -208,7 +208,7 @@ function Endpoints({ endpoints, caption, label }: EndpointsProps): ReactNode {
       <ChangeProblem change={test} />
       {test.data !== undefined && (
         <p role="status" className={`text-sm ${test.data.ok ? 'text-ok' : 'text-danger'}`}>
-          {test.data.ok ? words.works : test.data.problem}
+          {test.data.ok ? words.works : <ServiceWords>{test.data.problem}</ServiceWords>}
         </p>
       )}
     </>

@@ -4,7 +4,7 @@ import { Button } from '../parts/button.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
@@ -98,7 +98,7 @@ function Servers({ servers }: { readonly servers: readonly McpServerView[] }): R
       <ChangeProblem change={test} />
       {test.data !== undefined && (
         <p role="status" className={`text-sm ${test.data.ok ? 'text-ok' : 'text-danger'}`}>
-          {test.data.ok ? words.works(test.data.tools.length) : test.data.problem}
+          {test.data.ok ? words.works(test.data.tools.length) : <ServiceWords>{test.data.problem}</ServiceWords>}
         </p>
       )}
     </>

@@ -1,5 +1,6 @@
 import { routes, type ScheduleView } from '@concierge/contract';
-import { useId, useState, type ReactNode } from 'react';
+import { useEffect, useId, useRef, useState, type ReactNode } from 'react';
+import { useSearchParams } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
 import { AreaField, SelectField, TextField } from '../parts/fields.tsx';
@@ -23,6 +24,12 @@ export function ScheduleForm(): ReactNode {
   const [values, setValues] = useState(newSchedule);
   const create = useChange(routes.createSchedule, [routes.listSchedules]);
   const zoned = { ...values, timezone: values.timezone === '' ? zone : values.timezone };
+  // The address asks for a new one: its first field has the focus.
+  const isAskedFor = useSearchParams()[0].has('new');
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (isAskedFor) form.current?.querySelector('input')?.focus();
+  }, [isAskedFor, canChange]);
   const submit = (event: { readonly preventDefault: () => void }): void => {
     event.preventDefault();
     const { name, agent, message, timezone } = zoned;
@@ -31,9 +38,9 @@ export function ScheduleForm(): ReactNode {
   };
   if (!canChange) return null;
   return (
-    <details className="mb-4 rounded-xl border bg-card px-4 py-3">
+    <details className="mb-4 rounded-xl border bg-card px-4 py-3" open={isAskedFor}>
       <summary className="cursor-pointer text-sm font-semibold">{words.title}</summary>
-      <form className="mt-3 space-y-3" onSubmit={submit}>
+      <form ref={form} className="mt-3 space-y-3" onSubmit={submit}>
         <TaskFields values={zoned} onChange={setValues} />
         <TimingFields values={zoned} onChange={setValues} />
         <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />

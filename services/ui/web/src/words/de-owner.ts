@@ -219,6 +219,16 @@ export const ownerDe: Words['owner'] = {
     check: 'Prüfen',
     allowed: 'Erlaubt',
     refused: 'Abgelehnt',
+    verdict: ({ rule, agent, tool }) =>
+      ({
+        none: `${agent} darf ${tool} aufrufen.`,
+        unknown_tool: `Es gibt kein Werkzeug ${tool}.`,
+        access: `${tool} ist für Agenten mit dem Zugang admin, den ${agent} nicht hat. Was Fremde benutzen dürfen, steht fest.`,
+        agent_file: `Die Liste \`tools\` in agents/${agent}.md nennt ${tool} nicht.`,
+        settings: `Die Einstellung agents.${agent}.tools nennt ${tool} nicht.`,
+        mcp_server: `Kein MCP-Server, der mit ${agent} verbunden ist, bringt ${tool} mit.`,
+        path: `Der Pfad führt zu etwas, das ${agent} nicht sehen darf.`,
+      })[rule],
   },
   memory: {
     title: 'Gedächtnis',

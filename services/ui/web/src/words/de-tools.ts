@@ -139,7 +139,15 @@ export const toolsDe: Words['tools'] = {
     removeTitle: (name) => `${name} trennen?`,
     removeText: 'Beim nächsten Turn sind seine Werkzeuge weg, und seine Zugangsdaten auch.',
   },
-  palette: { title: 'Gehe zu', placeholder: 'Eine Seite oder ein Gespräch', found: 'Gefunden', none: 'Nichts passt.' },
+  palette: {
+    title: 'Gehe zu',
+    placeholder: 'Eine Seite, ein Gespräch oder eine Aktion',
+    found: 'Gefunden',
+    none: 'Nichts passt.',
+    newConversation: 'Neues Gespräch',
+    newSchedule: 'Neuer Zeitplan',
+    theme: 'Farben wechseln',
+  },
   history: {
     title: 'Verlauf',
     about: 'Was hier geschrieben wurde, von wem und wann. Die letzten Fassungen bleiben.',

@@ -23,6 +23,34 @@ export const traceDe: Words['trace'] = {
     paused: 'auf den nächsten Versuch',
     staff: 'auf Mitarbeiter',
   },
+  waitsFor: {
+    ownSession: {
+      why: (isRunning) => `Er wartet hinter einem anderen Turn seines Gesprächs, der ${isRunning ? 'läuft' : 'auch wartet'}.`,
+      starts: 'Jener Turn endet.',
+    },
+    share: {
+      why: (inUse, places, ahead) =>
+        `Er wartet auf einen Platz: ${String(inUse)} von ${String(places)} Plätzen des Mandanten sind belegt, und ${ahead === 0 ? 'er ist der Nächste' : ahead === 1 ? '1 Gespräch steht vor ihm' : `${String(ahead)} Gespräche stehen vor ihm`}.`,
+      starts: 'Ein Turn des Mandanten endet in einem anderen Gespräch.',
+    },
+    debounce: {
+      why: 'Er wartet auf weitere Nachrichten seines Gesprächs.',
+      starts: (time) => `Seine Zeit ist um${time === null ? '' : `, in ${time}`}.`,
+    },
+    slot: {
+      why: (workers, slots) =>
+        `Er darf laufen und wartet auf einen freien Platz von ${String(workers)} ${workers === 1 ? 'Worker' : 'Workern'} mit ${String(slots)} ${slots === 1 ? 'Platz' : 'Plätzen'}.`,
+      starts: 'Ein Turn endet; mehr Worker oder eine größere WORKER_CONCURRENCY schaffen mehr Plätze.',
+    },
+    noWorker: { why: 'Er darf laufen, und kein Worker nimmt Turns an.', starts: 'Ein Worker startet.' },
+    worker: { why: 'Er darf laufen und wartet auf einen Worker.', starts: 'Ein Worker nimmt ihn an.' },
+    paused: {
+      why: 'Er wartet auf den nächsten Versuch: Sein Mandant ist gesperrt, oder ein Versuch kam nicht weiter.',
+      starts: (time) => `Seine Zeit ist gekommen${time === null ? '' : `, in ${time}`}, und sein Mandant ist nicht gesperrt.`,
+    },
+    staff: { why: 'Ein Mitarbeiter hat das Gespräch.', starts: 'Der Mitarbeiter gibt es zurück.' },
+    startsWhen: 'Beginnt, wenn:',
+  },
   parts: { skills: 'Fähigkeiten', tools: 'Werkzeuge', history: 'Verlauf', message: 'Nachricht' },
   cached: (share) => `davon ${share} aus dem Cache`,
   firstText: (time) => `erster Text nach ${time}`,

@@ -139,10 +139,12 @@ export const de: Words = {
       waited: 'Gewartet',
       oldest: 'Älteste',
       why: 'Warum',
-      startsWhen: 'Beginnt, wenn:',
       behind: 'Hinter',
       none: 'Nichts wartet',
       noneNext: 'Jeder angenommene Turn läuft oder ist beendet.',
+      turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'Turn wartet' : 'Turns warten'}`,
+      longest: (time: string) => `am längsten ${time}`,
+      running: (running: string, places: string) => `${running} von ${places} Plätzen laufen`,
       notWhole: 'Es ist mehr unterwegs, als ein Blick liest: Mindestens dies wartet.',
     },
     turns: {
@@ -166,6 +168,20 @@ export const de: Words = {
       cancelAction: 'Turn abbrechen',
       cancelText: (id: string, tenant: string) =>
         `${id} von ${tenant} endet ohne Antwort, oder mit dem, was bisher gesagt ist. Einer, der wartet, endet, wenn er an der Reihe ist.`,
+      retry: 'Neu versuchen',
+      retryTitle: 'Diesen Turn neu versuchen?',
+      retryAction: 'Turn neu versuchen',
+      retryText: (id: string, tenant: string) =>
+        `Was ${id} von ${tenant} gefragt hat, wird einmal als neuer Turn des Gesprächs angenommen.`,
+      retryAll: 'Fehlgeschlagene neu versuchen …',
+      retryAllTitle: 'Die fehlgeschlagenen Turns neu versuchen?',
+      retryAllAbout: 'Alle fehlgeschlagenen Turns des Filters, wann auch immer sie angenommen wurden: einige je Sekunde.',
+      cancelAll: 'Alle abbrechen …',
+      cancelAllTitle: 'Diese Turns abbrechen?',
+      cancelAllAbout: 'Alle Turns des Filters, die warten oder laufen, die wartenden zuerst.',
+      wouldCancel: (count: number) => (count === 1 ? '1 Turn würde abgebrochen.' : `${String(count)} Turns würden abgebrochen.`),
+      didCancel: (count: number) => (count === 1 ? '1 Turn wird angehalten.' : `${String(count)} Turns werden angehalten.`),
+      cancelSome: (count: number) => `${String(count)} abbrechen`,
     },
     failures: {
       about: 'Fehlgeschlagene Turns nach Ursache: wie viele, wessen, seit wann. Ein neuer Versuch macht aus jedem einmal einen neuen Turn.',
@@ -248,6 +264,11 @@ export const de: Words = {
       did: (count: number) => `${String(count)} sind wieder unterwegs.`,
       action: (count: number) => `${String(count)} neu senden`,
       reasons: { unknown: 'vielleicht angekommen', withheld: 'darf nicht gesendet werden', refused: 'kann jetzt nicht aufgenommen werden' },
+    },
+    internals: {
+      about:
+        'Die Jobs, die Worker wecken: Jeder nennt ein Gespräch und trägt keinen Turn, sodass nichts verloren ist, wo einer fehlt; was wartet, läuft und fehlgeschlagen ist, steht unter Wartet, Turns und Fehler.',
+      open: 'Die Tafel der Queues öffnen',
     },
     tenants: tenantsDe,
     limits: {

@@ -1,3 +1,5 @@
+import type { PolicyRule } from '@concierge/contract';
+
 /** How much a rule would remove, as it is shown. */
 interface RetentionCounts {
   readonly sessions: string;
@@ -5,6 +7,15 @@ interface RetentionCounts {
   readonly uploads: string;
   readonly size: string;
   readonly hasMore: boolean;
+}
+
+/** What decided whether an agent may call a tool. */
+interface Verdict {
+  readonly rule: PolicyRule;
+  readonly agent: string;
+  readonly tool: string;
+  /** The service's own sentence, in English. */
+  readonly reason: string;
 }
 
 /** Texts of the owner's pages, in English. */
@@ -226,6 +237,7 @@ export const ownerEn = {
     check: 'Check',
     allowed: 'Allowed',
     refused: 'Refused',
+    verdict: ({ reason }: Verdict) => reason,
   },
   memory: {
     title: 'Memory',

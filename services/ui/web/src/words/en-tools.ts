@@ -131,7 +131,15 @@ export const toolsEn = {
     removeTitle: (name: string) => `Detach ${name}?`,
     removeText: 'Its tools are gone at the next turn, and its credentials with it.',
   },
-  palette: { title: 'Go to', placeholder: 'A page or a conversation', found: 'Found', none: 'Nothing fits.' },
+  palette: {
+    title: 'Go to',
+    placeholder: 'A page, a conversation or an action',
+    found: 'Found',
+    none: 'Nothing fits.',
+    newConversation: 'New conversation',
+    newSchedule: 'New schedule',
+    theme: 'Switch colours',
+  },
   history: {
     title: 'History',
     about: 'What was written here, by whom and when. The last versions are kept.',

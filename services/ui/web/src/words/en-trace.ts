@@ -21,6 +21,35 @@ export const traceEn = {
     paused: 'for its next try',
     staff: 'for staff',
   },
+  /** Why a turn waits, and what would start it: what the service says of it, in the words of the page. */
+  waitsFor: {
+    ownSession: {
+      why: (isRunning: boolean) => `It waits behind another turn of its conversation, which ${isRunning ? 'runs' : 'waits, too'}.`,
+      starts: 'That turn ends.',
+    },
+    share: {
+      why: (inUse: number, places: number, ahead: number) =>
+        `It waits for a place: the tenant has ${String(inUse)} of its ${String(places)} places in use, and ${ahead === 0 ? 'it is the next' : ahead === 1 ? '1 conversation stands before it' : `${String(ahead)} conversations stand before it`}.`,
+      starts: 'A turn of the tenant ends in another conversation.',
+    },
+    debounce: {
+      why: 'It waits for more messages of its conversation.',
+      starts: (time: string | null) => `Its time is over${time === null ? '' : `, in ${time}`}.`,
+    },
+    slot: {
+      why: (workers: number, slots: number) =>
+        `It may run, and waits for a free slot of ${String(workers)} ${workers === 1 ? 'worker' : 'workers'} with ${String(slots)} ${slots === 1 ? 'slot' : 'slots'}.`,
+      starts: 'A turn ends; more workers, or a larger WORKER_CONCURRENCY, make more slots.',
+    },
+    noWorker: { why: 'It may run, and no worker takes turns.', starts: 'A worker starts.' },
+    worker: { why: 'It may run, and waits for a worker.', starts: 'A worker takes it.' },
+    paused: {
+      why: 'It waits for its next try: its tenant is suspended, or an attempt could not go on.',
+      starts: (time: string | null) => `Its time has come${time === null ? '' : `, in ${time}`}, and its tenant is not suspended.`,
+    },
+    staff: { why: 'A staff member has the conversation.', starts: 'The staff member gives it back.' },
+    startsWhen: 'Starts when:',
+  },
   parts: { skills: 'skills', tools: 'tools', history: 'history', message: 'message' },
   cached: (share: string) => `${share} of it cached`,
   firstText: (time: string) => `first text after ${time}`,

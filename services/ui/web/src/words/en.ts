@@ -139,10 +139,12 @@ export const en = {
       waited: 'Waited',
       oldest: 'Oldest',
       why: 'Why',
-      startsWhen: 'Starts when:',
       behind: 'Behind',
       none: 'Nothing waits',
       noneNext: 'Every accepted turn runs or has ended.',
+      turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'turn waits' : 'turns wait'}`,
+      longest: (time: string) => `longest ${time}`,
+      running: (running: string, places: string) => `${running} of ${places} places run`,
       notWhole: 'More is under way than one look reads: at least this waits.',
     },
     turns: {
@@ -166,6 +168,19 @@ export const en = {
       cancelAction: 'Cancel the turn',
       cancelText: (id: string, tenant: string) =>
         `${id} of ${tenant} ends without an answer, or with what it has said so far. One that waits ends when its place comes.`,
+      retry: 'Try again',
+      retryTitle: 'Try this turn again?',
+      retryAction: 'Try the turn again',
+      retryText: (id: string, tenant: string) => `What ${id} of ${tenant} asked is accepted as a new turn of its conversation, once.`,
+      retryAll: 'Try failed ones again …',
+      retryAllTitle: 'Try the failed turns again?',
+      retryAllAbout: 'All failed turns of the filter, whenever they were accepted: a few each second.',
+      cancelAll: 'Cancel all …',
+      cancelAllTitle: 'Cancel these turns?',
+      cancelAllAbout: 'All turns of the filter that wait or run, those that wait first.',
+      wouldCancel: (count: number) => `${String(count)} ${count === 1 ? 'turn' : 'turns'} would be cancelled.`,
+      didCancel: (count: number) => `${String(count)} ${count === 1 ? 'turn is' : 'turns are'} asked to stop.`,
+      cancelSome: (count: number) => `Cancel ${String(count)}`,
     },
     failures: {
       about: 'Failed turns by cause: how many, whose, since when. Trying again makes a new turn of each, once.',
@@ -246,6 +261,11 @@ export const en = {
       did: (count: number) => `${String(count)} on the way again.`,
       action: (count: number) => `Send ${String(count)} again`,
       reasons: { unknown: 'may have arrived', withheld: 'must not be sent', refused: 'cannot be taken up now' },
+    },
+    internals: {
+      about:
+        'The jobs that wake workers up: each names a conversation and carries no turn, so that nothing is lost where one is missing; what waits, runs and failed is under Waiting, Turns and Failures.',
+      open: 'Open the board of the queues',
     },
     tenants: tenantsEn,
     limits: {

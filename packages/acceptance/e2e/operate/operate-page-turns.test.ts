@@ -1,0 +1,134 @@
+import { describe, expect, it } from '@jest/globals';
+import { gate, say, startScriptedSystem, status, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { setUpOnce } from '@concierge/testing/set-up';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { chromiumPath, startChromium } from '../chromium.ts';
+import { eventuallyHolds } from '../eventually-holds.ts';
+import { BrowserVisit, expectSoundPage } from '../page-checks.ts';
+
+let system: System;
+let model: ScriptedModel;
+let browser: Browser;
+
+const inBrowser = chromiumPath === undefined ? describe.skip : describe;
+
+/** Without a token the pages are open to this machine. */
+async function visit(path: string): Promise<BrowserVisit> {
+  const started = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
+  await started.goTo(path);
+  return started;
+}
+
+/** Asks the admin agent; its answer is not waited for. */
+async function ask({ admin }: TenantKeys, message: string): Promise<void> {
+  const response = await fetch(`${system.url}/api/admin`, {
+    method: 'POST',
+    headers: { 'x-api-key': admin, 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  });
+  expect(response.status).toBe(200);
+  await response.body?.cancel();
+}
+
+const rows = (page: Page): Locator => page.getByRole('table').locator('tbody').getByRole('row');
+const dialog = (page: Page): Locator => page.getByRole('dialog');
+
+inBrowser('the operators’ pages of turns', () => {
+  setUpOnce(async (stack) => {
+    ({ system, model } = await startScriptedSystem(stack, { uis: 1, crons: 1, env: { TENANT_SHARE: '1', WORKER_CONCURRENCY: '4' } }));
+    browser = stack.use(await startChromium(chromiumPath ?? ''));
+  });
+
+  it('try one turn again, all that failed of the filter, and cancel all that wait or run of it after a count', async () => {
+    const keys = await system.createTenant('filtered');
+    const hold = gate();
+    model.when(/spoilt/u, [status(400)], [status(400)], [say('fine')], [say('fine')]);
+    model.when(/long/u, [until(hold.opened), say('over')]);
+    await ask(keys, 'spoilt one');
+    await ask(keys, 'spoilt two');
+    await using current = await visit('/operate/turns?tenant=filtered&status=failed');
+    const { page } = current;
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
+    await rows(page).first().getByRole('button', { name: 'Try again' }).click();
+    await dialog(page).getByRole('button', { name: 'Try the turn again' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Try failed ones again …' }).click();
+    await current.shows(dialog(page).getByText('1 turn would be tried again.'));
+    await current.shows(dialog(page).getByText('1 left out: tried again before'));
+    await dialog(page).getByRole('button', { name: 'Try 1 again' }).click();
+    await current.shows(dialog(page).getByText('1 turn is accepted again.'));
+    await dialog(page).getByRole('button', { name: 'Close' }).click();
+    await page.getByLabel('State').selectOption('done');
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
+    await ask(keys, 'long one');
+    await ask(keys, 'long two');
+    await page.getByLabel('State').selectOption('');
+    await page.getByRole('button', { name: 'Cancel all …' }).click();
+    await current.shows(dialog(page).getByText('2 turns would be cancelled.'));
+    await dialog(page).getByRole('button', { name: 'Cancel 2' }).click();
+    await current.shows(dialog(page).getByText('2 turns are asked to stop.'));
+    await expectSoundPage(page);
+    await dialog(page).getByRole('button', { name: 'Close' }).click();
+    await page.getByLabel('State').selectOption('cancelled');
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
+    hold.open();
+    expect(current.complaints).toEqual([]);
+  });
+
+  it('show what waits by tenant: how much, how long, what runs of its share, and its conversations when it is opened', async () => {
+    const hold = gate();
+    const held = [say('one '), until(hold.opened), say('two')];
+    model.when(/patient/u, held, held, held, held);
+    for (const tenant of ['queue-one', 'queue-two']) {
+      const keys = await system.createTenant(tenant);
+      await ask(keys, 'patient one');
+      await ask(keys, 'patient two');
+    }
+    await using current = await visit('/operate/waiting');
+    const { page } = current;
+    const line = page.locator('summary').filter({ hasText: 'queue-two' });
+    await current.shows(line.getByText('1 turn waits'));
+    await current.shows(line.getByText('1 of 1 places run'));
+    await current.shows(line.getByText('For its tenant’s share 1'));
+    expect(await rows(page).count()).toBe(0);
+    await line.focus();
+    await page.keyboard.press('Enter');
+    await current.shows(rows(page).getByText('the tenant has 1 of its 1 places in use'));
+    expect(await rows(page).count()).toBe(1);
+    await expectSoundPage(page);
+    await page.getByLabel('Language').selectOption('de');
+    await current.shows(line.getByText('1 von 1 Plätzen laufen'));
+    await current.shows(rows(page).getByText('1 von 1 Plätzen des Mandanten sind belegt, und er ist der Nächste.'));
+    hold.open();
+    await current.shows(page.getByText('Nichts wartet'));
+    expect(current.complaints).toEqual([]);
+  });
+
+  it('show what the model calls of a tenant have cost', async () => {
+    const keys = await system.createTenant('dear');
+    await using current = await visit('/operate/tenants/dear');
+    const { page } = current;
+    await current.shows(page.getByText('Nothing was used in this time.'));
+    model.when('Spend something', [say('Spent.')]);
+    await ask(keys, 'Spend something');
+    await eventuallyHolds(async () => {
+      await page.reload();
+      await current.shows(page.getByText('Calls: 1'));
+    });
+    await current.shows(page.getByText('Tokens in'));
+    await page.getByText('7\u00A0days').click();
+    await current.shows(page.getByText('Calls: 1'));
+    await expectSoundPage(page);
+    expect(current.complaints).toEqual([]);
+  });
+
+  it('say what the board of the queues is before it is opened', async () => {
+    await using current = await visit('/operate');
+    const { page } = current;
+    await page.getByRole('link', { name: 'Wake-ups (internals)' }).click();
+    await current.shows(page.getByText(/^The jobs that wake workers up: each names a conversation and carries no turn/u));
+    await page.getByRole('link', { name: 'Open the board of the queues' }).click();
+    await page.waitForURL('**/ops/queues');
+    expect(await page.title()).toBe('Concierge wake-ups (internals)');
+  });
+});
