@@ -39,7 +39,7 @@ async function visit(path: string, look: (page: Page) => Promise<void>): Promise
   await visiting.goTo(path);
   await look(visiting.page);
   await expectSoundPage(visiting.page);
-  return visiting.complaints;
+  return visiting.complaints.texts;
 }
 
 inBrowser('what an owner sees', () => {

@@ -126,7 +126,7 @@ async function lookAt(screens: Readonly<Record<string, string>>, kept: string, o
       await page.screenshot({ path: join(folder, `${kept}-${name}-${colorScheme}.png`) });
     }
   }
-  return visit.complaints;
+  return visit.complaints.texts;
 }
 
 inBrowser('every screen of the console is sound', () => {
