@@ -16,8 +16,8 @@ interface Place {
 }
 
 /**
- * Says what each property and parameter means where the schema itself does not, and what stands in for a property that a
- * request leaves out. Changes the document in place.
+ * Says what each property and parameter means where the schema itself does not, and what stands in for a property that
+ * a request leaves out. Changes the document in place.
  */
 export function describeProperties(document: OpenApiDocument): OpenApiDocument {
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) describe(schema, { owner: name, parent: name });
