@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { WidgetBody, weekdays } from '@concierge/contract';
+import { WidgetBody, limits, weekdays } from '@concierge/contract';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, gate, say, startScriptedSystem, status, until, type System, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -83,6 +83,7 @@ inBrowser('the web widget', () => {
     const tab = await shopping.tab(shop.origin);
     await tab.open();
     await tab.hears('How can we help?');
+    expect(await tab.panel.getByLabel('Message').getAttribute('maxlength')).toBe(String(limits.messageMaxCharacters));
     await tab.say('Are you open? [[say:Let me look.]]+[[tools:memory_search {"query":"hours"}]] [[say:**Yes**, until six.]]');
     const reply = await tab.hears('Yes, until six.');
     await eventuallyHolds(async () => expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']));
