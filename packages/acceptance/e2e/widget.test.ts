@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { WidgetBody, weekdays } from '@concierge/contract';
+import { WidgetBody, limits, weekdays } from '@concierge/contract';
 import { deriveSessionId, signSenderToken } from '@concierge/tenant';
 import { eventually, gate, say, startScriptedSystem, status, until, type System, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -83,6 +83,7 @@ inBrowser('the web widget', () => {
     const tab = await shopping.tab(shop.origin);
     await tab.open();
     await tab.hears('How can we help?');
+    expect(await tab.panel.getByLabel('Message').getAttribute('maxlength')).toBe(String(limits.messageMaxCharacters));
     await tab.say('Are you open? [[say:Let me look.]]+[[tools:memory_search {"query":"hours"}]] [[say:**Yes**, until six.]]');
     const reply = await tab.hears('Yes, until six.');
     await eventuallyHolds(async () => expect(await reply.locator('p').allTextContents()).toEqual(['Let me look.', 'Yes, until six.']));
@@ -91,7 +92,6 @@ inBrowser('the web widget', () => {
     const fontSize: unknown = await tab.page.evaluate(`getComputedStyle(${shown}).fontSize`);
     expect(fontSize).toBe('15px');
     expect(await reply.innerText()).not.toContain('memory_search');
-    expect(shopping.complaints).toEqual([]);
     expect(shopping.foreignRequests).toEqual([]);
   });
 
@@ -190,7 +190,6 @@ inBrowser('the web widget', () => {
     await eventuallyHolds(async () => expect(await reply.innerText()).toContain('our page (evil.example)'));
     expect(await tab.page.title()).toBe('Shop');
     expect(shopping.foreignRequests).toEqual([]);
-    expect(shopping.complaints).toEqual([]);
   });
 
   it('shows what went wrong, and asks again', async () => {
@@ -326,7 +325,6 @@ inBrowser('the web widget', () => {
     await tab.page.goto(shop.origin);
     await tab.launcher.waitFor();
     expect(await tab.panel.isVisible()).toBe(false);
-    expect(shopping.complaints).toEqual([]);
   });
 
   it('is not shown to a visitor without a token where one is asked for', async () => {

@@ -4,6 +4,11 @@ import type { KeptFile } from './gateway.ts';
 import type { Words } from './words.ts';
 
 const TALLEST_PIXELS = 140;
+/**
+ * `limits.messageMaxCharacters`, which would bring the contract's code into the page. A browser counts UTF-16 units:
+ * what it lets in is never longer for the service, which counts code points.
+ */
+const MESSAGE_MAX_CHARACTERS = 32_000;
 
 export interface ComposerEvents {
   readonly onSend: (text: string, files: readonly KeptFile[]) => void;
@@ -33,6 +38,7 @@ export class Composer {
       placeholder: words.placeholder,
       enterkeyhint: 'send',
       dir: 'auto',
+      maxlength: String(MESSAGE_MAX_CHARACTERS),
     });
     this.#send = element('button', { type: 'submit' }, [words.send]);
     this.#stop = element('button', { type: 'button', class: 'stop', hidden: '' }, [words.stop]);

@@ -55,6 +55,19 @@ function listUndescribed(node: unknown, place: string): string[] {
   return [...undescribed, ...bare, ...Object.entries(node).flatMap(([, value]) => listUndescribed(value, place))];
 }
 
+/** Properties with a default that their schema does not require, by where they stand. */
+function listLeftOutDefaults(node: unknown, place: string): string[] {
+  if (!isObject(node)) return [];
+  const required = Array.isArray(node['required']) ? node['required'] : [];
+  const own = isObject(node['properties']) ? Object.entries(node['properties']) : [];
+  const leftOut = own.filter(([name, schema]) => isObject(schema) && 'default' in schema && !required.includes(name));
+  const below = Object.entries(node).filter(([key]) => !key.startsWith('example'));
+  return [
+    ...leftOut.map(([name]) => `${place}.${name}`),
+    ...below.flatMap(([key, value]) => listLeftOutDefaults(value, `${place}/${key}`)),
+  ];
+}
+
 describe('the documentation', () => {
   it('begins with a first call, streaming and errors', async () => {
     const text = await (await gateway.ask(undefined, '/openapi.json')).text();
@@ -75,6 +88,14 @@ describe('the documentation', () => {
     );
     const found = [...Object.entries(document.components.schemas), ...operations].flatMap(([name, node]) => listUndescribed(node, name));
     expect([...new Set(found)]).toEqual([]);
+  });
+
+  it('names its licence, and no default of a property that a request may leave out, which client types would require', async () => {
+    const document: unknown = await (await gateway.ask(undefined, '/openapi.json')).json();
+    expect(document).toMatchObject({ info: { license: { name: 'MIT', identifier: 'MIT' } } });
+    expect(listLeftOutDefaults(document, '')).toEqual([]);
+    // They are said in words instead.
+    expect([...JSON.stringify(document).matchAll(/ Default: /gu)].length).toBeGreaterThan(20);
   });
 
   it('has the key preselected on its page, whose script comes compressed and is kept', async () => {

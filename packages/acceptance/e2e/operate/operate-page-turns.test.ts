@@ -72,7 +72,7 @@ inBrowser('the operators’ pages of turns', () => {
     await page.getByLabel('State').selectOption('cancelled');
     await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
     hold.open();
-    expect(current.complaints).toEqual([]);
+    expect(current.complaints.texts).toEqual([]);
   });
 
   it('show what waits by tenant: how much, how long, what runs of its share, and its conversations when it is opened', async () => {
@@ -101,7 +101,7 @@ inBrowser('the operators’ pages of turns', () => {
     await current.shows(rows(page).getByText('1 von 1 Plätzen des Mandanten sind belegt, und er ist der Nächste.'));
     hold.open();
     await current.shows(page.getByText('Nichts wartet'));
-    expect(current.complaints).toEqual([]);
+    expect(current.complaints.texts).toEqual([]);
   });
 
   it('show what the model calls of a tenant have cost', async () => {
@@ -119,7 +119,7 @@ inBrowser('the operators’ pages of turns', () => {
     await page.getByText('7\u00A0days').click();
     await current.shows(page.getByText('Calls: 1'));
     await expectSoundPage(page);
-    expect(current.complaints).toEqual([]);
+    expect(current.complaints.texts).toEqual([]);
   });
 
   it('say what the board of the queues is before it is opened', async () => {

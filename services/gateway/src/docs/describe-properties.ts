@@ -15,7 +15,10 @@ interface Place {
   readonly parent: string;
 }
 
-/** Says what each property and parameter means where the schema itself does not. Changes the document in place. */
+/**
+ * Says what each property and parameter means where the schema itself does not, and what stands in for a property that
+ * a request leaves out. Changes the document in place.
+ */
 export function describeProperties(document: OpenApiDocument): OpenApiDocument {
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) describe(schema, { owner: name, parent: name });
   for (const path of Object.values(document.paths ?? {})) {
@@ -38,7 +41,10 @@ function describe(node: unknown, place: Place): void {
   if (!isObject(node)) return;
   if (isParameter(node)) node['description'] ??= findText(parameters, node.name, place);
   const own = node['properties'];
-  if (isObject(own)) describeEach(own, place);
+  if (isObject(own)) {
+    describeEach(own, place);
+    sayDefaults(own, Array.isArray(node['required']) ? node['required'] : []);
+  }
   for (const [key, value] of Object.entries(node)) if (key !== 'properties' && !key.startsWith('example')) describe(value, place);
 }
 
@@ -49,6 +55,19 @@ function describeEach(own: Record<string, unknown>, place: Place): void {
     const text = findText(properties, name, place);
     if (schema['description'] === undefined && text !== undefined) schema['description'] = text;
     describe(schema, { ...place, parent: name });
+  }
+}
+
+/**
+ * In words, for what may be left out: makers of client types take a property with a `default` for one that is always
+ * there, and would have every request send it.
+ */
+function sayDefaults(own: Record<string, unknown>, required: readonly unknown[]): void {
+  for (const [name, schema] of Object.entries(own)) {
+    if (!isObject(schema) || !('default' in schema) || required.includes(name)) continue;
+    const { default: value, description } = schema;
+    delete schema['default'];
+    schema['description'] = [description, `Default: ${JSON.stringify(value)}.`].filter((text) => typeof text === 'string').join(' ');
   }
 }
 

@@ -90,6 +90,7 @@ function makeDocument(): OpenApiDocument {
       version: '0.1.0',
       summary: 'AI agents for many tenants',
       description: introduction,
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
     tags,

@@ -205,7 +205,8 @@ export const failuresDe: FailureWords = {
     provider_error: 'Der Modellanbieter hat nicht geantwortet.',
     turn_timeout: 'Die Antwort hat zu lange gedauert und wurde angehalten.',
     unreachable: 'Der Dienst ist nicht zu erreichen.',
-    overloaded: 'Der Dienst ist überlastet.',
+    // Also where no gateway answers, or a disk is full: it says what all causes of this code have in common.
+    overloaded: 'Der Dienst kann im Moment nicht antworten.',
     shutting_down: 'Der Dienst wird gerade beendet.',
   },
   advice: {

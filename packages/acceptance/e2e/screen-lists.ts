@@ -1,0 +1,82 @@
+import type { BrowserContextOptions } from 'playwright-core';
+import { onPhone, type BrowserVisit } from './page-checks.ts';
+
+/** Two widths, a language at each. */
+export const widths: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['wide', {}],
+  ['phone', { ...onPhone, locale: 'de-DE' }],
+];
+
+/** Ids of what the screens of one thing show. */
+export interface Shown {
+  readonly turn: string;
+  readonly session: string;
+  readonly schedule: string;
+}
+
+/** Addresses by the names of their screens. */
+export type Screens = Readonly<Record<string, string>>;
+
+/** Those of an owner, behind the sign-in. */
+export const ownerScreens = ({ turn, session, schedule }: Shown): Screens => ({
+  today: '/',
+  inbox: '/inbox',
+  'inbox-conversation': `/inbox/${session}`,
+  'chat-new': '/chat',
+  'chat-conversation': `/chat/${session}`,
+  turns: '/turns',
+  turn: `/turns/${turn}`,
+  schedules: '/schedules',
+  schedule: `/schedules/${schedule}`,
+  files: '/files',
+  file: '/files?path=AGENTS.md',
+  skills: '/skills',
+  channels: '/channels',
+  channel: '/channels/telegram',
+  agents: '/agents',
+  memory: '/memory',
+  usage: '/usage',
+  settings: '/settings',
+  'not-found': '/no-such-page',
+});
+
+/** Those of operators; `tenant`: the one that is looked at. */
+export const operatorScreens = (tenant: string, { turn }: Pick<Shown, 'turn'>): Screens => ({
+  now: '/operate',
+  waiting: '/operate/waiting',
+  turns: '/operate/turns',
+  turn: `/operate/turns/${tenant}/${turn}`,
+  failures: '/operate/failures',
+  workers: '/operate/workers',
+  deliveries: '/operate/deliveries',
+  tenants: '/operate/tenants',
+  tenant: `/operate/tenants/${tenant}`,
+  health: '/operate/health',
+  logs: '/operate/logs',
+  audit: '/operate/audit',
+  internals: '/operate/queues',
+  'not-found': '/operate/no-such-page',
+});
+
+/** Opens a screen, and waits until it shows what it has found. */
+export async function openScreen(visit: BrowserVisit, path: string): Promise<void> {
+  await visit.goTo(path);
+  await visit.shows(visit.page.getByRole('heading', { level: 1 }).first());
+  await visit.page
+    .getByText(/^(?:Loading|Lädt) …$/u)
+    .first()
+    .waitFor({ state: 'hidden' });
+}
+
+/** Signs in at `path`, whose field has this label. Answers with the cookies, for visits. */
+export async function signInAt(
+  visit: BrowserVisit,
+  path: string,
+  { label, secret }: { readonly label: string; readonly secret: string },
+): Promise<BrowserContextOptions> {
+  await visit.goTo(path);
+  await visit.page.getByLabel(label).fill(secret);
+  await visit.page.getByRole('button', { name: 'Sign in' }).click();
+  await visit.page.getByLabel(label).waitFor({ state: 'hidden' });
+  return await visit.keepCookies();
+}
