@@ -139,7 +139,15 @@ inBrowser('the pages of an owner', () => {
         await page.getByRole('link', { name: 'This one fails' }).click();
         await page.getByRole('rowheader', { name: /prompt[\s\S]*AGENTS\.md/u }).waitFor();
         await page.getByRole('rowheader', { name: 'saved' }).waitFor();
-        await page.getByRole('button', { name: 'Copy as text' }).waitFor();
+        await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+        await page.getByRole('button', { name: 'Copy as text' }).click();
+        // Its id, its state, and a line for each span.
+        const id = page.url().split('/').at(-1) ?? '';
+        await eventuallyHolds(async () => {
+          const copied: unknown = await page.evaluate('navigator.clipboard.readText()');
+          expect(copied).toContain(id);
+          expect(String(copied).split('\n').length).toBeGreaterThan(5);
+        });
         await expectSoundPage(page);
         await page.getByRole('button', { name: 'Try again' }).click();
         await page.getByRole('link', { name: 'Open the new turn' }).waitFor();

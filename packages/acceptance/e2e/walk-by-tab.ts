@@ -41,7 +41,7 @@ const report = `(() => {
   return found;
 })()`;
 
-/** Goes once around a page by Tab. Answers with what is wrong: stops out of view, controls that are not reached, a trap. */
+/** Goes once around a page by Tab. Answers with what is wrong: stops out of view, controls not reached, a trap. */
 export async function walkByTab(page: Page): Promise<readonly string[]> {
   await page.evaluate(watch);
   for (let stops = 0; stops < STOPS_MAX && (await page.evaluate('!globalThis.tabWalk.isOver')); stops += STEPS) {
