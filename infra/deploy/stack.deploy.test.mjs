@@ -1,5 +1,8 @@
 // docker-compose.yml in a real engine. Counted is what was lost, doubled or refused, never how fast it was.
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { request } from 'node:https';
+import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compose, listContainers } from './compose.mjs';
 import { keepStreams, openStreams, Probe } from './load.mjs';
@@ -251,6 +254,40 @@ describe('a redeploy', () => {
       const after = await listContainers('cron');
       expect(after.map(({ Id }) => Id)).toEqual(before);
       expect(after.every(({ State }) => State.Health.Status === 'healthy')).toBe(true);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+/** Asks one of the names of the balancer's certificate, by the certificate alone. */
+async function askSecurely({ httpsPort, certificate }, path, { host = 'localhost', body, ...options } = {}) {
+  const sent = request({ host: '127.0.0.1', port: httpsPort, path, servername: host, ca: certificate, ...options });
+  sent.setHeader('Host', host);
+  sent.end(body);
+  const [answer] = await once(sent, 'response');
+  return { status: answer.statusCode, policy: answer.headers['strict-transport-security'], text: await readText(answer) };
+}
+
+describe('HTTPS', () => {
+  it(
+    'serves turns, the console by its own name, and nothing of operators, without another folder for the data',
+    async () => {
+      const data = async () =>
+        (await listContainers('worker')).map(({ Mounts }) => Mounts.find(({ Destination }) => Destination === '/data'));
+      const before = await data();
+      const served = await stack.serveHttps();
+      expect(await data()).toEqual(before);
+      const headers = { 'X-API-Key': keys.cs, 'Content-Type': 'application/json', Accept: 'application/json' };
+      const body = JSON.stringify({ message: '[[say:securely]]', sender: 'secure' });
+      const turn = await askSecurely(served, '/api/cs', { method: 'POST', headers, body });
+      expect([turn.status, turn.policy, JSON.parse(turn.text).reply]).toEqual([200, 'max-age=31536000', 'securely']);
+      expect(await askSecurely(served, '/', { host: 'console.localhost' })).toMatchObject({
+        status: 200,
+        text: expect.stringContaining('<html'),
+      });
+      expect((await askSecurely(served, '/ops/queues')).status).toBe(404);
+      const plain = await fetch(`http://127.0.0.1:${served.httpPort}/api/cs`, { redirect: 'manual' });
+      expect([plain.status, plain.headers.get('location')]).toEqual([308, expect.stringMatching(/^https:\/\/127\.0\.0\.1\S*\/api\/cs$/u)]);
     },
     TEST_TIMEOUT_MS,
   );

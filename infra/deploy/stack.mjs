@@ -155,6 +155,21 @@ export class Stack {
     return found.State.Running;
   }
 
+  /** With `infra/compose.tls.yml`, whose ports replace the others, and a certificate for this machine. */
+  async serveHttps() {
+    const [httpsPort, httpPort] = [await probePort(0, '127.0.0.1'), await probePort(0, '127.0.0.1')];
+    const [certificate, key] = [join(this.#folder, 'certificate.pem'), join(this.#folder, 'key.pem')];
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:console.localhost'];
+    await must('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', ...subject, '-keyout', key, '-out', certificate]);
+    const chain = readFileSync(certificate, 'utf8');
+    writeFileSync(join(this.#folder, 'secrets/tls_certificate'), chain + readFileSync(key, 'utf8'), { mode: 0o444 });
+    const files = `${process.env.COMPOSE_FILE}:${join(root, 'infra/compose.tls.yml')}`;
+    Object.assign(process.env, { COMPOSE_FILE: files, HTTPS_PORT: httpsPort, HTTP_PORT: httpPort, CONSOLE_HOST: 'console.localhost' });
+    await compose(['up', '--detach', '--no-build', '--no-deps', 'balancer']);
+    await this.becomeHealthy();
+    return { httpsPort, httpPort, certificate: chain };
+  }
+
   /** Ends and removes everything, also the volumes. */
   async stop() {
     await run('docker', ['compose', '--profile', '*', 'down', '--volumes', '--timeout', '20'], { timeoutMs: HEALTHY_TIMEOUT_MS });
