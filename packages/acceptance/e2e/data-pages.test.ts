@@ -253,7 +253,7 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is a schedule made in words, with the runs that follow', async () => {
+  it('is a schedule made in words, with the runs that follow, and deleted', async () => {
     const complaints = await visit('/schedules', async (page) => {
       await page.getByText('New schedule').click();
       await page.getByLabel('Name of the schedule').fill('Morning summary');
@@ -267,6 +267,9 @@ inBrowser('what an owner sees', () => {
       await made.waitFor();
       expect(await made.getByRole('listitem').count()).toBe(5);
       await keepPicture(page, 'schedule-form');
+      await made.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await made.waitFor({ state: 'detached' });
     });
     expect(complaints).toEqual([]);
   });

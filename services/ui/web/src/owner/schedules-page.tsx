@@ -2,6 +2,7 @@ import { routes, type ScheduleRunView, type ScheduleView } from '@concierge/cont
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
 import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
@@ -73,11 +74,12 @@ function ScheduleCard({ schedule, isOpen }: ScheduleCardProps): ReactNode {
 function ScheduleActions({ schedule }: { readonly schedule: ScheduleView }): ReactNode {
   const { owner, tools } = useWords();
   const words = owner.schedules;
-  const { id, enabled } = schedule;
+  const { id, name, enabled } = schedule;
   const canChange = useCanChange();
   const [editing, setEditing] = useState<'no' | 'yes' | 'saved'>('no');
   const pause = useChange(routes.updateSchedule, [routes.listSchedules]);
   const run = useChange(routes.runSchedule, [routes.listScheduleRuns]);
+  const removal = useChange(routes.deleteSchedule, [routes.listSchedules]);
   if (!canChange) return null;
   return (
     <>
@@ -89,6 +91,14 @@ function ScheduleActions({ schedule }: { readonly schedule: ScheduleView }): Rea
         <Button disabled={pause.isPending} onClick={() => pause.mutate({ params: { id }, body: { enabled: !enabled } })}>
           {enabled ? words.pause : words.resume}
         </Button>
+        <ConfirmButton
+          label={tools.schedule.remove}
+          title={tools.schedule.removeTitle(name)}
+          action={tools.schedule.remove}
+          onConfirm={async () => removal.mutateAsync({ params: { id } })}
+        >
+          {tools.schedule.removeText}
+        </ConfirmButton>
       </span>
       {editing === 'yes' && <EditSchedule schedule={schedule} onSaved={() => setEditing('saved')} onClose={() => setEditing('no')} />}
       {editing === 'saved' && <Done>{tools.schedule.saved}</Done>}

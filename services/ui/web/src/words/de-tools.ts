@@ -47,6 +47,9 @@ export const toolsDe: Words['tools'] = {
     keepsTiming: (when: string) => `Wann er läuft, hat hier kein Feld und bleibt, wie es ist: ${when}.`,
     keepsMore:
       'Was hier kein Feld hat, bleibt, wie es ist: wohin die Antwort geht, verpasste und überlappende Läufe, Verzögerung und Alarm.',
+    remove: 'Löschen',
+    removeTitle: (name: string) => `${name} löschen?`,
+    removeText: 'Er läuft nicht mehr, und seine Geschichte geht mit ihm. Die Gespräche seiner Läufe bleiben.',
   },
   skills: {
     title: 'Fähigkeiten',

@@ -44,6 +44,9 @@ export const toolsEn = {
     saved: 'Saved.',
     keepsTiming: (when: string) => `There is no field here for when it runs, which stays as it is: ${when}.`,
     keepsMore: 'What has no field here stays as it is: where the answer goes, missed and overlapping runs, the delay and the alert.',
+    remove: 'Delete',
+    removeTitle: (name: string) => `Delete ${name}?`,
+    removeText: 'It runs no more, and its history goes with it. The conversations of its runs stay.',
   },
   skills: {
     title: 'Skills',
