@@ -40,6 +40,7 @@ describe('Formats', () => {
     expect([english.day('2026-11-20'), german.day('2026-11-20')]).toEqual(['Nov 20, 2026', '20.11.2026']);
     const atMs = new Date(2026, 10, 20, 22, 36).getTime();
     expect([english.tick(atMs, 60_000), german.tick(atMs, 60_000)].map(plain)).toEqual(['10:36 PM', '22:36']);
+    expect([english.tick(atMs, 30_000), german.tick(atMs, 30_000)].map(plain)).toEqual(['10:36:00 PM', '22:36:00']);
     expect([english.tick(atMs, 172_800_000), german.tick(atMs, 172_800_000)].map(plain)).toEqual(['Nov 20', '20. Nov.']);
   });
 

@@ -72,10 +72,9 @@ export class Formats {
     return new Intl.DateTimeFormat(this.locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(`${date}T00:00:00Z`));
   }
 
-  /** A place on an axis of time: the time of day, or the day where the places are days apart. */
+  /** A place on an axis of time, so exactly that its neighbours have other words: `stepMs` is how far they are. */
   tick(atMs: number, stepMs: number): string {
-    const style = stepMs < DAY_MS ? ({ timeStyle: 'short' } as const) : ({ day: 'numeric', month: 'short' } as const);
-    return new Intl.DateTimeFormat(this.locale, style).format(atMs);
+    return new Intl.DateTimeFormat(this.locale, chooseTickStyle(stepMs)).format(atMs);
   }
 
   /** Date and minute, for tables. */
@@ -86,6 +85,11 @@ export class Formats {
   #unit(value: number, unit: string): string {
     return new Intl.NumberFormat(this.locale, { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 }).format(value);
   }
+}
+
+function chooseTickStyle(stepMs: number): Intl.DateTimeFormatOptions {
+  if (stepMs < MINUTE_MS) return { timeStyle: 'medium' };
+  return stepMs < DAY_MS ? { timeStyle: 'short' } : { day: 'numeric', month: 'short' };
 }
 
 function chooseUnit(ms: number): ['second' | 'minute' | 'hour' | 'day', number] {

@@ -14,8 +14,8 @@ import { useFilters } from './use-filters.ts';
 /** Charts with one key are read together: what is pointed at in one is shown in all. */
 const CURSOR_KEY = 'operate';
 const HEIGHT = 150;
-/** What the longest time of day needs, such as `10:36 PM`. */
-const TICK_SPACE = 72;
+/** What the longest time of day needs, such as `10:36:30 PM`. */
+const TICK_SPACE = 88;
 
 interface Line {
   readonly label: string;
