@@ -21,7 +21,7 @@ const kinds = {
   contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   // The same over a Redis Cluster: six servers for each file, so only where it is named.
   'contract-cluster': { named: true },
-  e2e: {},
+  e2e: { filesMore: 1 },
   chaos: { serial: true },
   // The images and docker-compose.yml in a real engine.
   stack: { serial: true },

@@ -290,10 +290,12 @@ inBrowser('the chat page', () => {
     await visit.turnReaches(0, 'done');
     // Before its renderer is there, a reply is text without links.
     await eventuallyHolds(async () =>
-      expect(await visit.turn(0).getByRole('link').allTextContents()).toEqual([
-        'https://bank.example/login?from=evil.example(evil.example)',
-        'evil.example',
-      ]),
+      expect(
+        await visit
+          .turn(0)
+          .getByRole('link', { name: /^(?!Life of this turn$)/u })
+          .allTextContents(),
+      ).toEqual(['https://bank.example/login?from=evil.example(evil.example)', 'evil.example']),
     );
   });
 

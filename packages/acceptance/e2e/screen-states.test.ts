@@ -9,6 +9,8 @@ import { openScreen, operatorScreens, ownerScreens, signInAt, type Screens } fro
 import { walkByTab } from './walk-by-tab.ts';
 
 const opsToken = 'the-token-of-operators';
+/** Screens that say what they say by themselves. */
+const asksNothing = new Set(['not-found', 'internals']);
 const nothing = { turn: 'no-such-turn', session: '0'.repeat(32), schedule: 'no-such-schedule' };
 
 let system: System;
@@ -94,8 +96,7 @@ async function seeAllStates(screens: Screens, passed: RegExp, options: BrowserCo
   await visit.page.clock.install();
   const service = await Service.between(visit.page, passed);
   for (const [name, path] of Object.entries(screens)) {
-    // It asks nothing.
-    if (name !== 'not-found') await seeStates(visit, path, service);
+    if (!asksNothing.has(name)) await seeStates(visit, path, service);
   }
 }
 

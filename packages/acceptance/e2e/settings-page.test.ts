@@ -18,9 +18,9 @@ async function ask(path: string, { key = keys.admin, ...init }: RequestInit & { 
   return fetch(`${system.url}${path}`, { headers: { 'x-api-key': key, 'content-type': 'application/json' }, ...init });
 }
 
-/** Opens the settings on a phone, and looks whether the page is sound after a change; answers with its complaints. */
-async function change(look: (page: Page) => Promise<void>): Promise<readonly string[]> {
-  await using visiting = await BrowserVisit.begin(browser, url, { ...onPhone, ...signedIn });
+/** Opens the settings, and looks whether the page is sound after a change; answers with its complaints. */
+async function change(look: (page: Page) => Promise<void>, device: BrowserContextOptions = onPhone): Promise<readonly string[]> {
+  await using visiting = await BrowserVisit.begin(browser, url, { ...device, ...signedIn });
   await visiting.goTo('/settings');
   await look(visiting.page);
   await expectSoundPage(visiting.page);
@@ -126,7 +126,7 @@ inBrowser('the settings of an owner', () => {
       await page.getByText('1 event waits to be sent.').waitFor();
       await page.getByRole('group', { name: 'Show events' }).getByText('dead letter').click();
       await page.getByText('There is no such event.').waitFor();
-    });
+    }, {});
     expect(complaints).toEqual([]);
     expect(await (await ask('/api/events?status=waiting')).json()).toHaveLength(2);
   });

@@ -20,7 +20,8 @@ export function Choice<Value extends string>({ label, value, options, onChange }
       {options.map((option) => (
         <label
           key={option.value}
-          className="flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring forced-colors:has-checked:underline forced-colors:has-checked:outline-2 dark:has-checked:bg-border"
+          // The button itself, which is not drawn, is scrolled to when it has the focus: it lies within its label.
+          className="relative flex-1 cursor-pointer rounded-md px-2.5 py-1 text-center font-medium text-muted-foreground has-checked:bg-card has-checked:text-foreground has-checked:shadow-sm has-disabled:cursor-not-allowed has-disabled:opacity-50 has-focus-visible:outline-2 has-focus-visible:outline-ring forced-colors:has-checked:underline forced-colors:has-checked:outline-2 dark:has-checked:bg-border"
         >
           <input
             type="radio"
