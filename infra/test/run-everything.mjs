@@ -18,7 +18,7 @@ const kinds = {
   unit: {},
   integration: { filesMore: 1 },
   // Every case of the contract against both indexes, side by side.
-  contract: { projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
+  contract: { filesMore: 1, projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   // The same over a Redis Cluster: six servers for each file, so only where it is named.
   'contract-cluster': { named: true },
   e2e: { filesMore: 1 },
