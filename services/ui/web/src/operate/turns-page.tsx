@@ -198,7 +198,7 @@ function TurnActs({ turn: { tenantId, id, status, origin } }: { readonly turn: O
       </ConfirmButton>
     );
   return (
-    <span className="inline-flex flex-wrap items-center gap-2">
+    <span className="inline-flex min-h-9 flex-wrap items-center gap-2">
       <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">
         {words.logs.open}
       </Link>
