@@ -35,6 +35,7 @@ export default {
     contractProject('contract', { database: 'sqlite' }),
     contractProject('contract-postgres', { database: 'postgres' }),
     contractProject('contract-cluster', { database: 'sqlite', redis: 'cluster' }),
+    contractProject('contract-network', { database: 'postgres', disk: 'network' }),
     project('e2e', 'packages/acceptance/e2e/**/*.test.ts'),
     project('chaos', 'packages/acceptance/chaos/**/*.test.ts'),
     project('stack', 'infra/deploy/*.stack.test.mjs'),

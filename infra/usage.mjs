@@ -15,7 +15,7 @@ const commands = {
     flags: ['--inspect SERVICE[:PORT]   a debugger may attach to this service; more than once'],
   },
   test: {
-    call: 'npm test -- [unit|integration|contract|e2e|chaos|stack|deploy|contract-cluster] [PATH] [what Jest takes]',
+    call: 'npm test -- [unit|integration|contract|e2e|chaos|stack|deploy|contract-cluster|contract-network] [PATH] [what Jest takes]',
     does: 'Without arguments: the checks, then all tests but the last two kinds. Else the tests of these kinds whose path contains PATH.',
     flags: ['--watch                    again after each change'],
     rest: 'flags',

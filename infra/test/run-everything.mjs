@@ -21,6 +21,8 @@ const kinds = {
   contract: { filesMore: 1, projects: () => (hasPostgres() ? ['contract', 'contract-postgres'] : ['contract']) },
   // The same over a Redis Cluster: six servers for each file, so only where it is named.
   'contract-cluster': { named: true },
+  // The same with gateways and workers on two mounts of a network file system: needs Debian's glusterfs-server.
+  'contract-network': { named: true },
   e2e: { filesMore: 1 },
   chaos: { serial: true },
   // The images and docker-compose.yml in a real engine.

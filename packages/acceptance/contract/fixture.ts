@@ -11,18 +11,29 @@ import {
   type SystemOptions,
   type TenantKeys,
 } from '@concierge/testing';
+import { NetworkDisk } from '../chaos/disk/network-disk.ts';
 import { Client } from './client.ts';
 
+type Stores = Pick<SystemOptions, 'databaseUrl' | 'replicatedRedis' | 'dataDir' | 'logsFolder' | 'envFor'>;
+
 /**
- * Which index and which Redis the run is against: set per jest project, so that every case runs on each. The stack
- * closes what is started for them.
+ * Which index, which Redis and which disk the run is against: set per jest project, so that every case runs on each.
+ * The stack closes what is started for them.
  */
-async function startStores(stack: AsyncDisposableStack): Promise<Pick<SystemOptions, 'databaseUrl' | 'replicatedRedis'>> {
-  const isOn = (store: 'database' | 'redis', kind: 'postgres' | 'cluster'): boolean => Reflect.get(globalThis, store) === kind;
+async function startStores(stack: AsyncDisposableStack): Promise<Stores> {
+  const isOn = (store: 'database' | 'redis' | 'disk', kind: 'postgres' | 'cluster' | 'network'): boolean =>
+    Reflect.get(globalThis, store) === kind;
   return {
     ...(isOn('database', 'postgres') && { databaseUrl: stack.use(await startPostgres()).url }),
     ...(isOn('redis', 'cluster') && { replicatedRedis: stack.use(await RedisCluster.start()) }),
+    ...(isOn('disk', 'network') && (await mountDisk(stack))),
   };
+}
+
+/** Services with an odd number have the data folder from another machine's mount. */
+async function mountDisk(stack: AsyncDisposableStack): Promise<Stores> {
+  const disk = stack.use(await NetworkDisk.mount());
+  return { dataDir: disk.dataDirOn(0), logsFolder: disk.logsFolder, envFor: (name) => disk.buildEnvironment(name) };
 }
 
 /** The system as it ships, over real processes, with a scripted model: what every contract case talks to. */
