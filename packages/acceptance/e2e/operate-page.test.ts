@@ -1,20 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  callTools,
-  gate,
-  say,
-  startScriptedSystem,
-  status,
-  until,
-  type ScriptedModel,
-  type System,
-  type TenantKeys,
-} from '@concierge/testing';
+import { callTools, gate, say, startScriptedSystem, status, until, type ScriptedModel, type System } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
+import { askAdmin, BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
 
 const opsToken = 'the-token-of-operators';
 
@@ -35,17 +25,6 @@ async function visit(path: string, options: BrowserContextOptions = {}): Promise
 async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Operators’ token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-/** Asks the admin agent; its answer is not waited for. */
-async function ask({ admin }: TenantKeys, message: string): Promise<void> {
-  const response = await fetch(`${system.url}/api/admin`, {
-    method: 'POST',
-    headers: { 'x-api-key': admin, 'content-type': 'application/json' },
-    body: JSON.stringify({ message }),
-  });
-  expect(response.status).toBe(200);
-  await response.body?.cancel();
 }
 
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name });
@@ -92,7 +71,7 @@ inBrowser('the operators’ pages', () => {
     expect((await feed).status()).toBe(200);
     // Seconds that a clock would need do not pass from here on.
     await page.clock.pauseAt(Date.now() + 1000);
-    await ask(keys, 'Feed me');
+    await askAdmin(system.url, keys, 'Feed me');
     await eventuallyHolds(async () => {
       await page.clock.runFor(5);
       expect(await rows(page).filter({ hasText: 'done' }).count()).toBe(1);
@@ -133,8 +112,8 @@ inBrowser('the operators’ pages', () => {
     const hold = gate();
     const held = [say('one '), until(hold.opened), say('two')];
     model.when(/slow/u, held, held);
-    await ask(keys, 'slow one');
-    await ask(keys, 'slow two');
+    await askAdmin(system.url, keys, 'slow one');
+    await askAdmin(system.url, keys, 'slow two');
     await using current = await visit('/operate');
     const { page } = current;
     await current.shows(page.getByRole('status').getByText(/^flood: a turn has waited/u));
@@ -167,7 +146,7 @@ inBrowser('the operators’ pages', () => {
   it('show how it was in charts that are read together, the log of a turn that failed, and drain a worker', async () => {
     const keys = await system.createTenant('observed');
     model.when(/of the log/u, [status(400)]);
-    await ask(keys, 'the turn of the log');
+    await askAdmin(system.url, keys, 'the turn of the log');
     await using current = await visit('/operate/turns?tenant=observed&status=failed');
     const { page } = current;
     await eventuallyHolds(async () => {
@@ -203,8 +182,8 @@ inBrowser('the operators’ pages', () => {
   it('try all failed turns of a cause again, after they have said how many', async () => {
     const keys = await system.createTenant('unlucky');
     model.when(/broken/u, [status(400)], [status(400)], [say('fine')], [say('fine')]);
-    await ask(keys, 'broken one');
-    await ask(keys, 'broken two');
+    await askAdmin(system.url, keys, 'broken one');
+    await askAdmin(system.url, keys, 'broken two');
     await using current = await visit('/operate/failures?tenant=unlucky');
     const { page } = current;
     await eventuallyHolds(async () => {
@@ -229,7 +208,7 @@ inBrowser('the operators’ pages', () => {
   it('show the life of a turn from the list, with its prompt, tools in words and money, and none of its texts', async () => {
     const keys = await system.createTenant('watched');
     model.when(/look it up/u, [callTools([{ name: 'list_files', args: {} }])], [say('It is there.')]);
-    await ask(keys, 'look it up');
+    await askAdmin(system.url, keys, 'look it up');
     await using current = await visit('/operate/turns?tenant=watched&status=done');
     const { page } = current;
     await eventuallyHolds(async () => {
@@ -272,7 +251,7 @@ inBrowser('the operators’ pages', () => {
   it('put the index of a tenant right after a comparison, and cancel all its turns with a reason', async () => {
     const keys = await system.createTenant('looped');
     model.when('Index me', [say('Indexed.')]);
-    await ask(keys, 'Index me');
+    await askAdmin(system.url, keys, 'Index me');
     const scope = await system.scope('looped');
     const listTitles = async (): Promise<string[]> => (await scope.index.listSessions({ limit: 9 })).items.map(({ title }) => title);
     await eventuallyHolds(async () => expect(await listTitles()).toEqual(['Index me']));
@@ -302,8 +281,8 @@ inBrowser('the operators’ pages', () => {
     const hold = gate();
     const held = [say('one '), until(hold.opened), say('two')];
     model.when(/loop/u, held, held);
-    await ask(keys, 'loop one');
-    await ask(keys, 'loop two');
+    await askAdmin(system.url, keys, 'loop one');
+    await askAdmin(system.url, keys, 'loop two');
     await eventuallyHolds(async () => expect(await scope.inbox.turnIds()).toHaveLength(2));
     await page.getByRole('button', { name: 'Cancel all turns …' }).click();
     await current.shows(dialog(page).getByText('1 waiting and 1 running would be cancelled.'));

@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone } from './page-checks.ts';
+import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone, signInOwner } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -34,15 +34,6 @@ async function call(path: string, { method = 'POST', body, key = keys.admin }: A
   const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
   const text = await answer.text();
   return text === '' ? undefined : JSON.parse(text);
-}
-
-async function signIn(tenant: TenantKeys): Promise<BrowserContextOptions> {
-  await using visit = await BrowserVisit.begin(browser, url);
-  await visit.goTo('/');
-  await visit.page.getByLabel('API key').fill(tenant.admin);
-  await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.shows(heading(visit.page, 'Today'));
-  return await visit.keepCookies();
 }
 
 function heading(page: Page, name: string): Locator {
@@ -91,7 +82,7 @@ inBrowser('the pages of an owner', () => {
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     url = system.uiUrls[0] ?? '';
     await fill();
-    signedIn = await signIn(keys);
+    signedIn = await signInOwner(browser, url, keys.admin);
   });
 
   it('show today what failed and what comes next, and each number leads to its list', async () => {
@@ -110,7 +101,8 @@ inBrowser('the pages of an owner', () => {
   });
 
   it('show first steps on an empty install', async () => {
-    const empty = await signIn(await system.createTenant('empty'));
+    const { admin } = await system.createTenant('empty');
+    const empty = await signInOwner(browser, url, admin);
     await using visiting = await BrowserVisit.begin(browser, url, { ...onPhone, ...empty });
     await visiting.goTo('/');
     await visiting.shows(visiting.page.getByRole('link', { name: /Connect a channel open/u }));
@@ -380,7 +372,7 @@ inBrowser('the pages of an owner', () => {
   it('move by themselves: a conversation that began elsewhere is listed, and one that waits for staff counts in the title', async () => {
     const watched = await system.createTenant('watched');
     const post = async (path: string, body: object): Promise<unknown> => call(path, { body, key: watched.admin });
-    await using visiting = await BrowserVisit.begin(browser, url, await signIn(watched));
+    await using visiting = await BrowserVisit.begin(browser, url, await signInOwner(browser, url, watched.admin));
     await visiting.goTo('/chat');
     await visiting.shows(visiting.page.getByText('No conversations yet'));
     const contact = { sender: 'bob', channel: 'telegram' };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import axe from 'axe-core';
 import { afterEach, expect } from '@jest/globals';
+import type { TenantKeys } from '@concierge/testing';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 
 const PATIENCE_MS = 60_000;
@@ -82,14 +83,41 @@ export async function expectShown(wanted: Locator): Promise<void> {
   });
 }
 
-/** Signs an owner in; what another visit of the same browser begins with. */
-export async function signInOwner(browser: Browser, url: string, key: string): Promise<BrowserContextOptions> {
+export interface SignIn {
+  readonly path: string;
+  /** Of the field. */
+  readonly label: string;
+  readonly secret: string;
+}
+
+/** Signs in to the console at `url`; what another visit of the same browser begins with. */
+export async function signInAt(browser: Browser, url: string, { path, label, secret }: SignIn): Promise<BrowserContextOptions> {
   await using visit = await BrowserVisit.begin(browser, url);
-  await visit.goTo('/');
-  await visit.page.getByLabel('API key').fill(key);
+  const field = visit.page.getByLabel(label);
+  await visit.goTo(path);
+  await field.fill(secret);
   await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Today' }));
+  await field.waitFor({ state: 'hidden' });
   return await visit.keepCookies();
+}
+
+export async function signInOwner(browser: Browser, url: string, key: string): Promise<BrowserContextOptions> {
+  return await signInAt(browser, url, { path: '/', label: 'API key', secret: key });
+}
+
+export async function signInOperator(browser: Browser, url: string, token: string): Promise<BrowserContextOptions> {
+  return await signInAt(browser, url, { path: '/operate', label: 'Operators’ token', secret: token });
+}
+
+/** Asks the admin agent at `url` of a gateway; its answer is not waited for. */
+export async function askAdmin(url: string, { admin }: Pick<TenantKeys, 'admin'>, message: string): Promise<void> {
+  const response = await fetch(`${url}/api/admin`, {
+    method: 'POST',
+    headers: { 'x-api-key': admin, 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  });
+  expect(response.status).toBe(200);
+  await response.body?.cancel();
 }
 
 /** One browser of one user, who is signed in where a state with cookies is given. */

@@ -67,16 +67,3 @@ export async function openScreen(visit: BrowserVisit, path: string): Promise<voi
     .first()
     .waitFor({ state: 'hidden' });
 }
-
-/** Signs in at `path`, whose field has this label. Answers with the cookies, for visits. */
-export async function signInAt(
-  visit: BrowserVisit,
-  path: string,
-  { label, secret }: { readonly label: string; readonly secret: string },
-): Promise<BrowserContextOptions> {
-  await visit.goTo(path);
-  await visit.page.getByLabel(label).fill(secret);
-  await visit.page.getByRole('button', { name: 'Sign in' }).click();
-  await visit.page.getByLabel(label).waitFor({ state: 'hidden' });
-  return await visit.keepCookies();
-}

@@ -4,8 +4,8 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage } from './page-checks.ts';
-import { openScreen, operatorScreens, ownerScreens, signInAt, type Screens } from './screen-lists.ts';
+import { BrowserVisit, expectSoundPage, signInOperator, signInOwner } from './page-checks.ts';
+import { openScreen, operatorScreens, ownerScreens, type Screens } from './screen-lists.ts';
 import { walkByTab } from './walk-by-tab.ts';
 
 const opsToken = 'the-token-of-operators';
@@ -20,7 +20,7 @@ let operator: BrowserContextOptions;
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
-async function begin(options: BrowserContextOptions = {}): Promise<BrowserVisit> {
+async function begin(options: BrowserContextOptions): Promise<BrowserVisit> {
   return await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', options);
 }
 
@@ -117,15 +117,15 @@ inBrowser('every screen of the console', () => {
     ({ system } = await startScriptedSystem(stack, { uis: 1, crons: 1, env: { OPS_TOKEN: opsToken } }));
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     const keys = await system.createTenant('empty');
-    await using visit = await begin();
-    owner = await signInAt(visit, '/', { label: 'API key', secret: keys.admin });
-    operator = await signInAt(visit, '/operate', { label: 'Operators’ token', secret: opsToken });
+    const url = system.uiUrls[0] ?? '';
+    owner = await signInOwner(browser, url, keys.admin);
+    operator = await signInOperator(browser, url, opsToken);
   });
 
   it('says that it waits for the service, then why nothing comes, and is there once it is asked to try again', async () => {
     const both = [
       seeAllStates(ownerScreens(nothing), /\/api\/feed/u, owner),
-      // Without the overview nobody is signed in.
+      // Without the overview the pages show the sign-in.
       seeAllStates(operatorScreens('empty', nothing), /\/ops\/api\/(?:feed|overview)/u, operator),
     ];
     expect(await Promise.all(both)).toHaveLength(2);

@@ -7,8 +7,8 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage } from './page-checks.ts';
-import { openScreen, operatorScreens, ownerScreens, signInAt, widths, type Screens, type Shown } from './screen-lists.ts';
+import { BrowserVisit, expectSoundPage, signInOperator, signInOwner } from './page-checks.ts';
+import { openScreen, operatorScreens, ownerScreens, widths, type Screens, type Shown } from './screen-lists.ts';
 
 /** Kept until the next run, which names it. */
 const folder = join(import.meta.dirname, '../../../.cache/screens');
@@ -46,11 +46,6 @@ async function fill({ admin, tenantId }: TenantKeys): Promise<Shown> {
   return { turn, session, schedule };
 }
 
-async function signIn(path: string, label: string, secret: string): Promise<BrowserContextOptions> {
-  await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
-  return await signInAt(visit, path, { label, secret });
-}
-
 /** Until no color is on its way to that of another theme. */
 const settle = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
 
@@ -79,8 +74,9 @@ inBrowser('every screen of the console is sound', () => {
     browser = stack.use(await startChromium(chromiumPath ?? ''));
     const keys = await system.createTenant('shop');
     filled = await fill(keys);
-    owner = await signIn('/', 'API key', keys.admin);
-    operator = await signIn('/operate', 'Operators’ token', opsToken);
+    const url = system.uiUrls[0] ?? '';
+    owner = await signInOwner(browser, url, keys.admin);
+    operator = await signInOperator(browser, url, opsToken);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
   });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { gate, say, startScriptedSystem, status, until, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { gate, say, startScriptedSystem, status, until, type ScriptedModel, type System } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from '../chromium.ts';
 import { eventuallyHolds } from '../eventually-holds.ts';
-import { BrowserVisit, expectSoundPage } from '../page-checks.ts';
+import { askAdmin, BrowserVisit, expectSoundPage } from '../page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -17,17 +17,6 @@ async function visit(path: string): Promise<BrowserVisit> {
   const started = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '');
   await started.goTo(path);
   return started;
-}
-
-/** Asks the admin agent; its answer is not waited for. */
-async function ask({ admin }: TenantKeys, message: string): Promise<void> {
-  const response = await fetch(`${system.url}/api/admin`, {
-    method: 'POST',
-    headers: { 'x-api-key': admin, 'content-type': 'application/json' },
-    body: JSON.stringify({ message }),
-  });
-  expect(response.status).toBe(200);
-  await response.body?.cancel();
 }
 
 const rows = (page: Page): Locator => page.getByRole('table').locator('tbody').getByRole('row');
@@ -44,8 +33,8 @@ inBrowser('the operators’ pages of turns', () => {
     const hold = gate();
     model.when(/spoilt/u, [status(400)], [status(400)], [say('fine')], [say('fine')]);
     model.when(/long/u, [until(hold.opened), say('over')]);
-    await ask(keys, 'spoilt one');
-    await ask(keys, 'spoilt two');
+    await askAdmin(system.url, keys, 'spoilt one');
+    await askAdmin(system.url, keys, 'spoilt two');
     await using current = await visit('/operate/turns?tenant=filtered&status=failed');
     const { page } = current;
     await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
@@ -60,8 +49,8 @@ inBrowser('the operators’ pages of turns', () => {
     await dialog(page).getByRole('button', { name: 'Close' }).click();
     await page.getByLabel('State').selectOption('done');
     await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
-    await ask(keys, 'long one');
-    await ask(keys, 'long two');
+    await askAdmin(system.url, keys, 'long one');
+    await askAdmin(system.url, keys, 'long two');
     await page.getByLabel('State').selectOption('');
     await page.getByRole('button', { name: 'Cancel all …' }).click();
     await current.shows(dialog(page).getByText('2 turns would be cancelled.'));
@@ -81,8 +70,8 @@ inBrowser('the operators’ pages of turns', () => {
     model.when(/patient/u, held, held, held, held);
     for (const tenant of ['queue-one', 'queue-two']) {
       const keys = await system.createTenant(tenant);
-      await ask(keys, 'patient one');
-      await ask(keys, 'patient two');
+      await askAdmin(system.url, keys, 'patient one');
+      await askAdmin(system.url, keys, 'patient two');
     }
     await using current = await visit('/operate/waiting');
     const { page } = current;
@@ -110,7 +99,7 @@ inBrowser('the operators’ pages of turns', () => {
     const { page } = current;
     await current.shows(page.getByText('Nothing was used in this time.'));
     model.when('Spend something', [say('Spent.')]);
-    await ask(keys, 'Spend something');
+    await askAdmin(system.url, keys, 'Spend something');
     await eventuallyHolds(async () => {
       await page.reload();
       await current.shows(page.getByText('Calls: 1'));

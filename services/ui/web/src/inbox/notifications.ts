@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { navigate } from 'wouter/use-browser-location';
 import type { WaitingList } from '../../../src/chat/gateway-client.ts';
-import { keep, readKept } from '../parts/browser-storage.ts';
+import { keep, readKept, subscribeToKept } from '../parts/browser-storage.ts';
 import { useWords } from '../words/words.tsx';
 
 const WANTED = 'concierge.notify';
@@ -9,16 +9,6 @@ const WANTED = 'concierge.notify';
 const TOLD = 'concierge.notified';
 /** Held by each tab that is looked at. */
 const LOOKED_AT = 'concierge.looked-at';
-
-const listeners = new Set<() => void>();
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener);
-  addEventListener('storage', listener);
-  return () => {
-    listeners.delete(listener);
-    removeEventListener('storage', listener);
-  };
-};
 
 type NotifyState = 'unavailable' | 'blocked' | 'off' | 'on';
 
@@ -35,14 +25,13 @@ export function wantsNotifications(): boolean {
 }
 
 export function useNotifyState(): NotifyState {
-  return useSyncExternalStore(subscribe, readState);
+  return useSyncExternalStore(subscribeToKept, readState);
 }
 
 /** Asks the browser's user for leave where it is needed. */
 export async function switchNotifications(isOn: boolean): Promise<void> {
   if (isOn) await Notification.requestPermission();
   keep('localStorage', WANTED, isOn ? 'yes' : null);
-  for (const listener of listeners) listener();
 }
 
 /** Tells of each conversation that waits for staff, once, while no tab of this browser is looked at. */

@@ -1,25 +1,14 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { z } from 'zod';
-import { keep, readKept } from '../parts/browser-storage.ts';
+import { keep, readKept, subscribeToKept } from '../parts/browser-storage.ts';
 
 const NAME = 'concierge.seen';
 /** More conversations than staff looks at; those that were looked at longest ago go first. */
 const KEPT_MAX = 500;
-const listeners = new Set<() => void>();
 
 /** `since`: all that is older counts as seen. `until`: by conversation, the time of what was seen of it last. */
 const Seen = z.object({ since: z.string(), until: z.record(z.string(), z.string()) });
 type Seen = z.infer<typeof Seen>;
-
-const subscribe = (listener: () => void): (() => void) => {
-  listeners.add(listener);
-  // Another tab of this browser has looked.
-  addEventListener('storage', listener);
-  return () => {
-    listeners.delete(listener);
-    removeEventListener('storage', listener);
-  };
-};
 
 const readText = (): string | null => readKept('localStorage', NAME);
 
@@ -34,7 +23,6 @@ function parse(text: string | null): Seen | undefined {
 
 function write(seen: Seen): void {
   keep('localStorage', NAME, JSON.stringify(seen));
-  for (const listener of listeners) listener();
 }
 
 /** Remembers in this browser that a conversation was seen up to a time. */
@@ -51,7 +39,7 @@ function markSeen(id: string, at: string): void {
  * inbox begins with everything seen.
  */
 export function useUnread(): (id: string, at: string) => boolean {
-  const text = useSyncExternalStore(subscribe, readText);
+  const text = useSyncExternalStore(subscribeToKept, readText);
   const seen = useMemo(() => parse(text), [text]);
   useEffect(() => {
     if (seen === undefined) write({ since: new Date().toISOString(), until: {} });

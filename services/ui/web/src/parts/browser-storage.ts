@@ -1,5 +1,17 @@
 type Kind = 'localStorage' | 'sessionStorage';
 
+const listeners = new Set<() => void>();
+
+/** Calls back after what is kept has changed, by this page or another tab of the browser: `useSyncExternalStore`. */
+export function subscribeToKept(listener: () => void): () => void {
+  listeners.add(listener);
+  addEventListener('storage', listener);
+  return () => {
+    listeners.delete(listener);
+    removeEventListener('storage', listener);
+  };
+}
+
 /** What the browser keeps under a name; null where it keeps nothing for this page, where asking alone throws. */
 export function readKept(kind: Kind, name: string): string | null {
   try {
@@ -17,6 +29,7 @@ export function keep(kind: Kind, name: string, text: string | null): void {
   } catch {
     // See above.
   }
+  for (const listener of listeners) listener();
 }
 
 export function forgetAll(kind: Kind): void {

@@ -2,7 +2,7 @@ import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { ErrorBoundary } from 'react-error-boundary';
 import { Link, useLocation } from 'wouter';
 import { IconButton } from '../parts/button.tsx';
-import { CloseIcon, DeviceIcon, ExternalIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
+import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Loading } from '../parts/states.tsx';
 import { LanguageChoice, useWords } from '../words/words.tsx';
 import { Broken } from './broken.tsx';
@@ -16,8 +16,6 @@ export interface NavigationItem {
   readonly icon: ReactNode;
   /** What waits there; nothing is shown for 0. */
   readonly count?: number | undefined;
-  /** No page of this application: the browser loads it. */
-  readonly isOutside?: boolean;
 }
 
 export interface ShellProps {
@@ -41,7 +39,7 @@ export function Shell({ title, items, home, onSignOut, actions = [], useMore, ch
   const [isOpen, setOpen] = useState(false);
   const theme = useTheme();
   const entries: readonly PaletteEntry[] = [
-    ...items.filter(({ isOutside = false }) => !isOutside),
+    ...items,
     ...actions,
     { label: words.tools.palette.theme, icon: <DeviceIcon />, onChosen: theme.next },
     { label: words.shell.signOut, icon: <SignOutIcon />, onChosen: onSignOut },
@@ -151,27 +149,15 @@ interface NavigationLinkProps {
 }
 
 function NavigationLink({ item, isCurrent, onChosen }: NavigationLinkProps): ReactNode {
-  const { path, label, icon, count = 0, isOutside = false } = item;
+  const { path, label, icon, count = 0 } = item;
   const className = `flex min-h-9 items-center gap-2.5 rounded-lg px-2.5 text-sm ${isCurrent ? 'bg-primary-soft font-medium text-primary' : 'text-muted-foreground hover:bg-muted hover:text-foreground'}`;
-  const inner = (
-    <>
-      {icon}
-      <span className="min-w-0 flex-1 truncate">{label}</span>
-      {count > 0 && <span className="rounded-full bg-warn-soft px-1.5 text-xs font-medium text-warn tabular-nums">{count}</span>}
-      {isOutside && <ExternalIcon className="size-3.5" />}
-    </>
-  );
   return (
     <li>
-      {isOutside ? (
-        <a href={path} className={className}>
-          {inner}
-        </a>
-      ) : (
-        <Link href={path} aria-current={isCurrent ? 'page' : undefined} className={className} onClick={onChosen}>
-          {inner}
-        </Link>
-      )}
+      <Link href={path} aria-current={isCurrent ? 'page' : undefined} className={className} onClick={onChosen}>
+        {icon}
+        <span className="min-w-0 flex-1 truncate">{label}</span>
+        {count > 0 && <span className="rounded-full bg-warn-soft px-1.5 text-xs font-medium text-warn tabular-nums">{count}</span>}
+      </Link>
     </li>
   );
 }

@@ -321,7 +321,7 @@ export const ownerEn = {
     signedSenders: 'Only visitors that my own server has signed in',
     secretStates: {
       unset: 'It needs a secret: make one first.',
-      unreadable: 'Its secret cannot be read: nobody gets in until there is a new one.',
+      unreadable: 'Its secret cannot be read: no visitor gets in until there is a new one.',
     },
     newWidgetKey: 'New key for pages',
     newWidgetKeyTitle: 'Replace the key in the pages?',
