@@ -228,6 +228,22 @@ inBrowser('messages in the chat', () => {
     await expectSoundPage(visit.page);
   });
 
+  it('have footnotes, whose links lead to the notes of their own message and back', async () => {
+    await using visit = await visitWith();
+    model.when(/Footnote/u, [say('First[^1].\n\n[^1]: A first note.')], [say('Second[^1].\n\n[^1]: A second note.')]);
+    await visit.say('Footnote one');
+    await visit.turnReaches(0, 'done');
+    await visit.say('Footnote two');
+    await visit.turnReaches(1, 'done');
+    const turn = visit.turn(1);
+    await turn.getByRole('link', { name: '1', exact: true }).click();
+    await visit.shows(turn.locator('li:target', { hasText: 'A second note.' }));
+    await turn.getByRole('link', { name: 'Back to reference 1' }).click();
+    await visit.shows(turn.locator('a:target', { hasText: '1' }));
+    await expectSoundPage(visit.page);
+    expect(visit.complaints.texts).toEqual([]);
+  });
+
   it('show the files that came with them, which open and are downloaded', async () => {
     await using visit = await visitWith();
     const buffer = Buffer.from('from the file');

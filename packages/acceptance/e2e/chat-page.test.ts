@@ -54,12 +54,13 @@ const hostile = [
   '<img src="x" onerror="globalThis.owned = 1"> ![p](https://evil.example/p.png) [go](javascript:globalThis.owned=1)',
   '<base href="https://evil.example/"><meta http-equiv="refresh" content="0; url=https://evil.example/">',
   '<video src="https://evil.example/v.mp4" autoplay></video><div style="position: fixed">over all</div>',
+  '<div id="root">not the page</div>',
 ];
 
 /** What of that has become part of the page, by its tags and attributes. */
 const taken = `[
   ...document.querySelectorAll(':is(article, nav, header) :is(script, iframe, object, form, style, link, base, meta, img, video, audio, use)'),
-  ...document.querySelectorAll('[onload], [onerror], article [style*=fixed], [href^="javascript:"]'),
+  ...document.querySelectorAll('[onload], [onerror], article [style*=fixed], article #root, [href^="javascript:"]'),
   ...(globalThis.owned === undefined ? [] : [document.body]),
 ].map((node) => node.outerHTML.slice(0, 100))`;
 

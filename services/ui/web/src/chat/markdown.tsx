@@ -1,5 +1,14 @@
-import { useEffect, useRef, useState, type ComponentProps, type ReactNode, type RefObject } from 'react';
-import { Streamdown, type Components, type ControlsConfig, type ExtraProps, type PluginConfig } from 'streamdown';
+import { useEffect, useId, useMemo, useRef, useState, type ComponentProps, type ReactNode, type RefObject } from 'react';
+import rehypeSanitize, { defaultSchema, type Options as Schema } from 'rehype-sanitize';
+import {
+  defaultRehypePlugins,
+  Streamdown,
+  type Components,
+  type ControlsConfig,
+  type ExtraProps,
+  type PluginConfig,
+  type StreamdownProps,
+} from 'streamdown';
 import { useWords } from '../words/words.tsx';
 import { ExternalIcon, ImageIcon } from '../parts/icons.tsx';
 
@@ -24,8 +33,17 @@ function isSameAddress(label: ReactNode, address: URL): boolean {
   return shown !== null && shown.host === address.host && shown.username === '' && shown.password === '';
 }
 
-/** A link shows where it leads, because the words of a model's link may say anything. */
-function Link({ href, children }: ComponentProps<'a'> & ExtraProps): ReactNode {
+/** Begins every id of a text. */
+const OWN_ID = 'user-content-';
+
+/** A link shows where it leads, because the words of a model's link may say anything. That of a footnote stays here. */
+function Link({ href, children, id, 'aria-label': label, 'aria-describedby': describedBy }: ComponentProps<'a'> & ExtraProps): ReactNode {
+  if (href?.startsWith(`#${OWN_ID}`) === true)
+    return (
+      <a href={href} id={id} aria-label={label} aria-describedby={describedBy} className="text-primary underline underline-offset-2">
+        {children}
+      </a>
+    );
   const address = parseAddress(href);
   if (address === null) return <span>{children}</span>;
   const place = describeTarget(address);
@@ -70,7 +88,11 @@ type HeadingProps = ComponentProps<'h3'> & ExtraProps;
 
 /** Below the name of who speaks, whatever the text begins with: readers of headings miss none between. */
 function toHeading(level: number): (props: HeadingProps) => ReactNode {
-  return ({ children }: HeadingProps) => <h3 data-level={level}>{children}</h3>;
+  return ({ children, id }: HeadingProps) => (
+    <h3 id={id} data-level={level}>
+      {children}
+    </h3>
+  );
 }
 
 /** The box of a task: what it stands for is its state. */
@@ -90,6 +112,24 @@ const components: Components = {
   h5: toHeading(5),
   h6: toHeading(6),
 };
+
+/** As the renderer sanitises, but for ids and names, which it leaves as they are: pages find their parts by them. */
+const schema: Schema = {
+  ...defaultSchema,
+  // Footnotes have theirs already.
+  clobberPrefix: '',
+  attributes: {
+    ...defaultSchema.attributes,
+    '*': [
+      ...(defaultSchema.attributes?.['*'] ?? []).filter((name) => name !== 'id' && name !== 'name'),
+      ['id', /^user-content-/u, 'footnote-label'],
+    ],
+  },
+};
+const rehypePlugins = Object.entries(defaultRehypePlugins).map(([name, plugin]): typeof plugin =>
+  name === 'sanitize' ? [rehypeSanitize, schema] : plugin,
+);
+
 const controls: ControlsConfig = { code: { copy: true, download: false }, table: false, mermaid: false, image: false };
 
 let loadedExtras: PluginConfig | null = null;
@@ -150,10 +190,25 @@ function useReachableBoxes(): RefObject<HTMLDivElement | null> {
   return area;
 }
 
+/** Footnotes in the page's language, with ids that no other text of the page has. */
+function useFootnotes(): NonNullable<StreamdownProps['remarkRehypeOptions']> {
+  const { footnotes, backTo } = useWords().chat.markdown;
+  const id = useId();
+  return useMemo(
+    () => ({
+      clobberPrefix: `${OWN_ID}${id}-`,
+      footnoteLabel: footnotes,
+      footnoteBackLabel: (note: number, use: number) => backTo(use > 1 ? `${String(note + 1)}-${String(use)}` : String(note + 1)),
+    }),
+    [id, footnotes, backTo],
+  );
+}
+
 /** A model's text. The little HTML that may be in it is sanitised; nothing is loaded from anywhere. */
 export function Markdown({ text, streaming }: { readonly text: string; readonly streaming: boolean }): ReactNode {
   const extras = useExtras(text);
   const area = useReachableBoxes();
+  const footnotes = useFootnotes();
   return (
     <div ref={area} className="min-w-0">
       <Streamdown
@@ -163,6 +218,8 @@ export function Markdown({ text, streaming }: { readonly text: string; readonly 
         dir="auto"
         lineNumbers={false}
         components={components}
+        rehypePlugins={rehypePlugins}
+        {...(text.includes('[^') && { remarkRehypeOptions: footnotes })}
         controls={controls}
         linkSafety={{ enabled: false }}
         {...(extras !== null && { plugins: extras })}

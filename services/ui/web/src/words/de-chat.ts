@@ -112,6 +112,8 @@ export const chatDe: Words['chat'] = {
     table: 'Tabelle',
     image: 'Bild',
     notLoaded: (address) => `${address} (nicht geladen)`,
+    footnotes: 'Fußnoten',
+    backTo: (number) => `Zurück zu Verweis ${number}`,
   },
   begin: {
     admin: {

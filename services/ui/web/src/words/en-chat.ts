@@ -111,6 +111,8 @@ export const chatEn = {
     table: 'Table',
     image: 'Image',
     notLoaded: (address: string) => `${address} (not loaded)`,
+    footnotes: 'Footnotes',
+    backTo: (number: string) => `Back to reference ${number}`,
   },
   begin: {
     admin: {
