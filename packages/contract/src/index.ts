@@ -126,6 +126,7 @@ export {
   type TurnsRetried,
 } from './turns/failure.ts';
 export {
+  TENANT_TREND,
   waitReasons,
   ProviderHealth,
   WaitReason,

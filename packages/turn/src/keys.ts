@@ -78,6 +78,8 @@ export const keyOf = {
   earlyReceiptsOf: (tenantId: string): string => `${queuePrefix}:early-receipts-of:${tenantId}`,
   erasureScanLock: `${queuePrefix}:erasure-scan-lock`,
   series: (range: string): string => `${queuePrefix}:series:${range}`,
+  /** How much waited of tenants, lately. */
+  tenantSeries: `${queuePrefix}:tenant-series`,
   seriesLock: `${queuePrefix}:series-lock`,
   /** What each worker had done when the last sample was taken. */
   countedWorkers: `${queuePrefix}:counted-workers`,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { routes } from '@concierge/contract';
-import { eventually, gate } from '@concierge/testing';
+import { MINUTE_MS, routes } from '@concierge/contract';
+import { connectRedis } from '@concierge/runtime';
+import { eventually, gate, silentLog } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
+import { LoadSeries, WaitingRoom } from '@concierge/turn';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
 
 const opsToken = 'operators-token-of-this-test';
@@ -55,6 +57,7 @@ describe('what waits', () => {
         running: 1,
         places: expect.any(Number),
         reasons: [{ reason: 'own_session', turns: 1, oldestSeconds: page.waiting[0]?.waitedSeconds }],
+        recent: Array.from({ length: 60 }, () => 0),
       },
     ]);
     const turnId = page.waiting[0]?.turnId ?? '';
@@ -71,6 +74,34 @@ describe('what waits', () => {
     expect(workers[0]).toMatchObject({ state: 'running', turns: [page.waiting[0]?.behind] });
     held.open();
     await Promise.all([running.text(), waiting.text()]);
+  });
+
+  it('comes with how much of its tenant waited in each minute of the last hour', async () => {
+    const flood = await gateway.tenant();
+    const inTurn = gate();
+    gateway.script = async () => inTurn.opened;
+    const ask = async (): Promise<Response> =>
+      gateway.open(flood.cs, '/api/cs', { method: 'POST', body: { message: 'hello', sender: 'ben' } });
+    const asked = [await ask(), await ask()];
+    const redis = connectRedis({ url: gateway.redis.url, role: 'worker', log: silentLog });
+    await using closing = new AsyncDisposableStack();
+    closing.defer(() => redis.disconnect());
+    const series = new LoadSeries(redis);
+    const look = await eventually(async () => {
+      const found = await new WaitingRoom(redis).look();
+      return found.waiting.some(({ tenantId }) => tenantId === flood.id) ? found : undefined;
+    });
+    await series.add({ ...look, waiting: [...look.waiting, ...look.waiting], atMs: look.atMs - 5 * MINUTE_MS });
+    await series.add(look);
+    const waited = await eventually(async () => {
+      const { tenants } = await read(`${listWaiting.path}?tenant=${flood.id}`, listWaiting.answers[200].json);
+      const minutes = (tenants[0]?.recent ?? []).flatMap((turns, minute) => (turns === 0 ? [] : [{ turns, minute }]));
+      return minutes.length === 2 ? minutes : undefined;
+    });
+    expect(waited.map(({ turns }) => turns)).toEqual([2, 1]);
+    expect((waited[1]?.minute ?? 0) - (waited[0]?.minute ?? 0)).toBe(5);
+    inTurn.open();
+    await Promise.all(asked.map(async (response) => response.text()));
   });
 
   it('is not for who has no operators’ token, nor behind a cursor that is none', async () => {

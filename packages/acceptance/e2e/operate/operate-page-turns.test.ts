@@ -87,6 +87,7 @@ inBrowser('the operators’ pages of turns', () => {
     await expectSoundPage(page);
     await page.getByLabel('Language').selectOption('de');
     await current.shows(line.getByText('1 von 1 Plätzen laufen'));
+    await current.shows(line.getByRole('img', { name: 'Waiting in the last hour: at most 1' }));
     await current.shows(rows(page).getByText('1 von 1 Plätzen des Mandanten sind belegt, und er ist der Nächste.'));
     hold.open();
     await current.shows(page.getByText('Nichts wartet'));
@@ -95,6 +96,10 @@ inBrowser('the operators’ pages of turns', () => {
 
   it('show what the model calls of a tenant have cost', async () => {
     const keys = await system.createTenant('dear');
+    await current.shows(line.getByRole('img', { name: 'Wartend in der letzten Stunde: höchstens 1' }));
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectSoundPage(page);
     await using current = await visit('/operate/tenants/dear');
     const { page } = current;
     await current.shows(page.getByText('Nothing was used in this time.'));

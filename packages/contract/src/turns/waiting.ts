@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
+import { MINUTE_MS } from '../values/values.ts';
 
 /** Why a turn waits (docs/metrics.md, "Why turns wait"). */
 export const waitReasons = ['own_session', 'tenant_share', 'debounce', 'no_free_slot', 'no_worker', 'paused', 'staff'] as const;
@@ -47,6 +48,9 @@ const WaitingSum = z.object({
   oldestSeconds: z.number().nonnegative().nullable(),
 });
 
+/** How much of one tenant has waited: points of this length, up to the one that is under way. */
+export const TENANT_TREND = { points: 60, pointMs: MINUTE_MS } as const;
+
 /** What waits of one tenant. */
 export const WaitingTenant = z
   .object({
@@ -56,6 +60,14 @@ export const WaitingTenant = z
     running: whole.meta({ description: 'Its conversations that run.' }),
     places: whole.meta({ description: 'Its share: how many of its conversations run at once at most; 0 when no worker has said so.' }),
     reasons: z.array(WaitingSum).meta({ description: 'For what they wait, no reason for which none does.' }),
+    recent: z
+      .array(whole)
+      .length(TENANT_TREND.points)
+      .meta({
+        description:
+          'How many of its turns waited, whatever for, in each of the last 60 minutes: the highest of samples every ten seconds, the minute under way last. ' +
+          '0 also where none was sampled, and where 100 other tenants had more.',
+      }),
   })
   .meta({ id: 'WaitingTenant' });
 export type WaitingTenant = z.infer<typeof WaitingTenant>;

@@ -1,4 +1,4 @@
-import { seriesRanges, SeriesRange, WaitReason, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
+import { seriesRanges, SeriesRange, TENANT_TREND, WaitReason, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from '../keys.ts';
@@ -18,6 +18,12 @@ const Point = z.object({
 type Point = z.infer<typeof Point>;
 
 const noPoint: Point = { waiting: 0, waitingBy: {}, oldestMs: 0, running: 0, slots: 0, counts: noCounts };
+/** Waiting turns of those tenants that had the most of them, by tenant. */
+const TenantPoint = z.record(z.string(), count);
+const tenantSeries = { lengthMs: TENANT_TREND.points * TENANT_TREND.pointMs, pointMs: TENANT_TREND.pointMs };
+/** Tenants of one point: what is kept does not grow with the deployment. */
+const TENANTS_KEPT = 100;
+
 /** How much of the shortest range is what a provider did lately. */
 const PROVIDERS_MS = 15 * 60_000;
 
@@ -35,16 +41,24 @@ export class LoadSeries {
   /** Only one process at a time: it reads what it writes. */
   async add(look: WaitingLook): Promise<void> {
     const sample = await this.#toSample(look);
-    for (const range of SeriesRange.options) {
-      const { lengthMs, pointMs } = seriesRanges[range];
-      const key = keyOf.series(range);
-      const at = String(Math.floor(look.atMs / pointMs) * pointMs);
-      const kept = Point.safeParse(JSON.parse((await this.#redis.hget(key, at)) ?? 'null')).data ?? noPoint;
-      const old = (await this.#redis.hkeys(key)).filter((name) => Number(name) <= look.atMs - lengthMs);
-      const change = this.#redis.multi().hset(key, at, JSON.stringify(merge(kept, sample)));
-      if (old.length > 0) change.hdel(key, ...old);
-      await change.pexpire(key, lengthMs).exec();
-    }
+    for (const range of SeriesRange.options)
+      await this.#mergePoint({ key: keyOf.series(range), ...seriesRanges[range] }, look.atMs, (kept) =>
+        merge(Point.safeParse(kept).data ?? noPoint, sample),
+      );
+    if (look.waiting.length === 0) return;
+    await this.#mergePoint({ key: keyOf.tenantSeries, ...tenantSeries }, look.atMs, (kept) =>
+      mergeTenants(TenantPoint.safeParse(kept).data ?? {}, countByTenant(look)),
+    );
+  }
+
+  /** Changes the point of this time, and removes those that are too old. */
+  async #mergePoint({ key, lengthMs, pointMs }: StoredSeries, atMs: number, merged: (kept: unknown) => object): Promise<void> {
+    const at = String(toPointStart(atMs, pointMs));
+    const point = merged(JSON.parse((await this.#redis.hget(key, at)) ?? 'null'));
+    const old = (await this.#redis.hkeys(key)).filter((name) => Number(name) <= atMs - lengthMs);
+    const change = this.#redis.multi().hset(key, at, JSON.stringify(point));
+    if (old.length > 0) change.hdel(key, ...old);
+    await change.pexpire(key, lengthMs).exec();
   }
 
   /** Points of a range, the oldest first. */
@@ -64,12 +78,32 @@ export class LoadSeries {
       });
   }
 
+  /** How much waited of each tenant in the points of a trend, the oldest first. Of a tenant without one: nothing. */
+  async readTenants(nowMs: number): Promise<ReadonlyMap<string, readonly number[]>> {
+    const trends = new Map<string, number[]>();
+    const endMs = toPointStart(nowMs, TENANT_TREND.pointMs);
+    for (const { atMs, point } of await this.#readAll(keyOf.tenantSeries, TenantPoint)) {
+      const index = TENANT_TREND.points - 1 - Math.round((endMs - atMs) / TENANT_TREND.pointMs);
+      if (index < 0 || index >= TENANT_TREND.points) continue;
+      for (const [tenantId, waiting] of Object.entries(point)) {
+        const trend = trends.get(tenantId) ?? Array.from({ length: TENANT_TREND.points }, () => 0);
+        trend[index] = waiting;
+        trends.set(tenantId, trend);
+      }
+    }
+    return trends;
+  }
+
   async #readPoints(range: SeriesRange): Promise<{ readonly atMs: number; readonly point: Point }[]> {
-    const found = Object.entries(await this.#redis.hgetall(keyOf.series(range))).flatMap(([at, text]) => {
-      const point = Point.safeParse(JSON.parse(text)).data;
+    const found = await this.#readAll(keyOf.series(range), Point);
+    return found.toSorted((one, other) => one.atMs - other.atMs);
+  }
+
+  async #readAll<Stored>(key: string, schema: z.ZodType<Stored>): Promise<{ readonly atMs: number; readonly point: Stored }[]> {
+    return Object.entries(await this.#redis.hgetall(key)).flatMap(([at, text]) => {
+      const point = schema.safeParse(JSON.parse(text)).data;
       return point === undefined ? [] : [{ atMs: Number(at), point }];
     });
-    return found.toSorted((one, other) => one.atMs - other.atMs);
   }
 
   /** What workers have done since the last sample, whichever process took it. */
@@ -97,6 +131,31 @@ export class LoadSeries {
       counts,
     };
   }
+}
+
+/** Where points are kept: by the time at which each begins. */
+interface StoredSeries {
+  readonly key: string;
+  readonly lengthMs: number;
+  readonly pointMs: number;
+}
+
+function toPointStart(atMs: number, pointMs: number): number {
+  return Math.floor(atMs / pointMs) * pointMs;
+}
+
+function countByTenant({ waiting }: WaitingLook): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { tenantId, count: turns } of waiting) counts[tenantId] = (counts[tenantId] ?? 0) + turns;
+  return counts;
+}
+
+/** The highest of each tenant, of those tenants for which it is highest. */
+function mergeTenants(one: Readonly<Record<string, number>>, other: Readonly<Record<string, number>>): Record<string, number> {
+  const most = { ...one };
+  for (const [tenantId, turns] of Object.entries(other)) most[tenantId] = Math.max(most[tenantId] ?? 0, turns);
+  const ordered = Object.entries(most).toSorted(([, left], [, right]) => right - left);
+  return Object.fromEntries(ordered.slice(0, TENANTS_KEPT));
 }
 
 function merge(one: Point, other: Point): Point {

@@ -1,4 +1,4 @@
-import { waitReasons, type Overview, type WaitingEntry, type WaitingPage, type WorkerView } from '@concierge/contract';
+import { TENANT_TREND, waitReasons, type Overview, type WaitingEntry, type WaitingPage, type WorkerView } from '@concierge/contract';
 import { describeWait } from './describe-wait.ts';
 import type { WaitingLook, WaitingTurns } from './waiting-turns.ts';
 import type { ReportedWorker } from './workers.ts';
@@ -21,9 +21,13 @@ export function sumWaiting({ waiting, atMs }: Pick<WaitingLook, 'waiting' | 'atM
 
 /** Tenants of one answer. */
 const TENANTS_MAX = 100;
+const noTrend: readonly number[] = Array.from({ length: TENANT_TREND.points }, () => 0);
 
-/** How much waits of each tenant and how much of its share runs: those whose turns wait longest, and they first. */
-export function sumTenants(look: WaitingLook): WaitingPage['tenants'] {
+/**
+ * How much waits of each tenant and how much of its share runs: those whose turns wait longest, and they first.
+ * `trends`: how much has waited of each (`LoadSeries.readTenants`).
+ */
+export function sumTenants(look: WaitingLook, trends: ReadonlyMap<string, readonly number[]>): WaitingPage['tenants'] {
   const groups = Array.from(
     Map.groupBy(look.waiting, ({ tenantId }) => tenantId),
     ([tenantId, waiting]) => ({
@@ -33,6 +37,7 @@ export function sumTenants(look: WaitingLook): WaitingPage['tenants'] {
       running: look.running.get(tenantId) ?? 0,
       places: look.share,
       reasons: sumWaiting({ waiting, atMs: look.atMs }).filter(({ turns }) => turns > 0),
+      recent: [...(trends.get(tenantId) ?? noTrend)],
     }),
   );
   return groups.toSorted((left, right) => right.oldestSeconds - left.oldestSeconds).slice(0, TENANTS_MAX);

@@ -12,7 +12,6 @@ import {
   viewWaiting,
   viewWorker,
   WaitingRoom,
-  type WaitingLook,
   type WaitingTurns,
 } from '@concierge/turn';
 import { readRedisMemory, type connectRedis } from '@concierge/runtime';
@@ -33,6 +32,8 @@ export interface WaitingOptions {
 
 /** Several people who look at once share one look. */
 const LOOK_KEPT_MS = 1000;
+/** Half of the time between two samples. */
+const TRENDS_KEPT_MS = 5000;
 
 /** What waits, what runs, and what works, for operators. */
 export function waitingHandlers(
@@ -50,7 +51,10 @@ export function waitingHandlers(
   | 'listUsageOfTenants'
   | 'getHealth'
 > {
-  const look = keepLook(new WaitingRoom(options.redis));
+  const room = new WaitingRoom(options.redis);
+  const series = new LoadSeries(options.redis);
+  const look = keepAnswer(async () => room.look(), LOOK_KEPT_MS);
+  const readTrends = keepAnswer(async () => series.readTenants(Date.now()), TRENDS_KEPT_MS);
   return {
     getOverview: async () => ({ kind: 'answer', status: 200, json: viewOverview(await look()) }),
     followOperatorFeed: ({ response }) => {
@@ -58,7 +62,8 @@ export function waitingHandlers(
       return streamed;
     },
     listWaiting: async ({ query: { tenant, reason, limit, cursor } }) => {
-      const found = await look();
+      // What waits can be read where the trends cannot: those of all tenants are in one slot of Redis.
+      const [found, trends] = await Promise.all([look(), readTrends().catch(() => new Map<string, number[]>())]);
       const asked = found.waiting.filter(
         (turns) => (tenant === undefined || turns.tenantId === tenant) && (reason === undefined || turns.reason === reason),
       );
@@ -70,7 +75,7 @@ export function waitingHandlers(
         at: new Date(found.atMs).toISOString(),
         isWhole: found.isWhole,
         reasons: sumWaiting({ ...found, waiting: asked }),
-        tenants: sumTenants({ ...found, waiting: asked }),
+        tenants: sumTenants({ ...found, waiting: asked }, trends),
         waiting: page.map((turns) => viewWaiting(turns, found)),
       };
       const next = last === undefined ? null : toCursor(last);
@@ -84,7 +89,7 @@ export function waitingHandlers(
     drainWorker: async ({ params, requestId }) => drain(options, { id: params.id, isDrained: true, requestId }),
     undrainWorker: async ({ params, requestId }) => drain(options, { id: params.id, isDrained: false, requestId }),
     getSeries: async ({ query: { range } }) => {
-      const points = await new LoadSeries(options.redis).read(range);
+      const points = await series.read(range);
       return { kind: 'answer', status: 200, json: { range, pointSeconds: seriesRanges[range].pointMs / 1000, points } };
     },
     listLogLines: async ({ query }) => {
@@ -118,13 +123,14 @@ async function drain({ redis, operations }: WaitingOptions, { id, isDrained, req
   return { kind: 'answer', status: 200, json: viewWorker(worker) } as const;
 }
 
-function keepLook(room: WaitingRoom): () => Promise<WaitingLook> {
-  let kept: Promise<WaitingLook> | undefined;
-  let lookedMs = -Infinity;
+/** Reads anew what is older than that. */
+function keepAnswer<Answer>(read: () => Promise<Answer>, keptMs: number): () => Promise<Answer> {
+  let kept: Promise<Answer> | undefined;
+  let readMs = -Infinity;
   return async () => {
-    if (kept === undefined || performance.now() - lookedMs > LOOK_KEPT_MS) {
-      lookedMs = performance.now();
-      kept = room.look().catch((error: unknown) => {
+    if (kept === undefined || performance.now() - readMs > keptMs) {
+      readMs = performance.now();
+      kept = read().catch((error: unknown) => {
         kept = undefined;
         throw error;
       });

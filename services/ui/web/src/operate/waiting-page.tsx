@@ -56,7 +56,7 @@ interface TenantGroupProps {
 
 /** What waits of one tenant, in a line; its conversations, and who stands before whom, when it is opened. */
 function TenantGroup({
-  tenant: { tenantId, turns, oldestSeconds, running, places, reasons },
+  tenant: { tenantId, turns, oldestSeconds, running, places, reasons, recent },
   reason,
   isAlone,
 }: TenantGroupProps): ReactNode {
@@ -77,6 +77,7 @@ function TenantGroup({
         <span className="tabular-nums">{words.waiting.turns(turns, formats.number(turns))}</span>
         <span className="tabular-nums">{words.waiting.longest(formats.duration(oldestSeconds * 1000))}</span>
         <span className="tabular-nums">{words.waiting.running(formats.number(running), places === 0 ? '–' : formats.number(places))}</span>
+        <Trend points={recent} />
         {reasons.map(({ reason: name, turns: count }) => (
           <Badge key={name} tone={name === 'no_worker' || name === 'no_free_slot' ? 'warn' : 'plain'}>
             {`${words.reasons[name]} ${formats.number(count)}`}
@@ -95,6 +96,21 @@ function TenantGroup({
         </div>
       )}
     </details>
+  );
+}
+
+/** One line over the last hour, as high as the most that waited, which its name says in words. */
+function Trend({ points }: { readonly points: readonly number[] }): ReactNode {
+  const words = useWords().operate.waiting;
+  const formats = useFormats();
+  const most = Math.max(0, ...points);
+  const last = points.length - 1;
+  const line = points.map((turns, at) => `${String(at)},${String(1 - turns / Math.max(1, most))}`).join(' ');
+  return (
+    <svg role="img" viewBox={`0 0 ${String(last)} 1`} preserveAspectRatio="none" className="h-5 w-24 overflow-visible text-warn">
+      <title>{words.trend(formats.number(most))}</title>
+      <polyline points={line} fill="none" stroke="currentColor" strokeWidth="1.5" vectorEffect="non-scaling-stroke" />
+    </svg>
   );
 }
 

@@ -145,6 +145,7 @@ export const de: Words = {
       turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'Turn wartet' : 'Turns warten'}`,
       longest: (time: string) => `am längsten ${time}`,
       running: (running: string, places: string) => `${running} von ${places} Plätzen laufen`,
+      trend: (most) => `Wartend in der letzten Stunde: höchstens ${most}`,
       notWhole: 'Es ist mehr unterwegs, als ein Blick liest: Mindestens dies wartet.',
     },
     turns: {

@@ -145,6 +145,7 @@ export const en = {
       turns: (count: number, shown: string) => `${shown} ${count === 1 ? 'turn waits' : 'turns wait'}`,
       longest: (time: string) => `longest ${time}`,
       running: (running: string, places: string) => `${running} of ${places} places run`,
+      trend: (most: string) => `Waiting in the last hour: at most ${most}`,
       notWhole: 'More is under way than one look reads: at least this waits.',
     },
     turns: {
