@@ -155,6 +155,9 @@ describe('concierge turn', () => {
     expect(await concierge.json('turn', 'cancel', 'acme', turnId)).toEqual({ turnId, status: 'waiting', cancelling: true });
     await concierge.withScope('acme', async (scope) => expect(await scope.inbox.isCancelled(turnId)).toBe(true));
     expect(await concierge.json('turn', 'cancel', 'acme', doneTurn)).toMatchObject({ cancelling: false });
+    expect((await concierge.run('turn', 'cancel', 'acme', turnId, '--reason', 'x'.repeat(201))).err).toContain('--reason');
+    await concierge.run('turn', 'cancel', 'acme', turnId, '--reason', 'Asked twice.');
+    expect((await concierge.run('audit', 'acme')).out).toMatch(/turn\.cancel +acme .*Asked twice\./u);
   });
 
   it('cancels all turns of a tenant after a count, with a reason that goes on record', async () => {

@@ -113,7 +113,7 @@ export {
   RemovedTenant,
 } from './tenants/operated-tenant.ts';
 export { countDrift, ReindexBody, type Reindexed, type TenantDrift } from './tenants/reindex.ts';
-export { CancelTurnsBody, type CancelledTurns } from './turns/cancelled-turns.ts';
+export { AuditReason, CancelTurnsBody, type CancelledTurns } from './turns/cancelled-turns.ts';
 export { RedriveBody, type Redriven, type RedriveSkip, type StuckDeliveries } from './channels/stuck-delivery.ts';
 export {
   FAILURE_MESSAGE_MAX,

@@ -48,6 +48,13 @@ export interface FailedTurnsOptions {
   readonly operations: Pick<TenantOperations, 'open' | 'record'>;
 }
 
+export interface CancelledTurn {
+  readonly tenantId: string;
+  readonly turnId: string;
+  /** Why, which goes on record. */
+  readonly reason?: string | undefined;
+}
+
 interface Failed {
   readonly scope: TenantScope;
   readonly turn: IndexedTurn;
@@ -128,11 +135,12 @@ export class FailedTurns {
   }
 
   /** As the tenant's own cancel. @throws AppError not_found */
-  async cancel({ tenantId, turnId }: { readonly tenantId: string; readonly turnId: string }, asked?: Asked): Promise<TurnView> {
+  async cancel({ tenantId, turnId, reason }: CancelledTurn, asked?: Asked): Promise<TurnView> {
     const { operations } = this.#options;
     const scope = await operations.open(tenantId);
     const turn = await (await this.#options.turns()).cancel(scope, turnId);
-    await operations.record('turn.cancel', { scope, target: turnId, ...(asked !== undefined && { asked }) });
+    const why = reason === undefined ? {} : { reason };
+    await operations.record('turn.cancel', { scope, target: turnId, ...(asked !== undefined && { asked }), ...why });
     return turn;
   }
 

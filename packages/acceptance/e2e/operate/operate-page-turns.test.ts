@@ -54,12 +54,20 @@ inBrowser('the operators’ pages of turns', () => {
     await page.getByLabel('State').selectOption('');
     await page.getByRole('button', { name: 'Cancel all …' }).click();
     await current.shows(dialog(page).getByText('2 turns would be cancelled.'));
+    await dialog(page).getByLabel('Reason (optional)').fill('They ask each other.');
+    await expectSoundPage(page);
     await dialog(page).getByRole('button', { name: 'Cancel 2' }).click();
     await current.shows(dialog(page).getByText('2 turns are asked to stop.'));
     await expectSoundPage(page);
     await dialog(page).getByRole('button', { name: 'Close' }).click();
     await page.getByLabel('State').selectOption('cancelled');
     await eventuallyHolds(async () => expect(await rows(page).count()).toBe(2));
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate/audit?tenant=filtered`);
+    const cancelled = rows(page).filter({ hasText: 'turn.cancel' }).filter({ hasText: 'Reason: They ask each other.' });
+    await eventuallyHolds(async () => expect(await cancelled.count()).toBe(2));
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate/turns`);
+    await current.shows(page.getByRole('button', { name: 'Try failed ones again …' }));
+    expect(await page.getByRole('button', { name: 'Cancel all …' }).count()).toBe(0);
     hold.open();
     expect(current.complaints.texts).toEqual([]);
   });
@@ -79,6 +87,7 @@ inBrowser('the operators’ pages of turns', () => {
     await current.shows(line.getByText('1 turn waits'));
     await current.shows(line.getByText('1 of 1 places run'));
     await current.shows(line.getByText('For its tenant’s share 1'));
+    await current.shows(line.getByRole('img', { name: 'Waiting in the last hour: at most 1' }));
     expect(await rows(page).count()).toBe(0);
     await line.focus();
     await page.keyboard.press('Enter');
@@ -87,7 +96,10 @@ inBrowser('the operators’ pages of turns', () => {
     await expectSoundPage(page);
     await page.getByLabel('Language').selectOption('de');
     await current.shows(line.getByText('1 von 1 Plätzen laufen'));
-    await current.shows(line.getByRole('img', { name: 'Waiting in the last hour: at most 1' }));
+    await current.shows(line.getByRole('img', { name: 'Wartend in der letzten Stunde: höchstens 1' }));
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectSoundPage(page);
     await current.shows(rows(page).getByText('1 von 1 Plätzen des Mandanten sind belegt, und er ist der Nächste.'));
     hold.open();
     await current.shows(page.getByText('Nichts wartet'));
@@ -96,10 +108,6 @@ inBrowser('the operators’ pages of turns', () => {
 
   it('show what the model calls of a tenant have cost', async () => {
     const keys = await system.createTenant('dear');
-    await current.shows(line.getByRole('img', { name: 'Wartend in der letzten Stunde: höchstens 1' }));
-    await page.setViewportSize({ width: 360, height: 740 });
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await expectSoundPage(page);
     await using current = await visit('/operate/tenants/dear');
     const { page } = current;
     await current.shows(page.getByText('Nothing was used in this time.'));

@@ -206,7 +206,7 @@ async function listAudit({ deployment, answer }: CommandContext, tenantId: strin
     describeActor(entry),
     entry.act,
     entry.tenantId ?? '',
-    entry.target ?? [describeTurns(entry), entry.reason ?? ''].filter((part) => part !== '').join(': '),
+    [entry.target ?? describeTurns(entry), entry.reason ?? ''].filter((part) => part !== '').join(': '),
   ]);
   answer({ json: entries, text: table(['WHEN', 'WHO', 'WHAT', 'TENANT', 'OF IT'], rows) });
 }

@@ -1,4 +1,4 @@
-import { AppError, CancelTurnsBody, parseInput, TurnStatus, writeTrace, type OperatedTurn } from '@concierge/contract';
+import { AppError, AuditReason, CancelTurnsBody, parseInput, TurnStatus, writeTrace, type OperatedTurn } from '@concierge/contract';
 import { Command, Option } from 'commander';
 import { table, type CommandContext } from '../answer.ts';
 
@@ -68,8 +68,15 @@ async function retry({ deployment, answer }: CommandContext, tenantId: string, t
   });
 }
 
-async function cancel({ deployment, answer }: CommandContext, tenantId: string, turnId: string): Promise<void> {
-  const turn = await (await deployment.failedTurns()).cancel({ tenantId, turnId });
+interface CancelOptions {
+  readonly tenantId: string;
+  readonly turnId: string;
+  readonly reason?: string;
+}
+
+async function cancel({ deployment, answer }: CommandContext, { tenantId, turnId, ...options }: CancelOptions): Promise<void> {
+  const reason = parseInput(AuditReason.optional(), options.reason, '--reason');
+  const turn = await (await deployment.failedTurns()).cancel({ tenantId, turnId, reason });
   const live = turn.status === 'waiting' || turn.status === 'running';
   answer({
     json: { turnId, status: turn.status, cancelling: live },
@@ -92,6 +99,8 @@ async function cancelAll({ deployment, answer }: CommandContext, tenant: string,
   });
 }
 
+const reasonHelp = 'why; it goes on record, and the tenant reads it';
+
 /** `concierge turn …` */
 export function turnCommand(context: CommandContext): Command {
   const command = new Command('turn');
@@ -106,7 +115,6 @@ export function turnCommand(context: CommandContext): Command {
   const one: readonly [string, string, typeof show][] = [
     ['show', 'the life of one turn: waits, prompt, steps, what was sent', show],
     ['retry', 'ask what a failed or cancelled turn asked once more', retry],
-    ['cancel', 'stop a waiting or running turn', cancel],
   ];
   for (const [name, description, act] of one) {
     command
@@ -115,10 +123,17 @@ export function turnCommand(context: CommandContext): Command {
       .action(async (tenantId: string, turnId: string) => await act(context, tenantId, turnId));
   }
   command
+    .command('cancel <tenant> <id>')
+    .description('stop a waiting or running turn')
+    .option('--reason <text>', reasonHelp)
+    .action(async (tenantId: string, turnId: string, options: { readonly reason?: string }) =>
+      cancel(context, { ...options, tenantId, turnId }),
+    );
+  command
     .command('cancel-all <tenant>')
     .description('says how many turns of a tenant wait and run; stops them with --yes')
     .option('--yes', 'cancel them')
-    .option('--reason <text>', 'why; it goes on record, and the tenant reads it')
+    .option('--reason <text>', reasonHelp)
     .action(async (tenant: string, options: CancelAllOptions) => await cancelAll(context, tenant, options));
   return command;
 }

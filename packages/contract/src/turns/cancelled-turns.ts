@@ -2,18 +2,17 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { TenantId } from '../tenants/tenant.ts';
 
+/** Why an operator does something. It goes on record, where the tenant reads it, too. */
+export const AuditReason = z.string().trim().min(1).max(limits.auditReasonMaxCharacters);
+
 /** POST /ops/api/turns/cancel */
 export const CancelTurnsBody = z
   .strictObject({
     tenant: TenantId,
     dryRun: z.boolean().default(true).meta({ description: 'Counts, and cancels nothing.' }),
-    reason: z
-      .string()
-      .trim()
-      .min(1)
-      .max(limits.auditReasonMaxCharacters)
-      .optional()
-      .meta({ description: 'Why, in a sentence: needed unless it is a dry run. It goes on record, where the tenant reads it, too.' }),
+    reason: AuditReason.optional().meta({
+      description: 'Why, in a sentence: needed unless it is a dry run. It goes on record, where the tenant reads it, too.',
+    }),
   })
   .refine(({ dryRun, reason }) => dryRun || reason !== undefined, { path: ['reason'], message: 'is needed to cancel turns' })
   .meta({ id: 'CancelTurns' });

@@ -74,8 +74,7 @@ export const AuditEntry = z
     target: z.string().nullable(),
     /** `X-Request-Id` of the request; null at the command line. */
     requestId: z.string().nullable(),
-    /** Why, where an operator had to say so. */
-    reason: z.string().optional().meta({ description: 'Why, in the words of the operator; only where the act needs a reason.' }),
+    reason: z.string().optional().meta({ description: 'Why, in the words of the operator; only where one was given.' }),
     turns: z.int().nonnegative().optional().meta({ description: 'How many turns it was done to; only of an act on many at once.' }),
   })
   .meta({ id: 'AuditEntry' });

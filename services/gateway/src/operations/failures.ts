@@ -45,7 +45,8 @@ export function failureHandlers({
       // Redis knows whose a turn is for as long as it waits or runs.
       const tenantId = query.tenant ?? (await redis.hget(keyOf.turn(turnId), 'account'));
       if (tenantId === null) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
-      return { kind: 'answer', status: 202, json: await failedTurns.cancel({ tenantId, turnId }, { requestId }) };
+      const json = await failedTurns.cancel({ tenantId, turnId, reason: query.reason }, { requestId });
+      return { kind: 'answer', status: 202, json };
     },
     cancelTurns: async ({ body, requestId }) => ({ kind: 'answer', status: 200, json: await failedTurns.cancelAll(body, { requestId }) }),
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TenantId } from '../../tenants/tenant.ts';
-import { CancelledTurns, CancelTurnsBody } from '../../turns/cancelled-turns.ts';
+import { AuditReason, CancelledTurns, CancelTurnsBody } from '../../turns/cancelled-turns.ts';
 import { failureFilter, FailureGroup, TurnRetryBody, TurnsRetried } from '../../turns/failure.ts';
 import { TurnTrace } from '../../turns/trace.ts';
 import { OperatedTurn, TurnStatus, TurnView } from '../../turns/turn.ts';
@@ -90,6 +90,7 @@ export const cancelOperatedTurn = defineRoute({
   params: z.object({ id: z.string().min(1).max(128) }),
   query: z.strictObject({
     tenant: TenantId.optional().meta({ description: 'Whose turn it is. Needed only where Redis does not know the turn.' }),
+    reason: AuditReason.optional().meta({ description: 'Why, in a sentence. It goes on record, where the tenant reads it, too.' }),
   }),
   answers: { 202: { description: 'The turn as it stands.', json: TurnView } },
   errors: ['not_found', 'overloaded'],

@@ -1,7 +1,9 @@
+import { limits } from '@concierge/contract';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { runInSteps, type BulkStep, type BulkTotals } from '../../../src/bulk-run.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/confirm-dialog.tsx';
+import { TextField } from '../parts/fields.tsx';
 import { SpinnerIcon } from '../parts/icons.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 
@@ -13,6 +15,8 @@ export interface BulkRequest {
   /** Counts, and does nothing. */
   readonly dryRun: boolean;
   readonly cursor: string | undefined;
+  /** Why, in the operator's words; empty where none are asked for or given. */
+  readonly reason: string;
   readonly signal: AbortSignal;
 }
 
@@ -27,6 +31,8 @@ export interface BulkDialogProps {
   readonly action: (count: number) => string;
   /** Why something is left out. */
   readonly reasons: Readonly<Record<string, string>>;
+  /** Asks for a reason, which may be left out. */
+  readonly asksReason?: boolean;
   readonly step: (request: BulkRequest) => Promise<BulkStep>;
   /** `isChanged`: something has been done. */
   readonly onClose: (isChanged: boolean) => void;
@@ -39,9 +45,11 @@ type Phase =
   | { readonly name: 'failed'; readonly totals: BulkTotals | null; readonly error: string };
 
 /** Does something to many things at once: counts first, asks, then does it a few at a time and shows how far it is. */
-export function BulkDialog({ title, about, step, onClose, ...texts }: BulkDialogProps): ReactNode {
-  const bulk = useBulk(step);
-  const { phase, stop } = bulk;
+export function BulkDialog({ title, about, asksReason = false, step, onClose, ...texts }: BulkDialogProps): ReactNode {
+  const { bulk: words, tenants } = useWords().operate;
+  const [reason, setReason] = useState('');
+  const bulk = useBulk(async (request) => step({ ...request, reason: reason.trim() }));
+  const { phase, planned, stop } = bulk;
   const isDone = phase.name === 'running' || phase.name === 'ended' || phase.name === 'failed';
   const close = (): void => {
     stop();
@@ -59,6 +67,17 @@ export function BulkDialog({ title, about, step, onClose, ...texts }: BulkDialog
         <Progress title={title} bulk={bulk} texts={texts} />
         {phase.totals !== null && <Details totals={phase.totals} reasons={texts.reasons} />}
       </div>
+      {asksReason && phase.name === 'counted' && planned > 0 && (
+        <div className="mt-3">
+          <TextField
+            label={words.reason}
+            help={tenants.cancelReasonHelp}
+            value={reason}
+            maxLength={limits.auditReasonMaxCharacters}
+            onChange={setReason}
+          />
+        </div>
+      )}
     </Dialog>
   );
 }
@@ -124,7 +143,7 @@ interface Bulk {
 }
 
 /** Counts when it is first shown, and does it when it is told to. */
-function useBulk(step: BulkDialogProps['step']): Bulk {
+function useBulk(step: (request: Omit<BulkRequest, 'reason'>) => Promise<BulkStep>): Bulk {
   const explain = useExplain();
   const [phase, setPhase] = useState<Phase>({ name: 'counting', totals: null });
   const [planned, setPlanned] = useState(0);

@@ -53,21 +53,25 @@ interface TurnFilter {
   readonly status: OperatedTurn['status'] | undefined;
 }
 
+/** Not without a filter, and not by a code: what waits or runs has failed with none. */
+function mayCancel({ id, code, tenant, status }: TurnFilter): boolean {
+  const isNarrowed = id !== '' || tenant !== '' || status !== undefined;
+  return isNarrowed && code === '' && (status === undefined || status === 'waiting' || status === 'running');
+}
+
 /** What may be done with all turns of the filter: what failed is tried again, what waits or runs is cancelled. */
 function BulkActions({ filter }: { readonly filter: TurnFilter }): ReactNode {
   const { turns: words } = useWords().operate;
   const [opened, setOpened] = useState<{ readonly act: 'retry' | 'cancel'; readonly filter: TurnFilter; readonly until: string } | null>(
     null,
   );
-  const { status, code } = filter;
+  const { status } = filter;
   const open = (act: 'retry' | 'cancel'): void => setOpened({ act, filter, until: new Date().toISOString() });
   const close = (): void => setOpened(null);
-  // What waits or runs has failed with no code.
-  const canCancel = code === '' && (status === undefined || status === 'waiting' || status === 'running');
   return (
     <div className="flex flex-wrap gap-2 empty:hidden">
       {(status === undefined || status === 'failed') && <Button onClick={() => open('retry')}>{words.retryAll}</Button>}
-      {canCancel && <Button onClick={() => open('cancel')}>{words.cancelAll}</Button>}
+      {mayCancel(filter) && <Button onClick={() => open('cancel')}>{words.cancelAll}</Button>}
       {opened?.act === 'retry' && (
         <RetryDialog
           retried={{ ...opened.filter, since: new Date(0).toISOString(), until: opened.until }}
@@ -94,13 +98,13 @@ function CancelDialog({ filter: { id, tenant, status }, onClose }: CancelDialogP
   const { turns: words } = useWords().operate;
   const api = useApi();
   const queries = useQueryClient();
-  const step = async ({ dryRun, cursor, signal }: BulkRequest): Promise<BulkStep> => {
+  const step = async ({ dryRun, cursor, reason, signal }: BulkRequest): Promise<BulkStep> => {
     const [now, place] = readPlace(cursor, status);
     const query = { id, tenant, status: now, limit: dryRun ? 100 : CANCELLED_AT_ONCE, cursor: place };
     const { value, nextCursor } = await api.list(routes.listOperatedTurns, { query, signal });
     const meant = value.filter(({ cancelling }) => cancelling !== true);
     const cancel = async (turn: OperatedTurn) =>
-      api.call(routes.cancelOperatedTurn, { params: { id: turn.id }, query: { tenant: turn.tenantId }, signal });
+      api.call(routes.cancelOperatedTurn, { params: { id: turn.id }, query: { tenant: turn.tenantId, reason }, signal });
     if (!dryRun) await Promise.all(meant.map(cancel));
     const isLast = nextCursor === null && (now === 'running' || status !== undefined);
     const tenants = Map.groupBy(meant, ({ tenantId }) => tenantId);
@@ -119,6 +123,7 @@ function CancelDialog({ filter: { id, tenant, status }, onClose }: CancelDialogP
       did={words.didCancel}
       action={words.cancelSome}
       reasons={{}}
+      asksReason
       step={step}
       onClose={(isChanged) => {
         onClose();

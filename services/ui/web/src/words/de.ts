@@ -216,6 +216,7 @@ export const de: Words = {
     bulk: {
       counting: 'Zählt …',
       nothing: 'Es gibt nichts zu tun.',
+      reason: 'Grund (freiwillig)',
       stop: 'Anhalten',
       close: 'Schließen',
       stopped: 'Angehalten: Der Rest ist, wie er war.',

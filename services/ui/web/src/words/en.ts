@@ -215,6 +215,7 @@ export const en = {
     bulk: {
       counting: 'Counting …',
       nothing: 'There is nothing to do.',
+      reason: 'Reason (optional)',
       stop: 'Stop',
       close: 'Close',
       stopped: 'Stopped: the rest is as it was.',
