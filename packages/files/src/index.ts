@@ -15,6 +15,7 @@ export {
 } from './atomic-file.ts';
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
+export { RecordChange, RecordChanges, type TellRecordChange } from './record-changes.ts';
 export {
   quickReaddir,
   quickReadText,

@@ -1,15 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, unlink } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { laterVersionCode, staleCode, type Log } from '@concierge/runtime';
 import type { z } from 'zod';
 import { AppError, invalidFieldsText, isOfLaterVersion, toStoredSchema } from '@concierge/contract';
 import { createFile, replaceFile, sweepTemporaries, type AtomicWrite } from './atomic-file.ts';
 import type { FolderSync } from './folder-sync.ts';
+import type { RecordChange, RecordChanges } from './record-changes.ts';
 import { lookQuickly, lstatIfThere } from './stat-cache.ts';
 import { namesIn, isSystemError } from './system-error.ts';
 
 const STALE_LOOKS_MAX = 3;
+/** A record that another machine has replaced is waited for, a little longer than a mount may show the old one. */
+const REPLACED_EVERY_MS = 100;
+const REPLACED_LOOKS_MAX = 20;
 
 /**
  * What a file turned out to be. `broken` carries the reason for the log, not for a client. `isLater`: it is not
@@ -164,6 +169,15 @@ async function makeOne(path: string, mode: number | undefined): Promise<boolean>
   }
 }
 
+/** For records of which no machine may go on reading what another one has replaced or removed. */
+export interface SharedRecords<RecordType> {
+  readonly changes: RecordChanges;
+  /** A text that rises with each change of the record; the same for all records that were never changed. */
+  readonly revisionOf: (record: RecordType) => string;
+  /** What became of one that was replaced, where that can be said without reading it; else the file is waited for. */
+  readonly toReplaced?: (record: RecordType, change: RecordChange) => RecordType;
+}
+
 export interface RecordFolderOptions<Schema extends z.ZodType> {
   /** One that only the service writes to. */
   readonly folder: string;
@@ -176,6 +190,7 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
   readonly tenantId: string;
   /** Called when the record of this name has been written or removed. */
   readonly onChanged?: ((name: string) => void) | undefined;
+  readonly shared?: SharedRecords<z.output<Schema>>;
   readonly log: Log;
 }
 
@@ -207,8 +222,29 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** undefined when there is none, and for a name that no record of this folder has. */
   async read(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
-    const { schema, names, tenantId, log } = this.#options;
+    const { shared, folder, names } = this.#options;
     if (!names.test(name)) return undefined;
+    for (let looks = 1; ; looks += 1) {
+      const parsed = await this.#readFile(name);
+      // Asked afterwards: it may have been told while the file was read.
+      const change = shared?.changes.find(folder, name);
+      if (shared === undefined || change === undefined) return parsed;
+      const state = compareWithTold(parsed, change, shared);
+      if (state === 'shown') shared.changes.settle(folder, change);
+      if (state === 'removed') return undefined;
+      if (state !== 'replaced' || parsed?.status !== 'ok' || looks === REPLACED_LOOKS_MAX) return parsed;
+      if (shared.toReplaced !== undefined) return { status: 'ok', value: shared.toReplaced(parsed.value, change) };
+      await sleep(REPLACED_EVERY_MS);
+    }
+  }
+
+  /** Another process has told of a change that the file has not been seen to show: what was kept of it is old. */
+  isOutdated(name: string): boolean {
+    return this.#options.shared?.changes.find(this.#options.folder, name) !== undefined;
+  }
+
+  async #readFile(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
+    const { schema, tenantId, log } = this.#options;
     const path = this.#toPath(name);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
@@ -237,12 +273,15 @@ export class RecordFolder<Schema extends z.ZodType> {
   async put(name: string, record: z.output<Schema>): Promise<void> {
     await this.find(name);
     await this.#write(name, record, replaceFile);
+    const { shared } = this.#options;
+    if (shared !== undefined) this.#tell(name, { revision: shared.revisionOf(record), isRemoved: false });
   }
 
   /** False when there was none. */
   async remove(name: string): Promise<boolean> {
     const { folder, names, folders } = this.#options;
     if (!names.test(name)) return false;
+    const revision = await this.#readRevision(name);
     try {
       await unlink(join(folder, `${name}.json`));
     } catch (error) {
@@ -250,6 +289,7 @@ export class RecordFolder<Schema extends z.ZodType> {
       throw error;
     }
     await folders.sync(folder);
+    this.#tell(name, { revision, isRemoved: true });
     this.#options.onChanged?.(name);
     return true;
   }
@@ -263,6 +303,17 @@ export class RecordFolder<Schema extends z.ZodType> {
     return join(this.#options.folder, `${name}.json`);
   }
 
+  async #readRevision(name: string): Promise<string> {
+    const { shared } = this.#options;
+    const parsed = shared === undefined ? undefined : await this.read(name);
+    return shared !== undefined && parsed?.status === 'ok' ? shared.revisionOf(parsed.value) : '';
+  }
+
+  #tell(name: string, change: Pick<RecordChange, 'revision' | 'isRemoved'>): void {
+    const { shared, folder, tenantId } = this.#options;
+    shared?.changes.tell(folder, { tenantId, name, ...change });
+  }
+
   async #write<Result>(name: string, record: z.output<Schema>, write: (file: AtomicWrite) => Promise<Result>): Promise<Result> {
     const { folder, store = folder, names, folders } = this.#options;
     if (!names.test(name)) throw new TypeError(`not a name of this folder: ${name}`);
@@ -274,4 +325,19 @@ export class RecordFolder<Schema extends z.ZodType> {
     this.#options.onChanged?.(name);
     return result;
   }
+}
+
+/**
+ * A name that is missing is never out of date, and a record of a later revision was written since. A damaged one has no
+ * revision.
+ */
+function compareWithTold<RecordType>(
+  parsed: Parsed<RecordType> | undefined,
+  { revision, isRemoved }: RecordChange,
+  { revisionOf }: SharedRecords<RecordType>,
+): 'shown' | 'removed' | 'replaced' {
+  if (parsed === undefined) return 'shown';
+  const own = parsed.status === 'ok' ? revisionOf(parsed.value) : '';
+  if (isRemoved) return own > revision ? 'shown' : 'removed';
+  return own < revision ? 'replaced' : 'shown';
 }

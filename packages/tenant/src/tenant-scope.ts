@@ -9,7 +9,7 @@ import {
   type Embedder,
   type FeedChange,
 } from '@concierge/contract';
-import { namesIn, StatCache, type FolderSync } from '@concierge/files';
+import { namesIn, StatCache, type FolderSync, type RecordChanges } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
@@ -52,6 +52,7 @@ export interface TenantScopeOptions {
   readonly root: string;
   readonly index: IndexStore;
   readonly keys: Keys;
+  readonly recordChanges: RecordChanges;
   /** SECRETS_KEY */
   readonly secretsKey: string | undefined;
   readonly folders: FolderSync;
@@ -174,6 +175,7 @@ export class TenantScope {
       folder: join(root, 'channels'),
       secrets: this.secrets,
       onOpened: async () => this.outbox.wakeAll(),
+      changes: options.recordChanges,
     });
     this.widget = new WidgetStore({ ...place, folder: join(root, 'widget'), secrets: this.secrets });
     this.modelKeys = new ModelKeys({ ...place, store: settingsFolder, secrets: this.secrets });

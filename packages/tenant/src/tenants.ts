@@ -2,7 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan, type TenantSettings } from '@concierge/contract';
-import { FolderSync, isSystemError, lstatIfThere, namesIn, removeFolderIn, StatCache } from '@concierge/files';
+import {
+  FolderSync,
+  isSystemError,
+  lstatIfThere,
+  namesIn,
+  RecordChanges,
+  removeFolderIn,
+  StatCache,
+  type RecordChange,
+  type TellRecordChange,
+} from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';
@@ -57,6 +67,8 @@ export interface TenantsOptions {
   readonly wakeOutbox?: WakeOutbox | undefined;
   /** Called when something of a tenant has changed that pages show. */
   readonly tell?: TellChange | undefined;
+  /** Tells all processes of a record that this one has changed: what they do with it is `hearRecordChange`. */
+  readonly tellRecordChange?: TellRecordChange | undefined;
   /** Accepted turns that have no inbox file yet. */
   readonly logged?: LoggedTurns | undefined;
   /** Of this process: what is in it need not be synced at once. */
@@ -95,6 +107,7 @@ export class Tenants {
   /** Claims of keys whose signature was verified; the record is looked at each time. */
   readonly #claims = new LRUCache<string, KeyClaims>({ max: cachedKeysMax });
   readonly #scopes: OpenScopes;
+  readonly #recordChanges: RecordChanges;
   readonly #swept = new Set<string>();
   readonly #ids = new StatCache<readonly string[]>(1);
   /**
@@ -107,6 +120,7 @@ export class Tenants {
     this.#options = options;
     this.#scopes = new OpenScopes(options.openMax ?? openMaxDefault);
     this.#folder = join(options.dataDir, 'tenants');
+    this.#recordChanges = new RecordChanges({ root: this.#folder, tell: options.tellRecordChange });
     this.logsFolder = toLogsFolder(options.dataDir);
     const auditFolder = join(this.#folder, '.audit');
     this.audit = new AuditLog({ folder: auditFolder, store: auditFolder, folders: this.#folders, log: options.log });
@@ -300,6 +314,11 @@ export class Tenants {
     await removeFolderIn(this.#folder, removed);
   }
 
+  /** Another process has changed a record: whatever this machine's mount shows, the one of before is not used again. */
+  hearRecordChange(change: RecordChange): void {
+    this.#keyRecords.delete(this.#recordChanges.hear(change));
+  }
+
   /** Finishes deletions that were cut off; how many. One directory read where there are none. */
   async sweepRemoved(forget: ForgetTenant = forgetNothing): Promise<number> {
     let swept = 0;
@@ -337,6 +356,7 @@ export class Tenants {
       root: this.#toTenantRoot(tenantId),
       index,
       keys: this.#newKeys(tenantId),
+      recordChanges: this.#recordChanges,
       secretsKey,
       folders: this.#folders,
       sessionCache: this.#sessionCache,
@@ -357,6 +377,7 @@ export class Tenants {
       folders: this.#folders,
       secret: keySecret,
       cache: this.#keyRecords,
+      changes: this.#recordChanges,
       log,
     });
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { argv, stdout } from 'node:process';
-import { FolderSync } from '@concierge/files';
+import { FolderSync, RecordChanges } from '@concierge/files';
 import { Channels } from '../src/channels/channels.ts';
 import { Outbox } from '../src/outbox/outbox.ts';
 import { Schedules } from '../src/schedules/schedules.ts';
@@ -14,7 +14,12 @@ import { silentLog } from './support.ts';
 const [, , root = '', scheduleId = ''] = argv;
 const place = { tenantId: 'acme', folders: new FolderSync(), log: silentLog };
 const outbox = new Outbox({ ...place, folder: `${root}/outbox` });
-const channels = new Channels({ ...place, folder: `${root}/channels`, secrets: new TenantSecrets('acme', 'a key for secrets') });
+const channels = new Channels({
+  ...place,
+  folder: `${root}/channels`,
+  secrets: new TenantSecrets('acme', 'a key for secrets'),
+  changes: new RecordChanges({ root, tell: undefined }),
+});
 const schedules = new Schedules({
   ...place,
   folder: `${root}/cron`,

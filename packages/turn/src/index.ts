@@ -42,6 +42,7 @@ export { HistoryCursors, type HistoryCursor } from './streams/history-cursors.ts
 export { Lanes, type Lease } from './lanes/lanes.ts';
 export { wakeupQueueName, keyOf, queuePrefix } from './keys.ts';
 export { canSendEmail, ProcessAnnouncement, readClocks, readRunningProcesses, type ProcessFacts } from './running-processes.ts';
+export { hearRecordChanges, tellRecordChanges } from './record-changes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { traceRecord } from './traces/build-trace.ts';

@@ -112,6 +112,8 @@ export const keyOf = {
   live: (turnId: string): string => `${queuePrefix}:live:${turnId}`,
   /** Pub/sub: what changes of a tenant (`FeedChange`). */
   feed: (tenantId: string): string => `${queuePrefix}:feed:${tenantId}`,
+  /** Pub/sub: records of tenants that a process has changed (`RecordChange`). */
+  recordChanges: `${queuePrefix}:record-changes`,
   /** Pub/sub: ids of turns to cancel. */
   cancel: `${queuePrefix}:cancel`,
 } as const;

@@ -2,7 +2,7 @@ import { ChannelConnections } from '@concierge/channel';
 import { announceProcess, openCore } from '@concierge/core';
 import { openOutside } from '@concierge/core/outside';
 import { background, openConnection, stopPart, type ServiceParts } from '@concierge/runtime';
-import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, TenantFeeds, TurnStreams } from '@concierge/turn';
+import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, hearRecordChanges, TenantFeeds, TurnStreams } from '@concierge/turn';
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
 import { MessageAcceptance } from './chat/message-acceptance.ts';
@@ -33,6 +33,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   announceProcess({ service: 'gateway', ...config }, core, { stack, log });
   const { redis, index, tenants, queue, turns, deliveries, events, budgets } = core;
   const subscriber = openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
+  hearRecordChanges({ tenants, subscriber, log });
   const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const outside = openOutside(config, stack);
   const metrics = new GatewayMetrics(config.dataDir);

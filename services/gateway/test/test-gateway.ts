@@ -54,7 +54,7 @@ export class TestGateway implements AsyncDisposable {
     const cleanUp = new AsyncDisposableStack();
     const folder = cleanUp.use(await temporaryDirectory());
     const redis = cleanUp.use(await TestRedis.start());
-    const keySecret = randomBytes(32).toString('hex');
+    const keySecret = overrides.keySecret ?? randomBytes(32).toString('hex');
     const dataDir = overrides.dataDir ?? folder.path;
     const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());

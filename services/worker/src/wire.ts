@@ -29,6 +29,7 @@ import {
   HandoffReconciler,
   listTurnReconcilers,
   emitDeliveries,
+  hearRecordChanges,
   TurnStreams,
   LogRecovery,
   TurnWorker,
@@ -87,7 +88,9 @@ export async function wire(config: Config, { stack, log }: ServiceParts): Promis
   const building: Building = { config, core, registry, metrics, onRepaired, stack, log };
   const { redis, tenants, queue, turns, events, handoffs, budgets } = core;
   const connect = (): ReturnType<typeof openConnection> => openConnection({ url: config.redisUrl, role: 'subscriber', log }, stack);
-  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber: connect(), lanes: queue.lanes, log }), stopPart);
+  const subscriber = connect();
+  hearRecordChanges({ tenants, subscriber, log });
+  const turnStreams = stack.adopt(new TurnStreams({ redis, subscriber, lanes: queue.lanes, log }), stopPart);
   const models = await openModels(providers, metrics, { core, subscriber: connect(), stack, log });
   const outside = openOutside({ outboundAllow: config.outboundAllow, mcpPolicy: { timeoutMs: limits.toolTimeoutMaxMs } }, stack);
   const { create, reaper, sandbox } = await openCommands(workerId, building);

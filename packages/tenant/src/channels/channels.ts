@@ -23,6 +23,7 @@ import {
   unlessLater,
   type FolderSync,
   type Parsed,
+  type RecordChanges,
 } from '@concierge/files';
 import { KeyedMutex, type Log } from '@concierge/runtime';
 import { CredentialDropFiles } from './credential-drop-files.ts';
@@ -40,6 +41,7 @@ export interface ChannelsOptions {
   readonly secrets: TenantSecrets;
   /** Something can be sent by a channel again, or for the first time. */
   readonly onOpened?: () => Promise<void>;
+  readonly changes: RecordChanges;
   readonly log: Log;
 }
 
@@ -66,9 +68,10 @@ export class Channels {
   readonly #opened = new StatCache<Opened>(messagingChannels.length);
 
   constructor(options: ChannelsOptions) {
-    const { folder, folders, tenantId, log } = options;
+    const { folder, folders, tenantId, changes, log } = options;
     this.#options = options;
-    this.#bindings = new RecordFolder({ folder, folders, tenantId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u });
+    const shared = { changes, revisionOf: ({ updatedAt }: ChannelBinding) => updatedAt };
+    this.#bindings = new RecordFolder({ folder, folders, tenantId, log, schema: ChannelBinding, names: /^channel_[a-z]$/u, shared });
     this.#errors = new RecordFolder({ folder, folders, tenantId, log, schema: ChannelError, names: /^channel_[a-z]\.error$/u });
     this.#stops = new SendingStops({ folder, folders, tenantId, log });
     this.#plain = new CredentialDropFiles({
@@ -135,7 +138,10 @@ export class Channels {
    */
   async open<Channel extends MessagingChannel>(channel: Channel): Promise<ChannelSettings[Channel] | undefined> {
     await this.#plain.takeOver();
-    const opened = await this.#opened.get(join(this.#options.folder, `${channel}.json`), async () => this.#open(channel));
+    const look = async (): Promise<Opened> => this.#open(channel);
+    const opened = this.#bindings.isOutdated(channel)
+      ? await look()
+      : await this.#opened.get(join(this.#options.folder, `${channel}.json`), look);
     if (opened?.state === 'broken') throw opened.error;
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- its path names the channel; TypeScript loses the pairing
     return opened?.state === 'open' ? (opened.settings as ChannelSettings[Channel]) : undefined;

@@ -2,7 +2,15 @@ import { hash, randomBytes, createHmac, timingSafeEqual } from 'node:crypto';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, KeyScope, TenantId, type KeyView, keyPrefix } from '@concierge/contract';
-import { isSystemError, RecordFolder, type FolderSync, parseJson, unlessLater } from '@concierge/files';
+import {
+  isSystemError,
+  RecordFolder,
+  type FolderSync,
+  parseJson,
+  type RecordChange,
+  type RecordChanges,
+  unlessLater,
+} from '@concierge/files';
 import { background, isSameSecret, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -72,7 +80,7 @@ export type KeyRecord = z.infer<typeof KeyRecord>;
 
 /**
  * Records as they were read at most `limits.keyCacheMs` ago; null where there is none. One for all tenants of a
- * process.
+ * process. By the path of the record's file.
  */
 export type KeyRecordCache = LRUCache<string, { readonly record: Promise<KeyRecord | null> }>;
 
@@ -83,6 +91,7 @@ export interface KeysOptions {
   readonly folders: FolderSync;
   readonly secret: string;
   readonly cache: KeyRecordCache;
+  readonly changes: RecordChanges;
   readonly log: Log;
 }
 
@@ -107,9 +116,16 @@ export class Keys {
   readonly #usedAtMs = new Map<string, number>();
 
   constructor(options: KeysOptions) {
-    const { tenantId, folder, folders, log } = options;
+    const { tenantId, folder, folders, changes, log } = options;
     this.#options = options;
-    this.#records = new RecordFolder({ tenantId, folder, folders, log, schema: KeyRecord, names: keyIdPattern });
+    const place = { tenantId, folder, folders, log };
+    this.#records = new RecordFolder({
+      ...place,
+      schema: KeyRecord,
+      names: keyIdPattern,
+      // All that ever changes of a key is that it is revoked.
+      shared: { changes, revisionOf: ({ revokedAt }) => revokedAt ?? '', toReplaced: toRevoked },
+    });
   }
 
   /**
@@ -151,7 +167,7 @@ export class Keys {
     return views.toSorted((a, b) => (a.createdAt === b.createdAt ? a.id.localeCompare(b.id) : a.createdAt.localeCompare(b.createdAt)));
   }
 
-  /** Refused everywhere within a second; here at once. A second time is no error. @throws AppError not_found */
+  /** Refused here at once, and everywhere as soon as it is told, or within a second or two. A second time is no error. @throws AppError not_found */
   async revoke(id: string): Promise<KeyView> {
     const record = await this.#existing(id);
     const revoked = { ...record, revokedAt: record.revokedAt ?? new Date().toISOString() };
@@ -240,8 +256,12 @@ export class Keys {
   }
 
   #cacheKey(id: string): string {
-    return `${this.#options.tenantId}/${id}`;
+    return join(this.#options.folder, `${id}.json`);
   }
+}
+
+function toRevoked(record: KeyRecord, { revision }: RecordChange): KeyRecord {
+  return { ...record, revokedAt: revision };
 }
 
 /** `admin` is everything of the tenant. */
