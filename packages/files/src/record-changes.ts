@@ -46,7 +46,9 @@ export class RecordChanges {
     this.#options = options;
   }
 
-  /** This process has changed it, so that what it was told before is done with. `folder`: directly in the tenant's own. */
+  /**
+   * This process has changed it, so that what it was told before is done with. `folder`: directly in the tenant's own.
+   */
   tell(folder: string, change: Omit<RecordChange, 'store'>): void {
     this.#told.delete(toPath(folder, change.name));
     this.#options.tell?.({ ...change, store: basename(folder) });

@@ -222,18 +222,12 @@ export class RecordFolder<Schema extends z.ZodType> {
 
   /** undefined when there is none, and for a name that no record of this folder has. */
   async read(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
-    const { shared, folder, names } = this.#options;
-    if (!names.test(name)) return undefined;
+    if (!this.#options.names.test(name)) return undefined;
     for (let looks = 1; ; looks += 1) {
       const parsed = await this.#readFile(name);
-      // Asked afterwards: it may have been told while the file was read.
-      const change = shared?.changes.find(folder, name);
-      if (shared === undefined || change === undefined) return parsed;
-      const state = compareWithTold(parsed, change, shared);
-      if (state === 'shown') shared.changes.settle(folder, change);
-      if (state === 'removed') return undefined;
-      if (state !== 'replaced' || parsed?.status !== 'ok' || looks === REPLACED_LOOKS_MAX) return parsed;
-      if (shared.toReplaced !== undefined) return { status: 'ok', value: shared.toReplaced(parsed.value, change) };
+      const known = this.#compareWithTold(name, parsed);
+      if (known !== 'replaced') return known;
+      if (looks === REPLACED_LOOKS_MAX) return parsed;
       await sleep(REPLACED_EVERY_MS);
     }
   }
@@ -241,6 +235,18 @@ export class RecordFolder<Schema extends z.ZodType> {
   /** Another process has told of a change that the file has not been seen to show: what was kept of it is old. */
   isOutdated(name: string): boolean {
     return this.#options.shared?.changes.find(this.#options.folder, name) !== undefined;
+  }
+
+  /** After the file was read: it may have been told meanwhile. `replaced`: it is to be looked at again. */
+  #compareWithTold(name: string, parsed: Parsed<z.output<Schema>> | undefined): Parsed<z.output<Schema>> | 'replaced' | undefined {
+    const { shared, folder } = this.#options;
+    const change = shared?.changes.find(folder, name);
+    if (shared === undefined || change === undefined) return parsed;
+    const state = compareRevisions(parsed, change, shared);
+    if (state === 'shown') shared.changes.settle(folder, change);
+    if (state === 'removed') return undefined;
+    if (state === 'shown' || parsed?.status !== 'ok') return parsed;
+    return shared.toReplaced === undefined ? 'replaced' : { status: 'ok', value: shared.toReplaced(parsed.value, change) };
   }
 
   async #readFile(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
@@ -331,7 +337,7 @@ export class RecordFolder<Schema extends z.ZodType> {
  * A name that is missing is never out of date, and a record of a later revision was written since. A damaged one has no
  * revision.
  */
-function compareWithTold<RecordType>(
+function compareRevisions<RecordType>(
   parsed: Parsed<RecordType> | undefined,
   { revision, isRemoved }: RecordChange,
   { revisionOf }: SharedRecords<RecordType>,

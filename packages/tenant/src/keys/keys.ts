@@ -167,7 +167,10 @@ export class Keys {
     return views.toSorted((a, b) => (a.createdAt === b.createdAt ? a.id.localeCompare(b.id) : a.createdAt.localeCompare(b.createdAt)));
   }
 
-  /** Refused here at once, and everywhere as soon as it is told, or within a second or two. A second time is no error. @throws AppError not_found */
+  /**
+   * Refused here at once, elsewhere as soon as it is told, or within a second or two. A second time is no error.
+   * @throws AppError not_found
+   */
   async revoke(id: string): Promise<KeyView> {
     const record = await this.#existing(id);
     const revoked = { ...record, revokedAt: record.revokedAt ?? new Date().toISOString() };
