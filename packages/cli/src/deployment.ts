@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { ChannelConnections } from '@concierge/channel';
 import { AppError, type AuditAct } from '@concierge/contract';
 import type { TurnPath } from '@concierge/core';
@@ -6,8 +7,9 @@ import type { OperatedTurns } from '@concierge/core/operated-turns';
 import type { Reindexing } from '@concierge/core/reindex';
 import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
+import type { RecordChange } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
-import { ConfigError, createLog, openRedis, type connectRedis, type Log } from '@concierge/runtime';
+import { ConfigError, createLog, findSlot, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { LoggedTurns, Tenants, TenantScope } from '@concierge/tenant';
 import type { HandoffRequests, LogsOnDisk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
@@ -29,6 +31,7 @@ export class Deployment {
   /** Waited for once: a second command part is not to wait as long again for what is not there. */
   #redis: Promise<Redis> | undefined;
   #turnPath: TurnPath | undefined;
+  readonly #telling: Promise<void>[] = [];
   #tenantOperations: TenantOperations | undefined;
 
   constructor(config: Config) {
@@ -61,7 +64,15 @@ export class Deployment {
       read: async (...asked) => (await lately()).read(...asked),
       turnIds: async (...asked) => (await lately()).turnIds(...asked),
     };
-    this.#tenants ??= new tenant.Tenants({ dataDir, index, keySecret, secretsKey, logged, log: this.log });
+    this.#tenants ??= new tenant.Tenants({
+      dataDir,
+      index,
+      keySecret,
+      secretsKey,
+      tellRecordChange: (change) => void this.#telling.push(this.#tellRecordChange(change)),
+      logged,
+      log: this.log,
+    });
     return this.#tenants;
   }
 
@@ -100,6 +111,7 @@ export class Deployment {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#telling);
     await this.#stack.disposeAsync();
   }
 
@@ -155,6 +167,18 @@ export class Deployment {
     } catch (error) {
       if (error instanceof AppError && error.code === 'overloaded') return undefined;
       throw error;
+    }
+  }
+
+  /** Where nothing runs, or Redis does not answer, nobody hears it: the answer is given before this is waited for. */
+  async #tellRecordChange(change: RecordChange): Promise<void> {
+    try {
+      const [redis, turn] = [await this.redis(), await import('@concierge/turn')];
+      const slot = findSlot(redis, change.tenantId);
+      if (slot.status !== 'ready') await once(slot, 'ready', { signal: AbortSignal.timeout(REDIS_TIMEOUT_MS) });
+      turn.tellRecordChanges(redis)(change);
+    } catch (error) {
+      this.log.debug({ err: error }, 'services see the change in the files alone');
     }
   }
 

@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AuditEntry, CreatedKey, Problem } from '@concierge/contract';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, TestRedis } from '@concierge/testing';
+import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 import { CommandLine } from './command-line.ts';
 
@@ -259,5 +261,23 @@ describe('concierge audit', () => {
       { act: 'tenant.delete', tenantId: 'acme' },
       { act: 'tenant.create', tenantId: 'acme' },
     ]);
+  });
+});
+
+describe('a key that the command line revokes', () => {
+  it('is told to the services that run, before the command ends', async () => {
+    await using redis = await TestRedis.start();
+    const subscriber = redis.client();
+    const heard: string[] = [];
+    subscriber.on('message', (_channel, text) => heard.push(text));
+    await subscriber.subscribe(keyOf.recordChanges);
+    await createTenant();
+    const { id } = CreatedKey.parse(await concierge.json('key', 'create', 'acme', '--scope', 'read'));
+    expect((await concierge.runWith({ REDIS_URL: redis.url }, 'key', 'revoke', 'acme', id)).code).toBe(0);
+    await eventually(() => heard.length > 0);
+    expect(heard.map((text) => z.looseObject({}).parse(JSON.parse(text)))).toMatchObject([{ tenantId: 'acme', store: 'keys', name: id }]);
+    subscriber.disconnect();
+    const { out } = await concierge.runWith({ REDIS_URL: 'unix:/nowhere/redis.sock' }, 'key', 'revoke', 'acme', id);
+    expect(out).toContain('is revoked');
   });
 });
