@@ -99,6 +99,13 @@ inBrowser('what an owner sees', () => {
       await page.getByLabel('Conversation').selectOption({ label: 'How are you?' });
       await prompt.getByRole('row', { name: /SOUL\.md.* changed/u }).waitFor();
       await page.getByRole('link', { name: 'The last turn' }).waitFor();
+      await prompt
+        .getByRole('row', { name: /SOUL\.md/u })
+        .getByRole('button', { name: 'Show changes' })
+        .press('Enter');
+      const diff = page.getByRole('region', { name: 'Changes of SOUL.md since the last turn' });
+      await diff.getByText('- Be brief.', { exact: true }).waitFor();
+      await diff.getByText('+ Be brief, and friendly.', { exact: true }).waitFor();
       await keepPicture(page, 'prompt');
     });
     expect(complaints).toEqual([]);

@@ -320,7 +320,14 @@ export {
   TurnView,
 } from './turns/turn.ts';
 export { isSimulated, SimulationBody, SimulationReceipt, toSimulatedAddress } from './channels/simulation.ts';
-export { countPromptCharacters, PROMPT_PARTS_MAX, PromptPreview, toPromptParts, type PartChange } from './turns/prompt.ts';
+export {
+  countPromptCharacters,
+  PROMPT_PARTS_MAX,
+  PromptPreview,
+  toPromptParts,
+  type MeasuredPart,
+  type PartChange,
+} from './turns/prompt.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';

@@ -44,7 +44,7 @@ export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';
 export type { SkillVersion } from './skills/skill-versions.ts';
 export { readSkillText } from './skills/skills.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
-export type { FileHistory } from './files/file-history.ts';
+export { digestPart, measurePart, type FileHistory } from './files/file-history.ts';
 export type { FileEntry } from './files/list-folder.ts';
 export {
   findPathProblem,

@@ -91,7 +91,7 @@ async function listWarnings(scope: TenantScope, modelNames: ModelNames, path: st
   return found === undefined ? [] : modelNames.smallWindows([found], await scope.settings());
 }
 
-function readAgentName(path: string): string | undefined {
+export function readAgentName(path: string): string | undefined {
   return /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
 }
 

@@ -1,6 +1,7 @@
 import { routes, toolNames, type AgentView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
@@ -12,7 +13,7 @@ import { PromptPreview } from '../trials/prompt-preview.tsx';
 import { ChangeProblem, useCanChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */
-export function AgentsPage(): ReactNode {
+export function AgentsPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
   const { agents: words } = useWords().owner;
   const query = useRead(routes.listAgents);
   const canChange = useCanChange();
@@ -28,7 +29,7 @@ export function AgentsPage(): ReactNode {
                 </li>
               ))}
             </ul>
-            <PromptPreview agents={agents.filter(({ problem }) => problem === null)} />
+            <PromptPreview gateway={gateway} agents={agents.filter(({ problem }) => problem === null)} />
             {canChange && <PolicyCheck agents={agents.filter(({ problem }) => problem === null)} />}
           </>
         )}
