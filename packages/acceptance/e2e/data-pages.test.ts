@@ -307,6 +307,8 @@ inBrowser('what an owner sees', () => {
       await edited.getByText('At 09:30 AM, only on Monday (Europe/Berlin)').waitFor();
       await edited.getByText('Saved.').waitFor();
       expect(await page.getByRole('dialog').count()).toBe(0);
+      await edited.locator(':focus').waitFor();
+      expect(await edited.locator(':focus').textContent()).toBe('Edit');
     });
     expect(complaints).toEqual([]);
     const edited = { ...asked, name: 'Monday report', schedule: { ...schedule, cron: '30 9 * * 1' } };
