@@ -39,6 +39,8 @@ export {
 export {
   ChannelBinding,
   ChannelCheck,
+  channelCheckCodes,
+  type ChannelCheckCode,
   ChannelError,
   ChannelSetup,
   SendingStop,
@@ -94,6 +96,8 @@ export {
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
 export { PolicyCheckBody, PolicyRule, PolicyVerdict, WhoAmI } from './tenants/owner.ts';
+export { FileProblem, fileProblemCodes, toFieldProblems, type FileProblemCode } from './tenants/file-problem.ts';
+export type { Said } from './values/said.ts';
 export {
   FILE_VERSIONS_MAX,
   FileHistoryView,

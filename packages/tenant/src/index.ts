@@ -1,5 +1,5 @@
 export { readAgentText } from './agents/agents.ts';
-export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents/agents.ts';
+export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent, BrokenFile } from './agents/agents.ts';
 export { AuditLog, type AuditPage, type AuditRecord } from './audit/audit-log.ts';
 export { Channels } from './channels/channels.ts';
 export type { ContactNotes, NotesAboutContact } from './contacts/contact-notes.ts';

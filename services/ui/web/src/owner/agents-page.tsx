@@ -3,9 +3,10 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
+import { FileProblems } from '../parts/coded-words.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
-import { Loaded, ServiceWords } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
@@ -61,7 +62,8 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
         <p className="text-muted-foreground">{builtIn ? (known[name] ?? description) : description}</p>
       ) : (
         <p className="text-danger">
-          <ServiceWords>{problem}</ServiceWords>
+          {agent.problems !== undefined && `agents/${name}.md: `}
+          <FileProblems problem={problem} problems={agent.problems} />
         </p>
       )}
       {problem === null && (
