@@ -87,51 +87,6 @@ inBrowser('what an owner sees', () => {
     expect(visiting.complaints.texts).toEqual([]);
   });
 
-  it('is the prompt of the next turn, by file', async () => {
-    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief.' });
-    model.when('How are you', [say('Fine.')]);
-    await call('/api/admin', { body: { message: 'How are you?' } });
-    await eventuallyHolds(async () => expect(await call('/api/sessions', { method: 'GET' })).toHaveLength(1));
-    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief, and friendly.' });
-    const complaints = await visit('/agents', async (page) => {
-      const prompt = page.getByRole('table', { name: 'What the model will see' });
-      await prompt.getByRole('link', { name: 'SOUL.md' }).waitFor();
-      await page.getByLabel('Conversation').selectOption({ label: 'How are you?' });
-      await prompt.getByRole('row', { name: /SOUL\.md.* changed/u }).waitFor();
-      await page.getByRole('link', { name: 'The last turn' }).waitFor();
-      await prompt
-        .getByRole('row', { name: /SOUL\.md/u })
-        .getByRole('button', { name: 'Show changes' })
-        .press('Enter');
-      const diff = page.getByRole('region', { name: 'Changes of SOUL.md since the last turn' });
-      await diff.getByText('- Be brief.', { exact: true }).waitFor();
-      await diff.getByText('+ Be brief, and friendly.', { exact: true }).waitFor();
-      await keepPicture(page, 'prompt');
-    });
-    expect(complaints).toEqual([]);
-  });
-
-  it('is in German what is wrong with a file and with a channel', async () => {
-    await call('/api/files/agents/kaputt.md', { method: 'PUT', body: '---\nmodell: a/b\n---\nHilf.' });
-    await call('/api/channels/telegram', { method: 'PUT', body: { botToken, secretToken } });
-    await using visiting = await BrowserVisit.begin(browser, url, { ...signedIn, locale: 'de-DE' });
-    const { page } = visiting;
-    const said = ['description fehlt oder ist nicht vom Typ string.', 'front matter hat unbekannte Felder: modell.'];
-    await visiting.goTo('/agents');
-    for (const text of said) await visiting.shows(page.getByText(text));
-    await visiting.goTo('/files?path=agents%2Fkaputt.md');
-    await page.getByLabel('agents/kaputt.md', { exact: true }).fill('---\nmodell: a/c\n---\nHilf.');
-    for (const text of said) await visiting.shows(page.getByText(text));
-    await page.getByLabel('agents/kaputt.md', { exact: true }).fill('---\nmodell: a/b\n---\nHilf.');
-    await visiting.goTo('/channels/telegram');
-    await page.getByRole('button', { name: 'Prüfen', exact: true }).click();
-    await visiting.shows(page.getByText('Verbindung: Er ist verbunden.'));
-    await visiting.shows(page.getByText(/^Webhook: Der Anbieter bringt Nachrichten nirgendwohin\./u));
-    expect(await page.locator('main [lang="en"]').count()).toBe(0);
-    await expectSoundPage(page);
-    expect(visiting.complaints.texts).toEqual([]);
-  });
-
   it('is the life of a turn behind its reply in the chat, but for a key that has the chat alone', async () => {
     model.when('Where do replies come from', [say('From here.')]);
     const asked = 'Where do replies come from?';

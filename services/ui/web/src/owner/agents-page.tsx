@@ -43,6 +43,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
   const { agents: words } = useWords().owner;
   const known: Readonly<Record<string, string>> = words.builtIn;
   const { name, description, public: isPublic, builtIn, tools, model, problem } = agent;
+  const path = `agents/${name}.md`;
   return (
     <article className="h-full space-y-1.5 rounded-xl border bg-card px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-2">
@@ -53,7 +54,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
           </Badge>
         )}
         {!builtIn && (
-          <Link href={formatFilePath(`agents/${name}.md`)} className="ml-auto text-primary underline">
+          <Link href={formatFilePath(path)} className="ml-auto text-primary underline">
             {words.file}
           </Link>
         )}
@@ -62,7 +63,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
         <p className="text-muted-foreground">{builtIn ? (known[name] ?? description) : description}</p>
       ) : (
         <p className="text-danger">
-          {agent.problems !== undefined && `agents/${name}.md: `}
+          {agent.problems !== undefined && `${path}: `}
           <FileProblems problem={problem} problems={agent.problems} />
         </p>
       )}
