@@ -30,7 +30,7 @@ export default {
   testTimeout: TEST_TIMEOUT_MS,
   workerIdleMemoryLimit: WORKER_HEAP,
   projects: [
-    project('unit', '{packages,services}/*/src/**/*.test.ts', 'infra/**/!(*.int|*.deploy|*.stack).test.mjs'),
+    project('unit', '{packages,services}/*/{,web/}src/**/*.test.ts', 'infra/**/!(*.int|*.deploy|*.stack).test.mjs'),
     project('integration', '{packages,services}/*/test/**/*.int.test.ts', 'infra/**/*.int.test.mjs'),
     contractProject('contract', { database: 'sqlite' }),
     contractProject('contract-postgres', { database: 'postgres' }),

@@ -79,6 +79,10 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/gateway/test/prompt.int.test.ts', name: 'names what has changed since the last turn of a conversation' },
     {
       file: 'services/gateway/test/prompt.int.test.ts',
+      name: 'names the kept version of each file that the last turn had, so that what changed can be shown',
+    },
+    {
+      file: 'services/gateway/test/prompt.int.test.ts',
       name: 'shows nothing of the owner’s notes in the prompt of an agent for strangers',
     },
   ],

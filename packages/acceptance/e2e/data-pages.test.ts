@@ -87,23 +87,6 @@ inBrowser('what an owner sees', () => {
     expect(visiting.complaints.texts).toEqual([]);
   });
 
-  it('is the prompt of the next turn, by file', async () => {
-    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief.' });
-    model.when('How are you', [say('Fine.')]);
-    await call('/api/admin', { body: { message: 'How are you?' } });
-    await eventuallyHolds(async () => expect(await call('/api/sessions', { method: 'GET' })).toHaveLength(1));
-    await call('/api/files/SOUL.md', { method: 'PUT', body: 'Be brief, and friendly.' });
-    const complaints = await visit('/agents', async (page) => {
-      const prompt = page.getByRole('table', { name: 'What the model will see' });
-      await prompt.getByRole('link', { name: 'SOUL.md' }).waitFor();
-      await page.getByLabel('Conversation').selectOption({ label: 'How are you?' });
-      await prompt.getByRole('row', { name: /SOUL\.md.* changed/u }).waitFor();
-      await page.getByRole('link', { name: 'The last turn' }).waitFor();
-      await keepPicture(page, 'prompt');
-    });
-    expect(complaints).toEqual([]);
-  });
-
   it('is the life of a turn behind its reply in the chat, but for a key that has the chat alone', async () => {
     model.when('Where do replies come from', [say('From here.')]);
     const asked = 'Where do replies come from?';
@@ -300,6 +283,8 @@ inBrowser('what an owner sees', () => {
       await edited.getByText('At 09:30 AM, only on Monday (Europe/Berlin)').waitFor();
       await edited.getByText('Saved.').waitFor();
       expect(await page.getByRole('dialog').count()).toBe(0);
+      await edited.locator(':focus').waitFor();
+      expect(await edited.locator(':focus').textContent()).toBe('Edit');
     });
     expect(complaints).toEqual([]);
     const edited = { ...asked, name: 'Monday report', schedule: { ...schedule, cron: '30 9 * * 1' } };

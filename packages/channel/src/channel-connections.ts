@@ -6,6 +6,7 @@ import {
   webhookPaths,
   type MessagingChannel,
   type ChannelCheck,
+  type ChannelCheckCode,
   type ChannelDefinition,
   type ChannelSettings,
   type ChannelSetup,
@@ -102,10 +103,12 @@ export class ChannelConnections {
    */
   async test(tenant: ConnectableTenant, channel: MessagingChannel): Promise<ChannelTest> {
     const view = await this.find(tenant, channel);
-    const stored: ChannelCheck = {
+    const stored: ChannelCheck & { readonly code: ChannelCheckCode } = {
       name: 'binding',
       ok: view.state === 'enabled',
       message: view.reason === null ? `It is ${view.state}.` : `It is ${view.state}: ${view.reason}`,
+      code: `binding_${view.state}`,
+      params: view.reason === null ? {} : { reason: view.reason },
     };
     const binding = await readable(tenant, channel);
     if (binding === undefined) return { ok: false, checks: [stored] };
@@ -204,9 +207,11 @@ async function keepNew({ channels }: ConnectableTenant, view: ChannelView, found
 }
 
 function credentialsChecked(check: CredentialCheck): ChannelCheck {
-  if (check.state === 'valid') return { name: 'credentials', ok: true, message: `They are those of ${check.account}.` };
+  const code: ChannelCheckCode = `credentials_${check.state}`;
+  if (check.state === 'valid')
+    return { name: 'credentials', ok: true, message: `They are those of ${check.account}.`, code, params: { account: check.account } };
   const notAsked = check.state === 'unreachable' ? 'They could not be checked. ' : '';
-  return { name: 'credentials', ok: false, message: `${notAsked}${check.message}` };
+  return { name: 'credentials', ok: false, message: `${notAsked}${check.message}`, code, params: { reason: check.message } };
 }
 
 function viewWindow({ channel, identifiers, lastInboundAt }: ChannelView): ReplyWindowView {

@@ -39,6 +39,8 @@ export {
 export {
   ChannelBinding,
   ChannelCheck,
+  channelCheckCodes,
+  type ChannelCheckCode,
   ChannelError,
   ChannelSetup,
   SendingStop,
@@ -94,6 +96,8 @@ export {
 } from './turns/chat.ts';
 export { isOfLaterVersion, openList, toStoredSchema } from './values/stored.ts';
 export { PolicyCheckBody, PolicyRule, PolicyVerdict, WhoAmI } from './tenants/owner.ts';
+export { FileProblem, fileProblemCodes, toFieldProblems, type FileProblemCode } from './tenants/file-problem.ts';
+export type { Said } from './values/said.ts';
 export {
   FILE_VERSIONS_MAX,
   FileHistoryView,
@@ -320,7 +324,14 @@ export {
   TurnView,
 } from './turns/turn.ts';
 export { isSimulated, SimulationBody, SimulationReceipt, toSimulatedAddress } from './channels/simulation.ts';
-export { countPromptCharacters, PROMPT_PARTS_MAX, PromptPreview, toPromptParts, type PartChange } from './turns/prompt.ts';
+export {
+  countPromptCharacters,
+  PROMPT_PARTS_MAX,
+  PromptPreview,
+  toPromptParts,
+  type MeasuredPart,
+  type PartChange,
+} from './turns/prompt.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';

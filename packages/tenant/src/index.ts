@@ -1,5 +1,5 @@
 export { readAgentText } from './agents/agents.ts';
-export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent } from './agents/agents.ts';
+export type { Agents, AgentScan, FoundAgent, InvalidAgent, OwnAgent, BrokenFile } from './agents/agents.ts';
 export { AuditLog, type AuditPage, type AuditRecord } from './audit/audit-log.ts';
 export { Channels } from './channels/channels.ts';
 export type { ContactNotes, NotesAboutContact } from './contacts/contact-notes.ts';
@@ -44,7 +44,7 @@ export type { SavedSkill, SkillEditor } from './skills/skill-editor.ts';
 export type { SkillVersion } from './skills/skill-versions.ts';
 export { readSkillText } from './skills/skills.ts';
 export type { InvalidSkill, LoadedSkill, Skills, SkillScan } from './skills/skills.ts';
-export type { FileHistory } from './files/file-history.ts';
+export { digestPart, measurePart, type FileHistory } from './files/file-history.ts';
 export type { FileEntry } from './files/list-folder.ts';
 export {
   findPathProblem,

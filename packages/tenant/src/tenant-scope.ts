@@ -301,7 +301,7 @@ export class TenantScope {
   async reindexSkills(): Promise<ReindexReport> {
     const { valid, invalid } = await this.skills.scan();
     await this.index.replaceSkills(valid);
-    return { indexed: valid.length, invalid: [...invalid] };
+    return { indexed: valid.length, invalid: invalid.map(({ path, reason }) => ({ path, reason })) };
   }
 
   /** Clears away what processes that died in the middle of writing left in our own folders: a directory read each. */

@@ -122,7 +122,11 @@ describe('GET /api/agents', () => {
     expect(agents[2]).toMatchObject({ description: 'Keeps the books', tools: ['read', 'write'], model: null, maxTurns: 4, problem: null });
     expect(agents[3]?.tools).toEqual(agents[1]?.tools);
     expect(agents[3]?.model).toBe('a/b');
-    expect(agents[4]).toMatchObject({ tools: [], problem: expect.stringMatching(/^agents\/typo\.md: .*tool/u) });
+    expect(agents[4]).toMatchObject({
+      tools: [],
+      problem: expect.stringMatching(/^agents\/typo\.md: .*tool/u),
+      problems: [{ code: 'field_unknown', params: { field: 'front matter', keys: 'tool' } }],
+    });
     expect((await gateway.ask(tenant.cs, '/api/agents')).status).toBe(403);
   });
 
@@ -143,5 +147,39 @@ describe('GET /api/sessions?agent=', () => {
     await tenant.scope.files.remove('agents/books.md');
     expect(await ids('books')).toMatchObject([{ id }]);
     expect(await ids('nobody')).toMatchObject({ status: 400, errors: [{ path: 'agent' }] });
+  });
+});
+
+describe('what is wrong with a file', () => {
+  const head = (fields: string): string => `---\n${fields}\n---\nText.`;
+
+  it.each([
+    ['agents/admin.md', head('description: x'), { code: 'agent_name_taken', params: { name: 'admin' } }],
+    ['agents/No.md', head('description: x'), { code: 'agent_file_name', params: {} }],
+    ['agents/a.md', 'Text.', { code: 'field_type', params: { field: 'description', expected: 'string' } }],
+    ['agents/a.md', head('description: ""'), { code: 'field_too_small', params: { field: 'description', minimum: '1' } }],
+    ['agents/a.md', head('description: x\nmaxTurns: 100000'), { code: 'field_too_big', params: { field: 'maxTurns' } }],
+    ['agents/a.md', head('description: x\nmodell: a/b'), { code: 'field_unknown', params: { field: 'front matter', keys: 'modell' } }],
+    ['agents/a.md', '--- x\n---', { code: 'front_matter_opening', params: {} }],
+    ['agents/a.md', '---\ndescription: x', { code: 'front_matter_unclosed', params: {} }],
+    ['agents/a.md', head(`description: ${'x'.repeat(70_000)}`), { code: 'front_matter_too_long', params: {} }],
+    ['agents/a.md', head('description: [x'), { code: 'front_matter_yaml', params: { reason: expect.any(String) } }],
+    ['skills/No/SKILL.md', head('name: No'), { code: 'skill_folder_name', params: {} }],
+    ['skills/a/SKILL.md', head('name: b\ndescription: x'), { code: 'skill_name_differs', params: { name: 'b', folder: 'a' } }],
+    [
+      'skills/a/SKILL.md',
+      head('name: A b\ndescription: x'),
+      { code: 'field_format', params: { field: 'name', reason: expect.stringContaining('lower-case') } },
+    ],
+  ])('of %s is named by a code: %#', async (path, text, { code, params }) => {
+    const answer = await gateway.ask(tenant.admin, `/api/file-check/${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'text/plain' },
+      body: text,
+    });
+    expect(await answer.json()).toMatchObject({
+      problem: expect.any(String),
+      problems: expect.arrayContaining([{ message: expect.any(String), code, params: expect.objectContaining(params) }]),
+    });
   });
 });

@@ -100,7 +100,13 @@ describe('connecting a channel', () => {
     const view = await shown(created);
     expect(view).toMatchObject({ channel, app, state: 'enabled', reason: null, lastInboundAt: null, lastError: null });
     expect(view.webhookUrl).toBe(`${publicUrl}/webhook/${app}/${tenant.id}`);
-    expect(findCredentials(view)).toEqual({ name: 'credentials', ok: true, message: `They are those of ${account}.` });
+    expect(findCredentials(view)).toEqual({
+      name: 'credentials',
+      ok: true,
+      message: `They are those of ${account}.`,
+      code: 'credentials_valid',
+      params: { account },
+    });
     expect(await get(channel)).toEqual({ ...view, checks: undefined });
     expect((await put(channel, apps[app])).status).toBe(200);
     const listed = z.array(ConnectedChannel).parse(await (await gateway.ask(tenant.read, '/api/channels')).json());
@@ -231,7 +237,12 @@ describe('the webhook of Telegram', () => {
       checks: [{ name: 'binding' }, { name: 'credentials' }, { name: 'webhook', ok: true }],
     });
     await setWebhook('https://elsewhere.example.com/hook');
-    expect(findWebhook(await test('telegram'))).toMatchObject({ ok: false, message: expect.stringContaining('elsewhere.example.com') });
+    expect(findWebhook(await test('telegram'))).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('elsewhere.example.com'),
+      code: 'webhook_elsewhere',
+      params: { url: 'https://elsewhere.example.com/hook', expected: `${publicUrl}/webhook/telegram/${tenant.id}` },
+    });
     await setWebhook(`${publicUrl}/webhook/channel_c/${tenant.id}`, ['poll']);
     expect(findWebhook(await test('telegram'))?.message).toContain('not asked for message, callback_query, my_chat_member');
     await setWebhook(`${publicUrl}/webhook/channel_c/${tenant.id}`);
@@ -246,6 +257,10 @@ describe('the webhook of Telegram', () => {
     await telegramApi.deliver(5, { update_id: 1 });
     await setWebhook(`${publicUrl}/webhook/telegram/${tenant.id}`);
     expect(findWebhook(await test('telegram'))?.message).toContain('could not bring 1 updates: Wrong response');
+    expect(findWebhook(await test('telegram'))).toMatchObject({
+      code: 'webhook_failing',
+      params: { count: '1', reason: expect.stringContaining('Wrong response') },
+    });
   });
 
   it('is registered by hand without the gateway’s public address; a test looks at its path', async () => {
@@ -284,15 +299,27 @@ describe('a test', () => {
     expect(await test('slack')).toEqual({
       ok: true,
       checks: [
-        { name: 'binding', ok: true, message: 'It is enabled.' },
-        { name: 'credentials', ok: true, message: 'They are those of Corner Shop.' },
+        { name: 'binding', ok: true, message: 'It is enabled.', code: 'binding_enabled', params: {} },
+        {
+          name: 'credentials',
+          ok: true,
+          message: 'They are those of Corner Shop.',
+          code: 'credentials_valid',
+          params: { account: 'Corner Shop' },
+        },
       ],
     });
     await tenant.scope.channels.setDisabled('channel_d', 'the token was revoked');
     expect(await test('slack')).toMatchObject({
       ok: false,
       checks: [
-        { name: 'binding', ok: false, message: 'It is disabled: the token was revoked' },
+        {
+          name: 'binding',
+          ok: false,
+          message: 'It is disabled: the token was revoked',
+          code: 'binding_disabled',
+          params: { reason: 'the token was revoked' },
+        },
         { name: 'credentials', ok: true },
       ],
     });

@@ -111,21 +111,33 @@ describe('a file that defines something', () => {
       'agents/helper.md',
       '---\ndescription: Helps\n---\n',
       '---\ndescription: Helps\ntool: [read]\n---\n',
-      'front matter: Unrecognized key: "tool"',
+      {
+        problem: 'front matter: Unrecognized key: "tool"',
+        problems: [{ message: 'Unrecognized key: "tool"', code: 'field_unknown', params: { field: 'front matter', keys: 'tool' } }],
+      },
     ],
     [
       'skills/refund/SKILL.md',
       '---\nname: refund\ndescription: Refunds\n---\n',
       '---\nname: other\ndescription: Refunds\n---\n',
-      'front matter: the name is other, the folder is refund',
+      {
+        problem: 'front matter: the name is other, the folder is refund',
+        problems: [
+          {
+            message: 'front matter: the name is other, the folder is refund',
+            code: 'skill_name_differs',
+            params: { name: 'other', folder: 'refund' },
+          },
+        ],
+      },
     ],
-  ])('reports what is wrong with it when it is written: %s', async (path, ...texts) => {
-    const [good, bad, problem] = texts;
+  ] as const)('reports what is wrong with it when it is written: %s', async (...given) => {
+    const [path, good, bad, wrong] = given;
     const first = await put(path, bad);
-    expect([first.status, await first.json()]).toEqual([201, { problem }]);
+    expect([first.status, await first.json()]).toEqual([201, wrong]);
     expect((await put(path, good)).status).toBe(204);
     const worse = await put(path, bad);
-    expect([worse.status, await worse.json()]).toEqual([200, { problem }]);
+    expect([worse.status, await worse.json()]).toEqual([200, wrong]);
   });
 
   it('warns of no other', async () => {

@@ -1,4 +1,4 @@
-import type { ChannelCheck, TelegramSettings } from '@concierge/contract';
+import type { ChannelCheck, ChannelCheckCode, Said, TelegramSettings } from '@concierge/contract';
 import type { ChannelAdapter, WebhookRequest, ChannelWebhooks, WebhookAddresses, WebhooksOptions } from '../channel-adapter.ts';
 import { readHeader } from '../inbound/signature.ts';
 import { isSameSecret } from '@concierge/runtime';
@@ -87,8 +87,9 @@ class TelegramWebhooks implements ChannelWebhooks {
   async register([url]: WebhookAddresses): Promise<ChannelCheck | undefined> {
     if (!this.#options.hasPublicUrl) return undefined;
     const registered = await this.#sender.registerWebhook({ url, secretToken: this.#secretToken }, this.#deadline());
-    if (registered.state === 'valid') return found(true, `Telegram brings messages to ${url}.`);
-    return found(false, `Telegram did not take the address ${url}: ${registered.message}`);
+    if (registered.state === 'valid') return brings(url);
+    const reason = registered.message;
+    return missed({ message: `Telegram did not take the address ${url}: ${reason}`, code: 'webhook_not_taken', params: { url, reason } });
   }
 
   async remove(addresses: WebhookAddresses): Promise<void> {
@@ -97,19 +98,32 @@ class TelegramWebhooks implements ChannelWebhooks {
 
   async check(addresses: WebhookAddresses): Promise<ChannelCheck> {
     const webhook = await this.#sender.findWebhook(this.#deadline());
-    if ('failure' in webhook) return found(false, `Telegram did not say where it brings messages: ${webhook.reason}`);
+    if ('failure' in webhook) {
+      const { reason } = webhook;
+      return missed({ message: `Telegram did not say where it brings messages: ${reason}`, code: 'webhook_not_said', params: { reason } });
+    }
     const problem = this.#findProblem(webhook, addresses);
-    return problem === undefined ? found(true, `Telegram brings messages to ${webhook.url}.`) : found(false, problem);
+    return problem === undefined ? brings(webhook.url) : missed(problem);
   }
 
-  #findProblem({ url, lastError, waitingUpdates, missingUpdates }: TelegramWebhook, addresses: WebhookAddresses): string | undefined {
+  #findProblem(
+    { url, lastError, waitingUpdates, missingUpdates }: TelegramWebhook,
+    addresses: WebhookAddresses,
+  ): Said<ChannelCheckCode> | undefined {
     const remedy = this.#options.hasPublicUrl ? 'connect it again, and it is registered' : 'register it with setWebhook';
-    if (url === '') return `Telegram brings messages nowhere. It should be ${addresses[0]}: ${remedy}.`;
-    if (!this.#isOurs(url, addresses)) return `Telegram brings messages to ${url}. It should be ${addresses[0]}: ${remedy}.`;
-    if (missingUpdates.length > 0) return `Telegram was not asked for ${missingUpdates.join(', ')}: ${remedy}.`;
+    const expected = addresses[0];
+    const should = `It should be ${expected}: ${remedy}.`;
+    if (url === '') return { message: `Telegram brings messages nowhere. ${should}`, code: 'webhook_nowhere', params: { expected } };
+    if (!this.#isOurs(url, addresses))
+      return { message: `Telegram brings messages to ${url}. ${should}`, code: 'webhook_elsewhere', params: { url, expected } };
+    const kinds = missingUpdates.join(', ');
+    if (kinds !== '')
+      return { message: `Telegram was not asked for ${kinds}: ${remedy}.`, code: 'webhook_kinds_missing', params: { kinds } };
     // An error of the past, after which everything was taken, is none.
     if (lastError === undefined || waitingUpdates === 0) return undefined;
-    return `Telegram could not bring ${String(waitingUpdates)} updates: ${lastError}`;
+    const count = String(waitingUpdates);
+    const params = { count, reason: lastError };
+    return { message: `Telegram could not bring ${count} updates: ${lastError}`, code: 'webhook_failing', params };
   }
 
   /** The part before the path is known only where PUBLIC_URL is set. */
@@ -123,6 +137,10 @@ class TelegramWebhooks implements ChannelWebhooks {
   }
 }
 
-function found(ok: boolean, message: string): ChannelCheck {
-  return { name: 'webhook', ok, message };
+function brings(url: string): ChannelCheck {
+  return { name: 'webhook', ok: true, message: `Telegram brings messages to ${url}.`, code: 'webhook_brings', params: { url } };
+}
+
+function missed(problem: Said<ChannelCheckCode>): ChannelCheck {
+  return { name: 'webhook', ok: false, message: problem.message, code: problem.code, params: problem.params };
 }

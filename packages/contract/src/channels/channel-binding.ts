@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SaidParams } from '../values/said.ts';
 import { AppError, invalidFields } from '../errors/app-error.ts';
 import { toAppName, channelDefinitions, type ChannelSettings } from '../channel-definitions.ts';
 import { MessagingChannel, AppName } from './channel.ts';
@@ -92,12 +93,42 @@ export const ChannelSetup = z
   .meta({ id: 'ChannelSetup' });
 export type ChannelSetup = z.infer<typeof ChannelSetup>;
 
+/** Everything that can be found of a channel; the first word is the name of the check. */
+export const channelCheckCodes = [
+  'binding_enabled',
+  'binding_receive_only',
+  'binding_disabled',
+  'binding_broken',
+  'credentials_valid',
+  'credentials_refused',
+  'credentials_mismatch',
+  'credentials_unreachable',
+  'webhook_brings',
+  'webhook_not_taken',
+  'webhook_not_said',
+  'webhook_nowhere',
+  'webhook_elsewhere',
+  'webhook_kinds_missing',
+  'webhook_failing',
+] as const;
+export type ChannelCheckCode = (typeof channelCheckCodes)[number];
+
 /**
  * One thing that was looked at just now. `binding`: what is stored here. `credentials`, `webhook`: what the provider
  * reports about them.
  */
 export const ChannelCheck = z
-  .object({ name: z.enum(['binding', 'credentials', 'webhook']), ok: z.boolean(), message: z.string() })
+  .object({
+    name: z.enum(['binding', 'credentials', 'webhook']),
+    ok: z.boolean(),
+    message: z.string(),
+    code: z
+      .enum(channelCheckCodes)
+      .or(z.string())
+      .optional()
+      .meta({ description: 'Which sentence the message is; there may be more of them later.' }),
+    params: SaidParams.optional(),
+  })
   .meta({ id: 'ChannelCheck' });
 export type ChannelCheck = z.infer<typeof ChannelCheck>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { FileProblem } from './file-problem.ts';
 import type { ModelFacts } from './provider.ts';
 import { AgentName, ModelRef, type TenantSettings } from './tenant.ts';
 import type { Authority } from '../turns/turn.ts';
@@ -92,6 +93,7 @@ export const AgentView = z
     maxTurns: z.int().positive(),
     /** Why it cannot be used; null when it can. */
     problem: z.string().nullable(),
+    problems: z.array(FileProblem).optional().meta({ description: 'The same, one each; none when it can be used.' }),
   })
   .meta({ id: 'Agent' });
 export type AgentView = z.infer<typeof AgentView>;

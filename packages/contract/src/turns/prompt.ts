@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ContactId } from './chat.ts';
+import { FileVersionId } from '../tenants/file-version.ts';
 import { AgentName } from '../tenants/tenant.ts';
 import type { SessionMessage } from './session.ts';
 import { PromptPart } from './turn.ts';
@@ -8,12 +9,19 @@ import { PromptPart } from './turn.ts';
 const CHARACTERS_PER_TOKEN = 4;
 export const PROMPT_PARTS_MAX = 64;
 
-/** The parts of a prompt by name, from their lengths in characters; empty ones are left out. */
-export function toPromptParts(lengths: readonly (readonly [name: string, characters: number])[]): PromptPart[] {
-  return lengths
+/** A part by its length in characters, and the digest of its text where that is kept. */
+export type MeasuredPart = readonly [name: string, characters: number, digest?: string];
+
+/** The parts of a prompt by name; empty ones are left out. */
+export function toPromptParts(measured: readonly MeasuredPart[]): PromptPart[] {
+  return measured
     .filter(([, length]) => length > 0)
     .slice(-PROMPT_PARTS_MAX)
-    .map(([name, length]) => ({ name, tokens: Math.ceil(length / CHARACTERS_PER_TOKEN) }));
+    .map(([name, length, digest]) => ({
+      name,
+      tokens: Math.ceil(length / CHARACTERS_PER_TOKEN),
+      ...(digest !== undefined && { digest }),
+    }));
 }
 
 /** Characters of messages as a model is sent them. */
@@ -35,11 +43,15 @@ function countCharacters(message: SessionMessage): number {
 export const PartChange = z.enum(['same', 'new', 'changed', 'gone']);
 export type PartChange = z.infer<typeof PartChange>;
 
-const PreviewPart = PromptPart.extend({
+const PreviewPart = PromptPart.omit({ digest: true }).extend({
   path: z.string().nullable().meta({ description: 'The file, where it is one of the owner’s own.' }),
   tokensBefore: z.int().nonnegative().nullable().meta({ description: 'In the prompt of the last turn; null: it was not in it.' }),
   change: PartChange.nullable().meta({
     description: 'Since the prompt of the last turn; null: there is none to compare with, or it is not compared (tools, history).',
+  }),
+  version: FileVersionId.nullable().meta({
+    description:
+      'Of a part that has changed or is gone: the kept version of the file of this name that the last turn had, whose text is at `/api/file-history/{path}`. Null: there is none, or it is not kept any more.',
   }),
 });
 

@@ -136,7 +136,15 @@ export type ModelUsage = z.infer<typeof ModelUsage>;
 const TurnError = z.object({ code: openList(z.enum(errorCodeNames)), message: z.string(), retryable: z.boolean().optional() });
 
 /** A part of a prompt and its tokens, estimated by its length. */
-export const PromptPart = z.object({ name: z.string(), tokens: z.int().nonnegative() });
+export const PromptPart = z.object({
+  name: z.string(),
+  tokens: z.int().nonnegative(),
+  digest: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/u)
+    .optional()
+    .meta({ description: 'Of the text of a file whose versions are kept: the beginning of its SHA-256.' }),
+});
 export type PromptPart = z.infer<typeof PromptPart>;
 
 /** What a record keeps of the turn's life beside its times and steps. Bounded: it is in the session file. */

@@ -6,7 +6,9 @@ import {
   builtInAgents,
   invalidFieldsText,
   isOwnAgentName,
+  toFieldProblems,
   type AgentDefinition,
+  type FileProblem,
 } from '@concierge/contract';
 import { FolderHandle, SharedRun, StatCache } from '@concierge/files';
 import { FrontMatterError, parseFrontMatter } from './front-matter.ts';
@@ -23,11 +25,16 @@ export interface OwnAgent extends AgentDefinition {
   readonly body: string;
 }
 
-export interface InvalidAgent {
+/** Why a file cannot be used; may be shown to the tenant. */
+export interface BrokenFile {
+  readonly reason: string;
+  /** The same, one each. */
+  readonly problems: readonly FileProblem[];
+}
+
+export interface InvalidAgent extends BrokenFile {
   readonly name: string;
   readonly path: string;
-  /** May be shown to the tenant. */
-  readonly reason: string;
 }
 
 export interface AgentScan {
@@ -37,7 +44,7 @@ export interface AgentScan {
 }
 
 /** What is under a name: an agent, or why there is none. */
-export type FoundAgent = { readonly agent: OwnAgent } | { readonly reason: string };
+export type FoundAgent = { readonly agent: OwnAgent } | BrokenFile;
 
 /**
  * agents/<name>.md. Read as they are on disk at the moment of asking; front matter is parsed once per change of a file.
@@ -82,7 +89,7 @@ export class Agents {
       const found = await this.#look(name);
       if (found === undefined) continue;
       if ('agent' in found) valid.push(found.agent);
-      else invalid.push({ name, path: toAgentPath(name), reason: found.reason });
+      else invalid.push({ name, path: toAgentPath(name), ...found });
     }
     return { valid, invalid };
   }
@@ -106,30 +113,43 @@ export class Agents {
   }
 
   async #read(name: string): Promise<FoundAgent> {
-    const reason = findWrongName(name);
-    if (reason !== null) return { reason };
+    const wrongName = findWrongName(name);
+    if (wrongName !== null) return describeUnusable(wrongName);
     try {
       return readAgentText(name, (await this.#files.readText(toAgentPath(name), { maxBytes: agentFileMaxBytes })).text);
     } catch (error) {
-      if (error instanceof AppError) return { reason: error.message };
+      if (error instanceof AppError) return describeUnreadable(error);
       throw error;
     }
   }
 }
 
-function findWrongName(name: string): string | null {
-  if (builtInAgent(name) !== undefined) return `the name ${name} belongs to a built-in agent`;
-  return isOwnAgentName(name) ? null : 'the file name must be lower-case letters, digits and inner hyphens, at most 64';
+function findWrongName(name: string): FileProblem | null {
+  if (builtInAgent(name) !== undefined)
+    return { message: `the name ${name} belongs to a built-in agent`, code: 'agent_name_taken', params: { name } };
+  if (isOwnAgentName(name)) return null;
+  const message = 'the file name must be lower-case letters, digits and inner hyphens, at most 64';
+  return { message, code: 'agent_file_name', params: {} };
+}
+
+/** A file with one thing wrong with it. */
+export function describeUnusable(problem: FileProblem): BrokenFile {
+  return { reason: problem.message, problems: [problem] };
+}
+
+/** A file that could not be read as text. */
+export function describeUnreadable({ message }: AppError): BrokenFile {
+  return describeUnusable({ message, code: 'file_unreadable', params: { reason: message } });
 }
 
 /** The text of agents/<name>.md as an agent, or why it is none. */
 export function readAgentText(name: string, text: string): FoundAgent {
-  const reason = findWrongName(name);
-  if (reason !== null) return { reason };
+  const wrongName = findWrongName(name);
+  if (wrongName !== null) return describeUnusable(wrongName);
   try {
     return parseAgent(name, text);
   } catch (error) {
-    if (error instanceof FrontMatterError) return { reason: error.message };
+    if (error instanceof FrontMatterError) return describeUnusable(error.problem);
     throw error;
   }
 }
@@ -137,7 +157,7 @@ export function readAgentText(name: string, text: string): FoundAgent {
 function parseAgent(name: string, text: string): FoundAgent {
   const { data, body } = parseFrontMatter(text);
   const parsed = AgentFrontMatter.safeParse(data);
-  if (!parsed.success) return { reason: `front matter: ${invalidFieldsText(parsed.error)}` };
+  if (!parsed.success) return { reason: `front matter: ${invalidFieldsText(parsed.error)}`, problems: toFieldProblems(parsed.error) };
   const { description, public: isPublic, ...rest } = parsed.data;
   // It stands in lists, one line each.
   const line = description.replaceAll(/\s+/gu, ' ');

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { FileProblem, FileProblemCode } from '@concierge/contract';
 import type Matter from 'gray-matter';
 
 const require = createRequire(import.meta.url);
@@ -15,10 +16,16 @@ export interface FrontMatter {
 /** The front matter cannot be used; the message states the reason and may be shown to the tenant. */
 export class FrontMatterError extends Error {
   override readonly name = 'FrontMatterError';
+  readonly problem: FileProblem;
+
+  constructor(message: string, code: FileProblemCode, params: FileProblem['params'] = {}) {
+    super(message);
+    this.problem = { message, code, params };
+  }
 }
 
 function refuse(): never {
-  throw new FrontMatterError('only YAML front matter is read');
+  throw new FrontMatterError('only YAML front matter is read', 'front_matter_language');
 }
 
 /**
@@ -30,10 +37,10 @@ export function parseFrontMatter(text: string): FrontMatter {
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
   if (!source.startsWith('---')) return { data: {}, body: source };
   const opening = /^---[ \t]*\r?\n/u.exec(source);
-  if (opening === null) throw new FrontMatterError('the front matter must open with a line of just ---');
+  if (opening === null) throw new FrontMatterError('the front matter must open with a line of just ---', 'front_matter_opening');
   const closing = /^---[ \t]*\r?$/mu.exec(source.slice(opening[0].length));
-  if (closing === null) throw new FrontMatterError('the front matter is not closed by a line of just ---');
-  if (closing.index > maxFrontMatterBytes) throw new FrontMatterError('the front matter is too long');
+  if (closing === null) throw new FrontMatterError('the front matter is not closed by a line of just ---', 'front_matter_unclosed');
+  if (closing.index > maxFrontMatterBytes) throw new FrontMatterError('the front matter is too long', 'front_matter_too_long');
   const block = source.slice(opening[0].length, opening[0].length + closing.index);
   const body = source.slice(opening[0].length + closing.index + closing[0].length).replace(/^\n/u, '');
   return { data: parseYaml(block), body };
@@ -58,7 +65,8 @@ function parseYaml(block: string): unknown {
     return loadLibrary()(`---\n${block}\n---\n`, { language: 'yaml', engines: { js: refuse, javascript: refuse, json: refuse } }).data;
   } catch (error) {
     if (error instanceof FrontMatterError) throw error;
-    throw new FrontMatterError(`the front matter is not YAML: ${firstLine(error)}`);
+    const reason = firstLine(error);
+    throw new FrontMatterError(`the front matter is not YAML: ${reason}`, 'front_matter_yaml', { reason });
   }
 }
 

@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { AppError, FILE_VERSIONS_MAX, FileVersion, FileVersionId, limits, type Actor, type FileVersionView } from '@concierge/contract';
+import {
+  AppError,
+  FILE_VERSIONS_MAX,
+  FileVersion,
+  FileVersionId,
+  limits,
+  type Actor,
+  type FileVersionView,
+  type MeasuredPart,
+} from '@concierge/contract';
 import { FolderHandle, enterIfThere, namesIn, RecordFolder, removeTree, type FolderSync } from '@concierge/files';
 import { hashParts, type Log } from '@concierge/runtime';
 import type { TenantFiles, WriteConditions } from './tenant-files.ts';
@@ -21,6 +30,16 @@ export interface FileHistoryOptions {
   readonly files: TenantFiles;
   readonly folders: FolderSync;
   readonly log: Log;
+}
+
+/** The file as a part of a prompt, with a digest that finds the version again, of files that have a history. */
+export function measurePart(path: string, text: string): MeasuredPart {
+  return isKept(path) ? [path, text.length, digestPart(text)] : [path, text.length];
+}
+
+/** Of the text of a part of a prompt, as the record of a turn keeps it. */
+export function digestPart(text: string): string {
+  return hashParts([text], { separator: 'unit', digits: 16 });
 }
 
 /** Notes are left out: what an agent or an owner forgets must not live on here. */
@@ -72,6 +91,16 @@ export class FileHistory {
       views.push({ id: name, at, by, size: Buffer.byteLength(text ?? ''), isRemoved: text === null, ...(isAsked && { text }) });
     }
     return views.slice(0, FILE_VERSIONS_MAX);
+  }
+
+  /** The newest version whose text is meant; undefined: there is none, or it is not kept any more. */
+  async findText(path: string, isMeant: (text: string) => boolean): Promise<string | undefined> {
+    const records = this.#openRecords(toFolderName(path));
+    for (const name of (await records.names()).toReversed()) {
+      const found = await records.find(name);
+      if (found?.path === path && found.text !== null && isMeant(found.text)) return name;
+    }
+    return undefined;
   }
 
   /** Writes a version again, as a new one. @throws AppError not_found, and what `write` throws */

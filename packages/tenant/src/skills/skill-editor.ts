@@ -186,8 +186,8 @@ function checked(name: string, text: string): SavedSkill {
       `${skillFileName} may have at most ${String(skillFileMaxBytes)} bytes: move parts to files of the skill.`,
     );
   const read = readSkillText(name, text);
-  if (!('problems' in read)) return { skill: read.skill, unknownFields: read.unknownFields };
-  throw new AppError('invalid_request', read.problems.map((problem) => `- ${problem}`).join('\n'), {
-    errors: read.problems.map((message) => ({ path: skillFileName, message })),
+  if ('skill' in read) return { skill: read.skill, unknownFields: read.unknownFields };
+  throw new AppError('invalid_request', read.problems.map(({ message }) => `- ${message}`).join('\n'), {
+    errors: read.problems.map(({ message }) => ({ path: skillFileName, message })),
   });
 }

@@ -1,6 +1,17 @@
 import { join } from 'node:path';
-import { AppError, skillNamePattern, type Skill, invalidFields, skillFields, SkillFrontMatter, skillNameRule } from '@concierge/contract';
+import {
+  AppError,
+  invalidFields,
+  skillFields,
+  SkillFrontMatter,
+  skillNamePattern,
+  skillNameRule,
+  toFieldProblems,
+  type FileProblem,
+  type Skill,
+} from '@concierge/contract';
 import { FolderHandle, StatCache } from '@concierge/files';
+import { describeUnreadable, describeUnusable, type BrokenFile } from '../agents/agents.ts';
 import { parseFrontMatter, FrontMatterError } from '../agents/front-matter.ts';
 import type { TenantFiles } from '../files/tenant-files.ts';
 
@@ -8,10 +19,8 @@ export const skillFileMaxBytes = 256 * 1024;
 const skillsMax = 1000;
 export const bundledFilesMax = 200;
 
-export interface InvalidSkill {
+export interface InvalidSkill extends BrokenFile {
   readonly path: string;
-  /** May be shown to the tenant. */
-  readonly reason: string;
 }
 
 export interface SkillScan {
@@ -28,7 +37,7 @@ export interface LoadedSkill {
   readonly files: readonly string[];
 }
 
-type ScannedSkill = { readonly skill: Skill } | { readonly reason: string };
+type ScannedSkill = { readonly skill: Skill } | BrokenFile;
 
 /**
  * skills/<name>/SKILL.md. Lists come from the files, not from the index: front matter is parsed once per change of a
@@ -59,9 +68,9 @@ export class Skills {
     for (const name of await this.#folderNames()) {
       const path = `skills/${name}/${skillFileName}`;
       const scanned = await this.#scanned.get(join(this.#root, path), async () => this.#read(name));
-      if (scanned === undefined) invalid.push({ path, reason: `has no ${skillFileName}` });
+      if (scanned === undefined) invalid.push({ path, ...missing });
       else if ('skill' in scanned) valid.push(scanned.skill);
-      else invalid.push({ path, reason: scanned.reason });
+      else invalid.push({ path, ...scanned });
     }
     return { valid, invalid };
   }
@@ -117,9 +126,9 @@ export class Skills {
   async #read(name: string): Promise<ScannedSkill> {
     try {
       const read = readSkillText(name, skillNamePattern.test(name) ? await this.#text(name) : '');
-      return 'problems' in read ? { reason: read.problems.join('; ') } : { skill: read.skill };
+      return 'skill' in read ? { skill: read.skill } : { reason: read.reason, problems: read.problems };
     } catch (error) {
-      if (error instanceof AppError) return { reason: error.message };
+      if (error instanceof AppError) return describeUnreadable(error);
       throw error;
     }
   }
@@ -131,19 +140,19 @@ function assertSkillName(name: string): void {
 }
 
 export const skillFileName = 'SKILL.md';
+const missing = describeUnusable({ message: `has no ${skillFileName}`, code: 'skill_file_missing', params: {} });
 
-/** The content of a SKILL.md, or everything that is wrong with it, one problem each, to be shown to the tenant. */
-type ReadSkill =
-  | { readonly skill: Skill; readonly body: string; readonly unknownFields: readonly string[] }
-  | { readonly problems: readonly [string, ...string[]] };
+/** The content of a SKILL.md, or everything that is wrong with it, to be shown to the tenant. */
+type ReadSkill = { readonly skill: Skill; readonly body: string; readonly unknownFields: readonly string[] } | BrokenFile;
 
 /** The text of skills/<name>/SKILL.md by the rules of Agent Skills. */
 export function readSkillText(name: string, text: string): ReadSkill {
-  if (!skillNamePattern.test(name)) return { problems: [`the folder name ${skillNameRule}`] };
+  if (!skillNamePattern.test(name))
+    return describeUnusable({ message: `the folder name ${skillNameRule}`, code: 'skill_folder_name', params: {} });
   try {
     return readParts(name, parseFrontMatter(text));
   } catch (error) {
-    if (error instanceof FrontMatterError) return { problems: [error.message] };
+    if (error instanceof FrontMatterError) return describeUnusable(error.problem);
     throw error;
   }
 }
@@ -151,13 +160,17 @@ export function readSkillText(name: string, text: string): ReadSkill {
 function readParts(name: string, { data, body }: ReturnType<typeof parseFrontMatter>): ReadSkill {
   const parsed = SkillFrontMatter.safeParse(data);
   if (!parsed.success) {
-    const [first = 'front matter: cannot be used', ...rest] = invalidFields(parsed.error).map(
-      ({ path, message }) => `front matter: ${[path, message].filter((part) => part !== '').join(' ')}`,
-    );
-    return { problems: [first, ...rest] };
+    const fields = invalidFields(parsed.error).map(({ path, message }) => [path, message].filter((part) => part !== '').join(' '));
+    const problems = toFieldProblems(parsed.error).map((problem, index): FileProblem => {
+      return { ...problem, message: `front matter: ${fields[index] ?? 'cannot be used'}` };
+    });
+    return { reason: problems.map(({ message }) => message).join('; '), problems };
   }
   const { name: ownName, description, trigger, metadata } = parsed.data;
-  if (ownName !== name) return { problems: [`front matter: the name is ${ownName}, the folder is ${name}`] };
+  if (ownName !== name) {
+    const message = `front matter: the name is ${ownName}, the folder is ${name}`;
+    return describeUnusable({ message, code: 'skill_name_differs', params: { name: ownName, folder: name } });
+  }
   const skill: Skill = {
     name,
     description: oneLine(description),

@@ -1,6 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import type { Actor, FileItem } from '@concierge/contract';
-import { isMemoryPath, readAgentText, readSkillText, type FileEntry, type OwnAgent, type TenantScope } from '@concierge/tenant';
+import type { Actor, FileItem, FileProblem } from '@concierge/contract';
+import {
+  isMemoryPath,
+  readAgentText,
+  readSkillText,
+  type FileEntry,
+  type OwnAgent,
+  type TenantScope,
+  type BrokenFile,
+} from '@concierge/tenant';
 import type { Caller, Handlers } from '../http/call.ts';
 import type { ModelNames } from '../openai/model-names.ts';
 
@@ -30,17 +38,17 @@ export function fileHandlers({
     putFile: async ({ caller, params, headers, body }) => {
       const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] };
       const { etag, created } = await caller.scope.fileHistory.write(params.path, { text: body, by: toActor(caller), ...conditions });
-      const problem = await findProblem(caller.scope, params.path);
+      const found = await findProblem(caller.scope, params.path);
       const warnings = await listWarnings(caller.scope, modelNames, params.path);
-      const json = { problem, ...(warnings.length > 0 && { warnings }) };
+      const json = { ...found, ...(warnings.length > 0 && { warnings }) };
       const answer = { kind: 'answer', headers: { ETag: etag } } as const;
       if (created) return { ...answer, status: 201, json };
-      return problem === null && warnings.length === 0 ? { ...answer, status: 204 } : { ...answer, status: 200, json };
+      return found.problem === null && warnings.length === 0 ? { ...answer, status: 204 } : { ...answer, status: 200, json };
     },
     checkFile: async ({ caller, params, body }) => {
-      const { problem, agents } = checkText(params.path, body);
+      const { found, agents } = checkText(params.path, body);
       const warnings = await modelNames.smallWindows(agents, await caller.scope.settings());
-      return { kind: 'answer', status: 200, json: { problem, ...(warnings.length > 0 && { warnings }) } };
+      return { kind: 'answer', status: 200, json: { ...found, ...(warnings.length > 0 && { warnings }) } };
     },
     deleteFile: async ({ caller, params, headers }) => {
       const { fileHistory, memorySearch } = caller.scope;
@@ -55,7 +63,7 @@ export function fileHandlers({
     }),
     restoreFile: async ({ caller, params, body }) => {
       const { etag } = await caller.scope.fileHistory.restore(params.path, { id: body.id, by: toActor(caller) });
-      return { kind: 'answer', status: 200, json: { problem: await findProblem(caller.scope, params.path) }, headers: { ETag: etag } };
+      return { kind: 'answer', status: 200, json: await findProblem(caller.scope, params.path), headers: { ETag: etag } };
     },
   };
 }
@@ -64,24 +72,34 @@ function toActor({ key }: Caller): Actor {
   return { kind: 'key', keyId: key.id };
 }
 
+/** As answers say it. */
+interface WhatIsWrong {
+  readonly problem: string | null;
+  readonly problems?: FileProblem[];
+}
+
+function explain(found: BrokenFile | undefined): WhatIsWrong {
+  return found === undefined ? { problem: null } : { problem: found.reason, problems: [...found.problems] };
+}
+
 /** Why the agent or skill that this file defines cannot be used. */
-async function findProblem({ agents, skills }: TenantScope, path: string): Promise<string | null> {
+async function findProblem({ agents, skills }: TenantScope, path: string): Promise<WhatIsWrong> {
   const kind = readAgentName(path) === undefined ? skills : agents;
-  if (kind === skills && readSkillName(path) === undefined) return null;
-  return (await kind.scan()).invalid.find((file) => file.path === path)?.reason ?? null;
+  if (kind === skills && readSkillName(path) === undefined) return explain(undefined);
+  return explain((await kind.scan()).invalid.find((file) => file.path === path));
 }
 
 /** What `findProblem` would find in a file with this text, and the agent that it would be. */
-function checkText(path: string, text: string): { readonly problem: string | null; readonly agents: readonly OwnAgent[] } {
+function checkText(path: string, text: string): { readonly found: WhatIsWrong; readonly agents: readonly OwnAgent[] } {
   const agentName = readAgentName(path);
   if (agentName !== undefined) {
     const found = readAgentText(agentName, text);
-    return 'agent' in found ? { problem: null, agents: [found.agent] } : { problem: found.reason, agents: [] };
+    return 'agent' in found ? { found: explain(undefined), agents: [found.agent] } : { found: explain(found), agents: [] };
   }
   const skillName = readSkillName(path);
-  if (skillName === undefined) return { problem: null, agents: [] };
+  if (skillName === undefined) return { found: explain(undefined), agents: [] };
   const found = readSkillText(skillName, text);
-  return { problem: 'problems' in found ? found.problems.join('; ') : null, agents: [] };
+  return { found: explain('skill' in found ? undefined : found), agents: [] };
 }
 
 /** Warnings for an agent that can be used. */
@@ -91,7 +109,7 @@ async function listWarnings(scope: TenantScope, modelNames: ModelNames, path: st
   return found === undefined ? [] : modelNames.smallWindows([found], await scope.settings());
 }
 
-function readAgentName(path: string): string | undefined {
+export function readAgentName(path: string): string | undefined {
   return /^agents\/(?<name>[^/]+)\.md$/u.exec(path)?.groups?.['name'];
 }
 

@@ -7,13 +7,15 @@ import {
   toPromptParts,
   type AgentDefinition,
   type PartChange,
+  type PromptPart,
   type PromptPreview,
   type Session,
   type TurnRecord,
 } from '@concierge/contract';
-import { toNotesOwner, type AgentContext, type TenantScope } from '@concierge/tenant';
+import { digestPart, measurePart, readAgentText, toNotesOwner, type AgentContext, type TenantScope } from '@concierge/tenant';
 import { usableAgents } from '../chat/key-permissions.ts';
 import type { Handlers } from '../http/call.ts';
+import { readAgentName } from './files.ts';
 
 type KnownPrompt = NonNullable<NonNullable<TurnRecord['trace']>['prompt']>;
 
@@ -48,15 +50,31 @@ async function preview(scope: TenantScope, agent: AgentDefinition, session: Sess
   const last = findLastPrompt(session);
   const known = last?.prompt;
   const listed = listParts(context, { agent, session, tools: toolTokens(agent.access, toolsOfAgent(agent.access, allow).length) });
-  const parts = await Promise.all(listed.map(async (part) => compare(part, await findPath(scope, part.name, memory), known)));
-  const gone = (known?.parts ?? []).filter(({ name }) => isCompared(name) && !listed.some((part) => part.name === name));
+  const parts = await Promise.all(
+    listed.map(async (part) => {
+      const compared = compare(part, await findPath(scope, part.name, memory), known);
+      return { ...compared, version: compared.change === 'changed' ? await findVersion(scope, part.name, known) : null };
+    }),
+  );
+  const gone = await Promise.all(
+    (known?.parts ?? [])
+      .filter(({ name }) => isCompared(name) && !listed.some((part) => part.name === name))
+      .map(async ({ name, tokens }) => ({
+        name,
+        tokens: 0,
+        path: null,
+        tokensBefore: tokens,
+        change: 'gone' as const,
+        version: await findVersion(scope, name, known),
+      })),
+  );
   return {
     agent: agent.name,
     contact_id: session?.id ?? null,
     model: model ?? null,
     comparedWith: last === undefined ? null : { turnId: last.turnId, at: last.prompt.at },
     tokens: listed.reduce((sum, { tokens }) => sum + tokens, 0),
-    parts: [...parts, ...gone.map(({ name, tokens }) => ({ name, tokens: 0, path: null, tokensBefore: tokens, change: 'gone' as const }))],
+    parts: [...parts, ...gone],
     unusable: [...context.unusable],
   };
 }
@@ -76,12 +94,12 @@ interface Counted {
 }
 
 /** As the trace of a turn names them. */
-function listParts({ files, heartbeat, skills }: AgentContext, { agent, session, tools }: Counted): { name: string; tokens: number }[] {
+function listParts({ files, heartbeat, skills }: AgentContext, { agent, session, tools }: Counted): PromptPart[] {
   const body = 'body' in agent && typeof agent.body === 'string' ? agent.body : '';
   const lasting = toPromptParts([
-    ...files.map(({ name, text }) => [name, text.length] as const),
-    ['HEARTBEAT.md', heartbeat?.length ?? 0],
-    [`agents/${agent.name}.md`, body.length],
+    ...files.map(({ name, text }) => measurePart(name, text)),
+    measurePart('HEARTBEAT.md', heartbeat ?? ''),
+    measurePart(`agents/${agent.name}.md`, body),
     ['skills', skills.reduce((sum, { name, description }) => sum + name.length + description.length, 0)],
   ]);
   const history = countPromptCharacters(session?.messages ?? []) + (session?.summary?.text.length ?? 0);
@@ -106,18 +124,34 @@ async function findPath(scope: TenantScope, name: string, memory: 'owner' | 'con
 }
 
 function compare(
-  { name, tokens }: { readonly name: string; readonly tokens: number },
+  { name, tokens, digest }: PromptPart,
   file: PartFile | undefined,
   known: KnownPrompt | undefined,
-): PromptPreview['parts'][number] {
-  const tokensBefore = known?.parts.find((part) => part.name === name)?.tokens ?? null;
-  const path = file?.path ?? null;
-  return { name, tokens, path, tokensBefore, change: findChange() };
+): Omit<PromptPreview['parts'][number], 'version'> {
+  const before = known?.parts.find((part) => part.name === name);
+  return { name, tokens, path: file?.path ?? null, tokensBefore: before?.tokens ?? null, change: findChange() };
 
   function findChange(): PartChange | null {
     if (known === undefined || !isCompared(name)) return null;
-    if (tokensBefore === null) return 'new';
+    if (before === undefined) return 'new';
+    if (before.digest !== undefined && before.digest === digest) return 'same';
     const isEdited = file !== undefined && file.mtimeMs > Date.parse(known.at);
-    return tokensBefore === tokens && !isEdited ? 'same' : 'changed';
+    return before.tokens === tokens && !isEdited ? 'same' : 'changed';
   }
+}
+
+/** The version of a part's file that the prompt had: the one with the digest that the record of the turn has. */
+async function findVersion({ fileHistory }: TenantScope, name: string, known: KnownPrompt | undefined): Promise<string | null> {
+  const digest = known?.parts.find((part) => part.name === name)?.digest;
+  if (digest === undefined) return null;
+  const isMeant = (text: string): boolean => digestPart(readPart(name, text)) === digest;
+  return (await fileHistory.findText(name, isMeant)) ?? null;
+}
+
+/** What a prompt has of a file: of an agent what stands below its front matter, of any other all. */
+function readPart(path: string, text: string): string {
+  const agentName = readAgentName(path);
+  if (agentName === undefined) return text;
+  const found = readAgentText(agentName, text);
+  return 'agent' in found ? found.agent.body : text;
 }

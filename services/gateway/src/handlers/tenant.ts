@@ -79,9 +79,19 @@ function toAgentView(agent: AgentDefinition, settings: TenantSettings): AgentVie
   return { name, description, public: access === 'cs', builtIn, tools: toolsOfAgent(access, allow), model, maxTurns, problem: null };
 }
 
-function brokenView({ name, path, reason }: InvalidAgent): AgentView {
+function brokenView({ name, path, reason, problems }: InvalidAgent): AgentView {
   const problem = `${path}: ${reason}`;
-  return { name, description: '', public: false, builtIn: false, tools: [], model: null, maxTurns: limits.maxTurnsDefault, problem };
+  return {
+    name,
+    description: '',
+    public: false,
+    builtIn: false,
+    tools: [],
+    model: null,
+    maxTurns: limits.maxTurnsDefault,
+    problem,
+    problems: [...problems],
+  };
 }
 
 function byName(left: AgentView, right: AgentView): number {

@@ -4,14 +4,16 @@ import {
   isMcpToolName,
   isToolName,
   toPromptParts,
+  type MeasuredPart,
   type PromptPart,
   type Session,
   type SessionMessage,
   type TraceFacts,
   type TurnRecord,
 } from '@concierge/contract';
+import { measurePart } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
-import type { PromptContext } from '../turn/turn-agent.ts';
+import type { PromptContext, TurnAgent } from '../turn/turn-agent.ts';
 
 const LOGGED_TOOLS_MAX = 200;
 /** What is shorter is not a wait for anything but the wake-up. */
@@ -19,7 +21,7 @@ const PLACE_WAIT_MIN_MS = 50;
 
 interface PromptSources {
   readonly context: PromptContext;
-  readonly agent: { readonly name: string };
+  readonly agent: Pick<TurnAgent, 'name' | 'access'>;
   readonly tools: { readonly characters: number };
   readonly conversation: Conversation;
 }
@@ -30,16 +32,18 @@ export function listPromptParts({ context, agent, tools, conversation }: PromptS
   const { messages, summary, turnId } = conversation;
   const isAsked = ({ turnId: of }: SessionMessage): boolean => of === turnId;
   const history = countPromptCharacters(messages.filter((message) => !isAsked(message))) + (summary?.text.length ?? 0);
-  const lengths: readonly (readonly [string, number])[] = [
-    ...files.map(({ name, text }) => [name, text.length] as const),
-    ['HEARTBEAT.md', heartbeat?.length ?? 0],
-    [`agents/${agent.name}.md`, part?.length ?? 0],
+  // A contact's notes are not the owner's file of that name: nothing is kept of what they were.
+  const isNotes = (name: string): boolean => agent.access === 'cs' && name === 'USER.md';
+  const measured: readonly MeasuredPart[] = [
+    ...files.map(({ name, text }): MeasuredPart => (isNotes(name) ? [name, text.length] : measurePart(name, text))),
+    measurePart('HEARTBEAT.md', heartbeat ?? ''),
+    measurePart(`agents/${agent.name}.md`, part ?? ''),
     ['skills', skills.reduce((sum, { name, description }) => sum + name.length + description.length, 0)],
     ['tools', tools.characters],
     ['history', history],
     ['message', countPromptCharacters(messages.filter(isAsked))],
   ];
-  return toPromptParts(lengths);
+  return toPromptParts(measured);
 }
 
 /**

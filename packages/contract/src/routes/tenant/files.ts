@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../limits.ts';
+import { FileProblem } from '../../tenants/file-problem.ts';
 import { FileHistoryView, FileRestoreBody, FileVersionId } from '../../tenants/file-version.ts';
 import { flagParameter, integerParameter, defineRoute } from '../route.ts';
 
@@ -29,6 +30,7 @@ const etagHeader = { ETag: 'Version of the file, for If-Match.' } as const;
 const WrittenFile = z
   .object({
     problem: z.string().nullable().meta({ description: 'Why the agent or skill of this file cannot be used; null when nothing is wrong.' }),
+    problems: z.array(FileProblem).optional().meta({ description: 'The same, one each; none when nothing is wrong.' }),
     warnings: z
       .array(z.string())
       .optional()

@@ -1,10 +1,12 @@
 import { routes, toolNames, type AgentView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
+import { FileProblems } from '../parts/coded-words.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
-import { Loaded, ServiceWords } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { formatFilePath } from './files-page.tsx';
@@ -12,7 +14,7 @@ import { PromptPreview } from '../trials/prompt-preview.tsx';
 import { ChangeProblem, useCanChange } from './owner-parts.tsx';
 
 /** What each agent may do, and a way to ask whether it may do one thing. */
-export function AgentsPage(): ReactNode {
+export function AgentsPage({ gateway }: { readonly gateway: GatewayClient }): ReactNode {
   const { agents: words } = useWords().owner;
   const query = useRead(routes.listAgents);
   const canChange = useCanChange();
@@ -28,7 +30,7 @@ export function AgentsPage(): ReactNode {
                 </li>
               ))}
             </ul>
-            <PromptPreview agents={agents.filter(({ problem }) => problem === null)} />
+            <PromptPreview gateway={gateway} agents={agents.filter(({ problem }) => problem === null)} />
             {canChange && <PolicyCheck agents={agents.filter(({ problem }) => problem === null)} />}
           </>
         )}
@@ -41,6 +43,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
   const { agents: words } = useWords().owner;
   const known: Readonly<Record<string, string>> = words.builtIn;
   const { name, description, public: isPublic, builtIn, tools, model, problem } = agent;
+  const path = `agents/${name}.md`;
   return (
     <article className="h-full space-y-1.5 rounded-xl border bg-card px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-2">
@@ -51,7 +54,7 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
           </Badge>
         )}
         {!builtIn && (
-          <Link href={formatFilePath(`agents/${name}.md`)} className="ml-auto text-primary underline">
+          <Link href={formatFilePath(path)} className="ml-auto text-primary underline">
             {words.file}
           </Link>
         )}
@@ -60,7 +63,8 @@ function AgentCard({ agent }: { readonly agent: AgentView }): ReactNode {
         <p className="text-muted-foreground">{builtIn ? (known[name] ?? description) : description}</p>
       ) : (
         <p className="text-danger">
-          <ServiceWords>{problem}</ServiceWords>
+          {agent.problems !== undefined && `${path}: `}
+          <FileProblems problem={problem} problems={agent.problems} />
         </p>
       )}
       {problem === null && (

@@ -2,11 +2,12 @@ import { routes, type ChannelSetup } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
+import { CodedWords } from '../parts/coded-words.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { CheckIcon, AlertIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { Page, Section } from '../parts/page.tsx';
-import { Loaded, ServiceWords } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { ChannelHealth } from '../trials/channel-health.tsx';
@@ -131,11 +132,11 @@ function Test({ app, setup }: StepProps): ReactNode {
         {!setup.connected && <p className="text-muted-foreground">{words.connectFirst}</p>}
         <div role="status">
           <ul className="space-y-1">
-            {test.data?.checks.map(({ name, ok, message }) => (
-              <li key={name} className={`flex items-start gap-2 ${ok ? 'text-ok' : 'text-danger'}`}>
-                {ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
+            {test.data?.checks.map((check) => (
+              <li key={check.name} className={`flex items-start gap-2 ${check.ok ? 'text-ok' : 'text-danger'}`}>
+                {check.ok ? <CheckIcon className="mt-0.5 size-4 shrink-0" /> : <AlertIcon className="mt-0.5 size-4 shrink-0" />}
                 <span>
-                  {known[name] ?? name}: <ServiceWords>{message}</ServiceWords>
+                  {known[check.name] ?? check.name}: <CodedWords said={check} />
                 </span>
               </li>
             ))}

@@ -1,5 +1,5 @@
 import { ConciergeError } from '@concierge/client';
-import { routes } from '@concierge/contract';
+import { FileProblem, routes } from '@concierge/contract';
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useId, useState, type ReactNode } from 'react';
 import { useBrowserLocation } from 'wouter/use-browser-location';
@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { buildAddress } from '../../../src/json-client.ts';
 import { Button } from '../parts/button.tsx';
+import { FileProblems } from '../parts/coded-words.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Badge } from '../parts/page.tsx';
 import { Loaded, Problem, ServiceWords } from '../parts/states.tsx';
@@ -23,7 +24,11 @@ interface StoredFile {
 }
 
 /** What storing a file answers; nothing where all is well. */
-const Written = z.object({ problem: z.string().nullable(), warnings: z.array(z.string()).optional() });
+const Written = z.object({
+  problem: z.string().nullable(),
+  problems: z.array(FileProblem).optional(),
+  warnings: z.array(z.string()).optional(),
+});
 const nothingWrong: z.infer<typeof Written> = { problem: null };
 /** Of an agent or a skill: Markdown with a front matter that has rules. */
 function readDefinedName(path: string): string | undefined {
@@ -170,11 +175,16 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
     queryFn: async ({ signal }) => checkText(gateway, { path, text: settled, signal }),
   });
   if (data === undefined) return null;
-  const said = [...(data.problem === null ? [] : [data.problem]), ...(data.warnings ?? [])];
+  const { problem, problems, warnings = [] } = data;
   return (
-    <p role="status" className={`text-sm wrap-anywhere ${data.problem === null ? 'text-muted-foreground' : 'text-danger'}`}>
-      {data.problem !== null && `${words.wouldFail} `}
-      {said.length === 0 ? words.wouldWork : <ServiceWords>{said.join(' ')}</ServiceWords>}
+    <p role="status" className={`text-sm wrap-anywhere ${problem === null ? 'text-muted-foreground' : 'text-danger'}`}>
+      {problem !== null && (
+        <>
+          {words.wouldFail} <FileProblems problem={problem} problems={problems} />
+        </>
+      )}
+      {problem === null && warnings.length === 0 && words.wouldWork}
+      {warnings.length > 0 && <ServiceWords>{warnings.join(' ')}</ServiceWords>}
     </p>
   );
 }
@@ -233,13 +243,13 @@ function Outcome({ save, isShown, onReload }: OutcomeProps): ReactNode {
   if (save.error !== null)
     return <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />;
   if (save.data === undefined || !isShown) return null;
-  const { problem, warnings = [] } = save.data;
+  const { problem, problems, warnings = [] } = save.data;
   if (problem === null && warnings.length === 0) return <Done>{words.saved}</Done>;
   return (
     <div role="alert" className={`rounded-xl p-3 text-sm ${problem === null ? 'bg-warn-soft text-warn' : 'bg-danger-soft text-danger'}`}>
       {problem !== null && (
         <p>
-          {words.files.problem} <ServiceWords>{problem}</ServiceWords>
+          {words.files.problem} <FileProblems problem={problem} problems={problems} />
         </p>
       )}
       {warnings.length > 0 && <p>{words.files.warnings}</p>}

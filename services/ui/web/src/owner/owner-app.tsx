@@ -171,7 +171,7 @@ function tenantPages(gateway: GatewayClient): ReactNode {
       </Route>
       <Route path="/channels/:app">{({ app }) => <ChannelPage key={app} app={app} />}</Route>
       <Route path="/agents">
-        <AgentsPage />
+        <AgentsPage gateway={gateway} />
       </Route>
       <Route path="/memory">
         <MemoryPage gateway={gateway} />

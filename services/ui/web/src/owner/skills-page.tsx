@@ -5,6 +5,7 @@ import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useBrowserLocation } from 'wouter/use-browser-location';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { FileProblems } from '../parts/coded-words.tsx';
 import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
@@ -117,11 +118,25 @@ function Unusable({ gateway, path }: { readonly gateway: GatewayClient; readonly
     enabled: canChange,
     queryFn: async ({ signal }) => {
       const { text, etag } = await readText(gateway, path, signal);
-      return etag === null ? words.noFile : (await checkText(gateway, { path, text, signal })).problem;
+      return etag === null ? null : checkText(gateway, { path, text, signal });
     },
   });
   if (!canChange) return <p className="text-danger">{words.isWrong}</p>;
-  return <Loaded query={query}>{(problem) => <p className="text-danger wrap-anywhere">{problem ?? words.isWrong}</p>}</Loaded>;
+  return (
+    <Loaded query={query}>
+      {(checked) => (
+        <p className="text-danger wrap-anywhere">
+          {checked === null ? (
+            words.noFile
+          ) : checked.problem === null ? (
+            words.isWrong
+          ) : (
+            <FileProblems {...checked} problem={checked.problem} />
+          )}
+        </p>
+      )}
+    </Loaded>
+  );
 }
 
 /** Opens the file of a skill that is not there yet, which begins with a template. */

@@ -16,7 +16,12 @@ export function Dialog({ title, children, buttons, error = null, onClose }: Dial
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    const opener = document.activeElement;
     dialog.current?.showModal();
+    return () => {
+      // A dialog that is taken away while it is open does not give the focus back, as one that is closed does.
+      if (document.activeElement === document.body && opener instanceof HTMLElement) opener.focus();
+    };
   }, []);
   return (
     <dialog

@@ -1,6 +1,5 @@
 import { routes, type Actor, type FileVersionView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
-import { diffLines } from '../../../src/line-diff.ts';
 import { Button } from '../parts/button.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -9,6 +8,7 @@ import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { ChangeProblem, Done, useCanChange } from '../owner/owner-parts.tsx';
+import { TextDiff } from './text-diff.tsx';
 
 interface FileHistoryProps {
   readonly path: string;
@@ -91,32 +91,11 @@ function Author({ by }: { readonly by: Actor | null }): ReactNode {
   return by?.kind === 'agent' ? `${words.agent} ${by.agent}` : words.other;
 }
 
-const signs = { same: ' ', added: '+', removed: '-' } as const;
-const looks = { same: '', added: 'bg-muted text-ok', removed: 'bg-danger-soft text-danger' } as const;
-
 function VersionDiff({ path, id, text }: { readonly path: string; readonly id: string; readonly text: string }): ReactNode {
   const words = useWords().tools.history;
   const formats = useFormats();
   const query = useRead(routes.listFileVersions, { params: { path }, query: { id } });
   const version = query.data?.versions.find((one) => one.id === id);
   if (version?.text === undefined) return null;
-  const lines = diffLines(version.text, text);
-  const label = words.diff(formats.exactTime(version.at));
-  return (
-    <figure className="mt-3">
-      <figcaption className="mb-1 text-sm">{label}</figcaption>
-      {lines.every(({ kind }) => kind === 'same') ? (
-        <p className="text-sm text-muted-foreground">{words.same}</p>
-      ) : (
-        <pre tabIndex={0} aria-label={label} role="region" className="max-h-[50vh] overflow-auto rounded-xl border p-3 text-xs leading-5">
-          {lines.map(({ kind, text: line }, index) => (
-            // eslint-disable-next-line react/no-array-index-key -- lines have no other name, and are never moved
-            <span key={index} className={`block min-h-5 ${looks[kind]}`}>
-              {signs[kind]} {line}
-            </span>
-          ))}
-        </pre>
-      )}
-    </figure>
-  );
+  return <TextDiff label={words.diff(formats.exactTime(version.at))} before={version.text} after={text} />;
 }

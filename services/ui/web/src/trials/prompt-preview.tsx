@@ -1,16 +1,28 @@
 import { routes, type AgentView, type PromptPreview as Preview } from '@concierge/contract';
+import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { Button } from '../parts/button.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
-import { useRead } from '../parts/use-api.tsx';
+import { useApi, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
+import { readText } from '../owner/file-editor.tsx';
 import { formatFilePath } from '../owner/files-page.tsx';
+import { TextDiff } from './text-diff.tsx';
+
+interface PromptPreviewProps {
+  readonly gateway: GatewayClient;
+  readonly agents: readonly AgentView[];
+}
+
+type Part = Preview['parts'][number];
 
 /** What the model will see at the next turn, by file, and what has changed since the last one. */
-export function PromptPreview({ agents }: { readonly agents: readonly AgentView[] }): ReactNode {
+export function PromptPreview({ gateway, agents }: PromptPreviewProps): ReactNode {
   const { prompt: words } = useWords().tools;
   const [agent, setAgent] = useState('admin');
   const [session, setSession] = useState('');
@@ -39,15 +51,22 @@ export function PromptPreview({ agents }: { readonly agents: readonly AgentView[
           onChange={setSession}
         />
       </div>
-      <Loaded query={query}>{(preview) => <PromptParts preview={preview} />}</Loaded>
+      <Loaded query={query}>{(preview) => <PromptParts gateway={gateway} preview={preview} />}</Loaded>
     </Section>
   );
 }
 
-function PromptParts({ preview }: { readonly preview: Preview }): ReactNode {
-  const { prompt: words } = useWords().tools;
+interface PromptPartsProps {
+  readonly gateway: GatewayClient;
+  readonly preview: Preview;
+}
+
+function PromptParts({ gateway, preview }: PromptPartsProps): ReactNode {
+  const { prompt: words, history } = useWords().tools;
   const formats = useFormats();
   const { parts, tokens, unusable, comparedWith } = preview;
+  const [shown, setShown] = useState('');
+  const shownPart = parts.find(({ name, change }) => name === shown && hasChanged(change));
   return (
     <div className="space-y-2">
       <Table
@@ -62,12 +81,20 @@ function PromptParts({ preview }: { readonly preview: Preview }): ReactNode {
             : [
                 {
                   label: words.change,
-                  cell: ({ change }: Preview['parts'][number]) =>
-                    change === null || change === 'same' ? '' : <Badge tone="warn">{words.changes[change]}</Badge>,
+                  cell: ({ name, change }: Part) =>
+                    hasChanged(change) && (
+                      <span className="flex flex-wrap items-center gap-2">
+                        <Badge tone="warn">{words.changes[change]}</Badge>
+                        <Button aria-pressed={shown === name} onClick={() => setShown(shown === name ? '' : name)}>
+                          {history.show}
+                        </Button>
+                      </span>
+                    ),
                 },
               ]),
         ]}
       />
+      {shownPart !== undefined && <PartDiff key={shown} gateway={gateway} part={shownPart} />}
       <p className="text-sm text-muted-foreground">
         {words.sum(formats.number(tokens))}{' '}
         {comparedWith !== null && (
@@ -82,6 +109,42 @@ function PromptParts({ preview }: { readonly preview: Preview }): ReactNode {
         </p>
       ))}
     </div>
+  );
+}
+
+function hasChanged(change: Part['change']): change is 'new' | 'changed' | 'gone' {
+  return change !== null && change !== 'same';
+}
+
+/** What was changed in the file of a part since the last turn; where its text of then cannot be had, that it cannot. */
+function PartDiff({ gateway, part }: { readonly gateway: GatewayClient; readonly part: Part }): ReactNode {
+  const { prompt: words } = useWords().tools;
+  const { name, path, version, change } = part;
+  const api = useApi();
+  const isNew = change === 'new' && path !== null;
+  const query = useQuery({
+    queryKey: [routes.listFileVersions.id, name, version, 'prompt'],
+    queryFn: async ({ signal }) => {
+      if (version === null && !isNew) return { before: undefined, after: '' };
+      const { text: after } = await readText(gateway, name, signal);
+      if (version === null) return { before: '', after };
+      const { versions } = await api.call(routes.listFileVersions, { params: { path: name }, query: { id: version }, signal });
+      return { before: versions.find(({ id }) => id === version)?.text, after };
+    },
+    staleTime: 0,
+  });
+  return (
+    <Loaded query={query}>
+      {({ before, after }) =>
+        before === undefined ? (
+          <p role="status" className="text-sm text-muted-foreground">
+            {words.notKept(name)}
+          </p>
+        ) : (
+          <TextDiff label={words.diff(name)} before={before} after={after} />
+        )
+      }
+    </Loaded>
   );
 }
 

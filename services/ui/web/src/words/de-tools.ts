@@ -14,6 +14,8 @@ export const toolsDe: Words['tools'] = {
     changes: { new: 'neu', changed: 'geändert', gone: 'entfernt' },
     sum: (tokens: string) => `Insgesamt etwa ${tokens} Tokens.`,
     lastTurn: 'Der letzte Turn',
+    diff: (part: string) => `Änderungen an ${part} seit dem letzten Turn`,
+    notKept: (part: string) => `Wie ${part} beim letzten Turn war, ist nicht (mehr) aufbewahrt: es gibt nichts zum Vergleichen.`,
     parts: { tools: 'Werkzeuge', history: 'Das bisherige Gespräch', skills: 'Fähigkeiten, mit Namen' },
   },
   simulate: {

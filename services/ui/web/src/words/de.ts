@@ -1,4 +1,5 @@
 import { chatDe, failuresDe } from './de-chat.ts';
+import { codedDe } from './de-coded.ts';
 import { inboxDe } from './de-inbox.ts';
 import { ownerDe } from './de-owner.ts';
 import { tenantsDe } from './de-tenants.ts';
@@ -7,6 +8,7 @@ import { traceDe } from './de-trace.ts';
 import type { Words } from './en.ts';
 
 export const de: Words = {
+  coded: codedDe,
   shell: {
     language: 'Sprache',
     menu: 'Menü',

@@ -12,6 +12,8 @@ export const toolsEn = {
     changes: { new: 'new', changed: 'changed', gone: 'gone' },
     sum: (tokens: string) => `About ${tokens} tokens in all.`,
     lastTurn: 'The last turn',
+    diff: (part: string) => `Changes of ${part} since the last turn`,
+    notKept: (part: string) => `What ${part} was at the last turn is not kept (any more): there is nothing to compare it with.`,
     parts: { tools: 'Tools', history: 'The conversation so far', skills: 'Skills, by name' },
   },
   simulate: {

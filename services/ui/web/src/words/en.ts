@@ -1,4 +1,5 @@
 import { chatEn, failuresEn } from './en-chat.ts';
+import { codedEn } from './en-coded.ts';
 import { inboxEn } from './en-inbox.ts';
 import { ownerEn } from './en-owner.ts';
 import { tenantsEn } from './en-tenants.ts';
@@ -10,6 +11,7 @@ import { traceEn } from './en-trace.ts';
  * compile. What depends on a number is a function.
  */
 export const en = {
+  coded: codedEn,
   shell: {
     language: 'Language',
     menu: 'Menu',
