@@ -35,15 +35,24 @@ function addBusybox(root) {
   }
 }
 
+/**
+ * The package of the npm that runs this; `npm root -g` answers for another one where a package's own Node comes first in
+ * PATH.
+ */
+async function findNpm() {
+  const { npm_execpath: running } = process.env;
+  if (running !== undefined) return dirname(dirname(running));
+  return join((await run('npm', ['root', '-g'])).stdout.trim(), 'npm');
+}
+
 async function finishNode(root) {
   addUser(root, { name: 'node', uid: 1000 });
   for (const platform of ['x64', 'arm64']) {
     const binary = join(repository, 'node_modules', `node-linux-${platform}`, 'bin/node');
     if (existsSync(binary)) cpSync(binary, join(root, 'usr/local/bin/node'), { dereference: true });
   }
-  const { stdout } = await run('npm', ['root', '-g']);
   const modules = join(root, 'usr/local/lib/node_modules');
-  cpSync(join(stdout.trim(), 'npm'), join(modules, 'npm'), { recursive: true, dereference: true });
+  cpSync(await findNpm(), join(modules, 'npm'), { recursive: true, dereference: true });
   for (const name of ['npm', 'npx']) symlinkSync(`../lib/node_modules/npm/bin/${name}-cli.js`, join(root, 'usr/local/bin', name));
   // The registry is reached as this machine reaches it.
   if (existsSync(CA_BUNDLE)) write(join(root, CA_BUNDLE), readFileSync(CA_BUNDLE));
