@@ -36,8 +36,8 @@ function addBusybox(root) {
 }
 
 /**
- * The package of the npm that runs this; `npm root -g` answers for another one where a package's own Node comes first in
- * PATH.
+ * The package of the npm that runs this. Where a package's own Node comes first in PATH, `npm root -g` answers for
+ * another one.
  */
 async function findNpm() {
   const { npm_execpath: running } = process.env;
