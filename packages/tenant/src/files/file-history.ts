@@ -12,6 +12,7 @@ import {
 } from '@concierge/contract';
 import { FolderHandle, enterIfThere, namesIn, RecordFolder, removeTree, type FolderSync } from '@concierge/files';
 import { hashParts, type Log } from '@concierge/runtime';
+import { LRUCache } from 'lru-cache';
 import type { TenantFiles, WriteConditions } from './tenant-files.ts';
 
 const FOLDER = 'history';
@@ -37,9 +38,20 @@ export function measurePart(path: string, text: string): MeasuredPart {
   return isKept(path) ? [path, text.length, digestPart(text)] : [path, text.length];
 }
 
+const DIGESTED_CHARACTERS_MAX = 1_000_000;
+/** By the text. Files stay as they are from turn to turn, so that each is hashed once and not for every turn. */
+const digests = new LRUCache<string, string>({
+  maxSize: DIGESTED_CHARACTERS_MAX,
+  sizeCalculation: (_digest, text) => text.length + 1,
+});
+
 /** Of the text of a part of a prompt, as the record of a turn keeps it. */
 export function digestPart(text: string): string {
-  return hashParts([text], { separator: 'unit', digits: 16 });
+  const known = digests.get(text);
+  if (known !== undefined) return known;
+  const digest = hashParts([text], { separator: 'unit', digits: 16 });
+  digests.set(text, digest);
+  return digest;
 }
 
 /** Notes are left out: what an agent or an owner forgets must not live on here. */
