@@ -53,14 +53,18 @@ function expectNoComplaints(): void {
 // Not where a visit ends: what is thrown there would take the place of what made the test fail.
 afterEach(expectNoComplaints);
 
+/** Until no color is on its way to that of another state or theme. */
+const settle = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
+
 /** Findings of axe-core at any level, and how far the page scrolls sideways: none of either. */
 export async function expectSoundPage(page: Page): Promise<void> {
   // By the debugger, which the page's policy does not bind.
   await page.evaluate(axe.source);
+  await page.evaluate(settle);
   const findings = await page.evaluate(async () => {
     // eslint-disable-next-line typescript/no-unsafe-type-assertion -- what the source has left there
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}: ${failureSummary}`));
   });
   expect(findings).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')).toBe(0);

@@ -46,9 +46,6 @@ async function fill({ admin, tenantId }: TenantKeys): Promise<Shown> {
   return { turn, session, schedule };
 }
 
-/** Until no color is on its way to that of another theme. */
-const settle = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
-
 /** Opens each screen, finds nothing wrong with it by day and by night, and keeps what it looks like. */
 async function lookAt(screens: Screens, kept: string, options: BrowserContextOptions): Promise<readonly string[]> {
   await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', options);
@@ -58,7 +55,6 @@ async function lookAt(screens: Screens, kept: string, options: BrowserContextOpt
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await visit.shows(page.locator(`html[data-theme=${colorScheme}]`));
-      await page.evaluate(settle);
       await expectSoundPage(page);
       await page.screenshot({ path: join(folder, `${kept}-${name}-${colorScheme}.png`) });
     }

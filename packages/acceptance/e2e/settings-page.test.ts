@@ -69,6 +69,27 @@ inBrowser('the settings of an owner', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('show a key that was made before the list of keys had come', async () => {
+    const complaints = await change(async (page) => {
+      await page.getByRole('table', { name: 'Keys' }).waitFor();
+      let isHeld = false;
+      await page.route('**/api/keys', async (route) => {
+        if (route.request().method() !== 'GET' || isHeld) return route.continue();
+        isHeld = true;
+        const response = await route.fetch();
+        await page.waitForResponse((answered) => answered.request().method() === 'POST' && answered.url().endsWith('/api/keys'));
+        // Given up meanwhile, perhaps: the page asks once more.
+        return route.fulfill({ response }).catch(() => undefined);
+      });
+      await page.reload();
+      await page.getByLabel('Label').fill('Early');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByText(/^ck_live_/u).waitFor();
+      await page.getByRole('row', { name: /Early/u }).waitFor();
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('say above what the widget lies and who may use it, and replace its key and its secret', async () => {
     const complaints = await change(async (page) => {
       const form = page.locator('form', { has: page.getByLabel('Theme') });

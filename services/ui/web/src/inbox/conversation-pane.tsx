@@ -8,7 +8,7 @@ import { Button } from '../parts/button.tsx';
 import { channelLabel } from '../parts/choice.tsx';
 import { ChevronIcon, StaffIcon } from '../parts/icons.tsx';
 import { Loaded, Problem } from '../parts/states.tsx';
-import { useApi, useChange, useRead } from '../parts/use-api.tsx';
+import { askAnew, useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { TurnWaitsProvider } from '../sessions/turn-waits.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { useContactName } from './conversation-list.tsx';
@@ -145,7 +145,7 @@ function HandoffButtons({ gateway, id, state: { isPaused }, replies }: HandoffBu
     mutationFn: async (wish: 'take' | 'give') => (wish === 'take' ? gateway.takeOver(id) : gateway.giveBack(id)),
     onSettled: async () => {
       const keys = [[routes.getHandoff.id, { id }], [routes.listHandoffs.id], ['handoffs'], ['handoff', id], [routes.listSessions.id]];
-      await Promise.all(keys.map(async (queryKey) => queries.invalidateQueries({ queryKey })));
+      await Promise.all(keys.map(async (queryKey) => askAnew(queries, { queryKey })));
     },
   });
   useEffect(() => {

@@ -8,7 +8,7 @@ import { useCanChange } from '../owner/owner-parts.tsx';
 import { IconButton } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { FileIcon, SendIcon, SpinnerIcon, StaffIcon } from '../parts/icons.tsx';
-import { useApi } from '../parts/use-api.tsx';
+import { askAnew, useApi } from '../parts/use-api.tsx';
 import { useExplain, useWords } from '../words/words.tsx';
 import { AnswerList, useAnswerChoice } from './answer-choice.tsx';
 import { useStaffName } from './staff-name.ts';
@@ -47,7 +47,7 @@ function useSending({ gateway, sessionId, onSent }: Pick<ReplyFieldProps, 'gatew
   };
   const note = async (text: string): Promise<void> => {
     await api.call(routes.addStaffNote, { params: { id: sessionId }, body: { text, ...(author !== '' && { author }) } });
-    await queries.invalidateQueries({ queryKey: [routes.getSessionStaff.id, { id: sessionId }] });
+    await askAnew(queries, { queryKey: [routes.getSessionStaff.id, { id: sessionId }] });
   };
   const forgetKey = (): void => {
     key.current = null;

@@ -7,7 +7,7 @@ import { Page } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
+import { askAnew, LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
@@ -123,7 +123,7 @@ function RedriveDialog({ way: { tenantId, channel }, onClose }: { readonly way: 
       step={step}
       onClose={(isChanged) => {
         onClose();
-        if (isChanged) void queries.invalidateQueries({ queryKey: [routes.listStuckDeliveries.id] });
+        if (isChanged) void askAnew(queries, { queryKey: [routes.listStuckDeliveries.id] });
       }}
     />
   );

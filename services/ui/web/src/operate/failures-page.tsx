@@ -7,7 +7,7 @@ import { Page } from '../parts/page.tsx';
 import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
-import { LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
+import { askAnew, LoadedPages, useApi, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { CodeField, SLOW_MS, TenantField, TenantLink, toTenantFilter, TurnLink, useSince } from './shared.tsx';
@@ -156,7 +156,7 @@ export function RetryDialog({ retried, title, about, onClose }: RetryDialogProps
       step={step}
       onClose={(isChanged) => {
         onClose();
-        if (isChanged) void queries.invalidateQueries();
+        if (isChanged) void askAnew(queries);
       }}
     />
   );

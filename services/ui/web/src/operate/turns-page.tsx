@@ -11,7 +11,7 @@ import { Badge, Page } from '../parts/page.tsx';
 import { Empty, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration, RelativeTime } from '../parts/times.tsx';
-import { LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
+import { askAnew, LoadedPages, useApi, useChange, useReadPages } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { RetryDialog } from './failures-page.tsx';
@@ -127,7 +127,7 @@ function CancelDialog({ filter: { id, tenant, status }, onClose }: CancelDialogP
       step={step}
       onClose={(isChanged) => {
         onClose();
-        if (isChanged) void queries.invalidateQueries();
+        if (isChanged) void askAnew(queries);
       }}
     />
   );

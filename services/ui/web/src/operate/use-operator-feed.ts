@@ -2,6 +2,7 @@ import { MINUTE_MS, routes, type Route } from '@concierge/contract';
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { QueryRefresher, type QueryPrefix } from '../../../src/feed/query-refresher.ts';
+import { askForShown } from '../parts/use-feed.ts';
 
 const prefixes = (...listed: readonly Route[]): readonly QueryPrefix[] => listed.map(({ id }) => [id]);
 
@@ -63,7 +64,7 @@ class OperatorFeed {
     const { signal } = this.#over;
     this.#refresher = new QueryRefresher({
       refresh: async (queryKey) => {
-        if (!signal.aborted) await queries.invalidateQueries({ queryKey });
+        if (!signal.aborted) await askForShown(queries, queryKey);
       },
       rest: async () => new Promise((resolve) => setTimeout(resolve, REST_MS)),
     });

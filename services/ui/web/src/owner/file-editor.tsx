@@ -16,6 +16,7 @@ import { useWords } from '../words/words.tsx';
 import { FileHistory } from '../trials/file-history.tsx';
 import { useSettled } from '../parts/use-settled.ts';
 import { Done, useCanChange } from './owner-parts.tsx';
+import { askAnew } from '../parts/use-api.tsx';
 
 interface StoredFile {
   readonly text: string;
@@ -205,7 +206,7 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
     onSuccess: async () =>
       Promise.all(
         [routes.listFiles.id, routes.listFileVersions.id, routes.listAgents.id, routes.listSkills.id].map(async (id) =>
-          queries.invalidateQueries({ queryKey: [id] }),
+          askAnew(queries, { queryKey: [id] }),
         ),
       ),
   });
@@ -291,7 +292,7 @@ function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: 
     await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
     queries.removeQueries({ queryKey: [routes.getFile.id, path] });
     const lists = [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id];
-    await Promise.all(lists.map(async (id) => queries.invalidateQueries({ queryKey: [id] })));
+    await Promise.all(lists.map(async (id) => askAnew(queries, { queryKey: [id] })));
     navigate('/files');
   };
   return (

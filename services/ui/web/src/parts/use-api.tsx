@@ -6,6 +6,8 @@ import {
   useMutation,
   useQuery,
   useQueryClient,
+  type QueryClient,
+  type QueryFilters,
   type UseInfiniteQueryResult,
   type UseMutationResult,
   type UseQueryResult,
@@ -104,6 +106,15 @@ export function useReadPages<R extends Route>(
   });
 }
 
+/**
+ * What a change here has made old is asked for again. A first answer that is under way may be from before the change:
+ * it is given up, since it would not be asked for a second time.
+ */
+export async function askAnew(queries: QueryClient, filters: QueryFilters = {}): Promise<void> {
+  await queries.cancelQueries(filters);
+  await queries.invalidateQueries(filters);
+}
+
 /** A route that changes something; what `affects` names is asked again afterwards. */
 export function useChange<R extends Route>(route: R, affects: readonly Route[]): UseMutationResult<AnswerOf<R>, unknown, Call<R>> {
   const api = useApi();
@@ -111,7 +122,7 @@ export function useChange<R extends Route>(route: R, affects: readonly Route[]):
   return useMutation({
     mutationFn: async (call: Call<R>) => api.call(route, call),
     onSuccess: async () => {
-      await Promise.all(affects.map(async ({ id }) => queries.invalidateQueries({ queryKey: [id] })));
+      await Promise.all(affects.map(async ({ id }) => askAnew(queries, { queryKey: [id] })));
     },
   });
 }

@@ -56,7 +56,7 @@ class TabFeed {
     const { signal } = this.#over;
     this.#refresher = new QueryRefresher({
       refresh: async (prefix) => {
-        if (!signal.aborted) await askAgain(queries, prefix);
+        if (!signal.aborted) await askForShown(queries, prefix);
       },
       rest: async () => waitFor(restMs[gateway.isCounted ? 'counted' : 'free']),
     });
@@ -117,7 +117,7 @@ class TabFeed {
  * Asks for the queries that are shown. What a hidden tab shows is asked for when it is looked at; what its title
  * counts, at once.
  */
-async function askAgain(queries: QueryClient, queryKey: QueryPrefix): Promise<void> {
+export async function askForShown(queries: QueryClient, queryKey: QueryPrefix): Promise<void> {
   const isUnderWay = queries.isFetching({ queryKey }) > 0;
   const isQuiet = document.visibilityState === 'hidden' && !isUnderWay && queryKey[0] !== 'handoffs';
   const filters = { queryKey, refetchType: isQuiet ? 'none' : 'active' } as const;

@@ -14,6 +14,7 @@ import { Link } from 'wouter';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { channelLabel } from '../parts/choice.tsx';
 import { useHandoff } from './use-handoffs.ts';
+import { askAnew } from '../parts/use-api.tsx';
 
 export interface HandoffActions {
   readonly takeOver: () => void;
@@ -27,10 +28,7 @@ function useHandoffActions(gateway: GatewayClient, sessionId: string): HandoffAc
   const explain = useExplain();
   const queries = useQueryClient();
   const onSettled = async (): Promise<void> => {
-    await Promise.all([
-      queries.invalidateQueries({ queryKey: ['handoff', sessionId] }),
-      queries.invalidateQueries({ queryKey: ['handoffs'] }),
-    ]);
+    await Promise.all([askAnew(queries, { queryKey: ['handoff', sessionId] }), askAnew(queries, { queryKey: ['handoffs'] })]);
   };
   const taking = useMutation({ mutationFn: async () => gateway.takeOver(sessionId), onSettled });
   const giving = useMutation({ mutationFn: async () => gateway.giveBack(sessionId), onSettled });

@@ -8,6 +8,7 @@ import { ConfirmDialog, Dialog } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { saveAs } from '../parts/save-as.ts';
 import { useExplain, useWords } from '../words/words.tsx';
+import { askAnew } from '../parts/use-api.tsx';
 
 interface SessionDialogProps {
   readonly gateway: GatewayClient;
@@ -33,7 +34,7 @@ export function LabelDialog({ gateway, item, mayWrite, onClose, onChanged }: Lab
     onSuccess: async () => {
       onChanged();
       onClose();
-      await queries.invalidateQueries({ queryKey: ['sessions'] });
+      await askAnew(queries, { queryKey: ['sessions'] });
     },
   });
   const saving = useMutation({
@@ -100,7 +101,7 @@ export function DeleteSession({ gateway, item, onClose, onDeleted }: SessionDial
     onSuccess: async () => {
       onDeleted();
       onClose();
-      await queries.invalidateQueries({ queryKey: ['sessions'] });
+      await askAnew(queries, { queryKey: ['sessions'] });
     },
   });
   return (

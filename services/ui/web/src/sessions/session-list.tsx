@@ -11,6 +11,7 @@ import { useExplain, useWords } from '../words/words.tsx';
 import { WaitingSection } from './handoff.tsx';
 import { DeleteSession, LabelDialog } from './session-dialogs.tsx';
 import { BegunRow, SessionRow } from './session-row.tsx';
+import { askAnew } from '../parts/use-api.tsx';
 
 const PAGE_SIZE = 30;
 /** Conversations with people; the others are made by the service itself, often many a day. */
@@ -76,9 +77,7 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
   const filters = { queryKey: ['sessions'] };
   for (const afterMs of LOOK_AFTER_MS) {
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    // The first request of a list is not repeated while it is under way, though its answer may be from before the turn.
-    await queries.cancelQueries(filters);
-    await queries.invalidateQueries(filters);
+    await askAnew(queries, filters);
     const lists = queries.getQueriesData<InfiniteData<{ readonly items: readonly SessionListItem[] }>>(filters);
     if (contactId === null || lists.some(([, data]) => data?.pages.some(({ items }) => items.some(({ id }) => id === contactId)))) return;
   }

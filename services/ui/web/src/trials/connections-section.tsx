@@ -7,7 +7,7 @@ import { TextField } from '../parts/fields.tsx';
 import { Badge, Section } from '../parts/page.tsx';
 import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
-import { useApi, useChange, useRead } from '../parts/use-api.tsx';
+import { askAnew, useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
 import { ChangeProblem, Copyable, Done, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
 import { EventLog } from './event-log.tsx';
@@ -134,7 +134,7 @@ function useRedriveAll() {
       }
       return sum;
     },
-    onSettled: async () => queries.invalidateQueries({ queryKey: [routes.listEvents.id] }),
+    onSettled: async () => askAnew(queries, { queryKey: [routes.listEvents.id] }),
   });
 }
 
