@@ -89,6 +89,10 @@ inBrowser('the operators’ pages', () => {
     await guest.shows(heading(guest.page, 'Health'));
     await guest.shows(guest.page.getByRole('cell', { name: 'Sandbox' }));
     await keepPicture(guest.page, 'health');
+    await guest.page.getByLabel('Language').selectOption('de');
+    await guest.shows(guest.page.getByText('Alle gehen bis auf 2 s wie die Uhr von Redis.'));
+    await guest.page.getByLabel('Sprache').selectOption('en');
+    await guest.shows(guest.page.getByText('All are within 2 s of Redis’ clock.'));
     await expectShown(heading(other, 'Workers'));
     await other.getByRole('button', { name: 'Sign out' }).click();
     await expectShown(other.getByLabel('Operators’ token'));

@@ -129,12 +129,12 @@ export {
   type TurnRetryBody,
   type TurnsRetried,
 } from './turns/failure.ts';
+export { findingCodes, type Finding, type FindingCode } from './turns/finding.ts';
 export {
   TENANT_TREND,
   waitReasons,
   ProviderHealth,
   WaitReason,
-  type Finding,
   type Health,
   type Overview,
   type WaitingEntry,

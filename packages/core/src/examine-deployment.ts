@@ -1,4 +1,5 @@
-import type { Finding } from '@concierge/contract';
+import { hostname } from 'node:os';
+import type { Finding, FindingCode } from '@concierge/contract';
 import { askSlots, assertNoEviction, readVersion, listSlots, type Log, type Version } from '@concierge/runtime';
 import { canSendEmail, readClocks, readRunningProcesses, readWorkers, type ProcessFacts, type ReportedWorker } from '@concierge/turn';
 import { describeShortage, readConnectionBudget } from './connection-budget.ts';
@@ -8,15 +9,33 @@ const CLOCK_TOLERANCE_MS = 2000;
 /** What a worker without a sandbox means to agents. */
 export const withoutSandbox = 'bash and exec answer with an error';
 
-export type Found = Pick<Finding, 'status' | 'detail'>;
+interface Sentence {
+  readonly code: FindingCode;
+  readonly params: Readonly<Record<string, string>>;
+}
 
-export const ok = (detail: string): Found => ({ status: 'ok', detail });
-export const warning = (detail: string): Found => ({ status: 'warning', detail });
-export const failed = (detail: string): Found => ({ status: 'failed', detail });
+/** `said`: the same by codes, where all of it has one. */
+export interface Found extends Pick<Finding, 'status' | 'detail'> {
+  readonly said?: readonly Sentence[];
+}
+
+type Find = (detail: string, said?: readonly Sentence[]) => Found;
+
+const find =
+  (status: Found['status']): Find =>
+  (detail, said) => ({ status, detail, ...(said !== undefined && { said }) });
+export const ok = find('ok');
+export const warning = find('warning');
+export const failed = find('failed');
+
+function say(code: FindingCode, params: Readonly<Record<string, string | number>> = {}): Sentence {
+  return { code, params: Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)])) };
+}
 
 /** Nothing was found, as what would have to be asked is not there. */
 export interface Unknown {
   readonly unknownBecause: string;
+  readonly code: FindingCode;
 }
 
 /** What a deployment is looked at by; each look says by itself what it cannot have. */
@@ -37,8 +56,9 @@ interface Examined extends Deployed {
 
 type Look = (examined: Examined) => Promise<Found | Unknown>;
 
-const noWorker: Unknown = { unknownBecause: 'no worker runs that could be asked' };
-const noRedis: Unknown = { unknownBecause: 'Redis cannot be asked' };
+const noWorker: Unknown = { unknownBecause: 'no worker runs that could be asked', code: 'no_worker_to_ask' };
+const noRedis: Unknown = { unknownBecause: 'Redis cannot be asked', code: 'no_redis_to_ask' };
+const noCron: Unknown = { unknownBecause: 'no cron runs that could be asked', code: 'no_cron_to_ask' };
 
 function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
   let reading: Promise<Read> | undefined;
@@ -79,11 +99,19 @@ async function lookAtRedis(deployed: Examined): Promise<Found> {
   const masters = new Set(servers.map(({ server }) => /run_id:(\w+)/u.exec(server)?.[1])).size;
   const slots = listSlots(redis).length;
   const over = slots === 1 ? '' : `, ${String(slots)} slots on ${masters === 1 ? 'one master' : `${String(masters)} masters`}`;
-  if (servers.length < slots)
-    return failed(`Redis ${version}${over}: ${String(slots - servers.length)} slots are away, and their tenants wait`);
+  const said = [say('redis_version', { version }), ...(slots === 1 ? [] : [say('redis_slots', { slots, masters })])];
+  const away = slots - servers.length;
+  if (away > 0)
+    return failed(`Redis ${version}${over}: ${String(away)} slots are away, and their tenants wait`, [
+      ...said,
+      say('redis_slots_away', { count: away }),
+    ]);
   return durable
-    ? ok(`Redis ${version}, append-only file on${over}`)
-    : warning(`Redis ${version}${over}, but its append-only file is off: a restart of it loses live streams`);
+    ? ok(`Redis ${version}, append-only file on${over}`, [...said, say('redis_kept')])
+    : warning(`Redis ${version}${over}, but its append-only file is off: a restart of it loses live streams`, [
+        ...said,
+        say('redis_not_kept'),
+      ]);
 }
 
 /** Signatures of providers carry times, and so do the files. */
@@ -91,47 +119,62 @@ async function lookAtClocks(examined: Examined): Promise<Found> {
   const { aheadMs } = await readClocks(await examined.redis());
   const running = await examined.processes();
   const clocks = [
-    { name: 'this machine', aheadMs },
-    ...running.map((each) => ({ name: `${each.service} on ${each.host}`, aheadMs: each.clockAheadMs })),
+    { name: 'this machine', place: hostname(), aheadMs },
+    ...running.map(({ service, host, clockAheadMs }) => ({
+      name: `${service} on ${host}`,
+      place: `${service}, ${host}`,
+      aheadMs: clockAheadMs,
+    })),
   ];
   const wrong = clocks.filter((clock) => Math.abs(clock.aheadMs) > CLOCK_TOLERANCE_MS);
-  if (wrong.length === 0) return ok(`within ${String(CLOCK_TOLERANCE_MS / 1000)} s of Redis’ clock`);
-  const described = wrong.map((clock) => {
-    const direction = clock.aheadMs > 0 ? 'ahead of' : 'behind';
-    return `${clock.name} is ${(Math.abs(clock.aheadMs) / 1000).toFixed(1)} s ${direction} Redis’ clock`;
+  const within = CLOCK_TOLERANCE_MS / 1000;
+  if (wrong.length === 0) return ok(`within ${String(within)} s of Redis’ clock`, [say('clocks_agree', { seconds: within })]);
+  const found = wrong.map(({ name, place, aheadMs: byMs }) => {
+    const seconds = (Math.abs(byMs) / 1000).toFixed(1);
+    const text = `${name} is ${seconds} s ${byMs > 0 ? 'ahead of' : 'behind'} Redis’ clock`;
+    return { text, said: say(byMs > 0 ? 'clock_ahead' : 'clock_behind', { place, seconds }) };
   });
-  return warning([...new Set(described)].join('; '));
+  const once = [...new Map(found.map((each) => [each.text, each])).values()];
+  return warning(
+    once.map(({ text }) => text).join('; '),
+    once.map(({ said }) => said),
+  );
 }
 
 async function lookAtIndex(deployed: Examined): Promise<Found> {
   await (await deployed.index()).check();
-  return ok(deployed.hasPostgres ? 'PostgreSQL' : 'SQLite');
+  const database = deployed.hasPostgres ? 'PostgreSQL' : 'SQLite';
+  return ok(database, [say('index_in', { database })]);
 }
 
-const noLimit = 'SQLite: there is no limit';
+const noLimit = (): Found => ok('SQLite: there is no limit', [say('connections_unlimited')]);
 
 async function lookAtConnections(examined: Examined): Promise<Found> {
   const budget = await readConnectionBudget(await examined.index(), async () => examined.processes());
-  if (budget === undefined) return ok(noLimit);
+  if (budget === undefined) return noLimit();
   const { processes, needed, available } = budget;
-  if (needed > available) return warning(describeShortage(budget));
-  return ok(`${String(processes)} processes may open ${String(needed)} of ${String(available)} connections to PostgreSQL`);
+  if (needed > available) return warning(describeShortage(budget), [say('connections_short', { ...budget })]);
+  const enough = `${String(processes)} processes may open ${String(needed)} of ${String(available)} connections to PostgreSQL`;
+  return ok(enough, [say('connections_enough', { processes, needed, available })]);
 }
 
 async function lookAtWorkers(examined: Examined): Promise<Found> {
   const reports = await examined.workers();
-  if (reports.length === 0) return failed('none is alive: accepted turns wait');
+  if (reports.length === 0) return failed('none is alive: accepted turns wait', [say('workers_none'), say('turns_wait')]);
   const leaving = reports.filter((report) => report.draining).length;
   const drained = reports.filter((report) => !report.draining && report.isDrained).length;
-  const alive = `${String(reports.length)} alive`;
-  if (leaving === reports.length) return failed(`${alive}, all of them stopping: accepted turns wait`);
   const parts = [
-    alive,
-    ...(leaving === 0 ? [] : [`${String(leaving)} of them stopping`]),
+    `${String(reports.length)} alive`,
+    ...(leaving === 0 ? [] : [`${leaving === reports.length ? 'all' : String(leaving)} of them stopping`]),
     ...(drained === 0 ? [] : [`${String(drained)} drained by an operator`]),
   ].join(', ');
-  if (leaving + drained === reports.length) return failed(`${parts}: accepted turns wait`);
-  return drained === 0 ? ok(parts) : warning(parts);
+  const said = [
+    say('workers_alive', { count: reports.length }),
+    ...(leaving === 0 ? [] : [say('workers_stopping', { count: leaving })]),
+    ...(drained === 0 ? [] : [say('workers_drained', { count: drained })]),
+  ];
+  if (leaving + drained === reports.length) return failed(`${parts}: accepted turns wait`, [...said, say('turns_wait')]);
+  return (drained === 0 ? ok : warning)(parts, said);
 }
 
 /** Each thing that was said, once, with how many workers say it where they differ. */
@@ -148,7 +191,13 @@ async function lookAtProviders(examined: Examined): Promise<Found | Unknown> {
     [isDemo ? 'the demo model answers' : `default ${model}`, ...unusableProviders].join('; '),
   );
   const found = reports.some(({ isDemo }) => isDemo) || new Set(said).size > 1 ? warning : ok;
-  return found(collect(said));
+  return found(collect(said), new Set(said).size === 1 ? sayModel(reports[0]) : undefined);
+}
+
+/** Undefined where a provider cannot be used: why not is in the words of the worker. */
+function sayModel({ isDemo = false, model = '', unusableProviders = [] }: Partial<ReportedWorker> = {}): readonly Sentence[] | undefined {
+  if (unusableProviders.length > 0) return undefined;
+  return [isDemo ? say('demo_answers') : say('default_model', { model })];
 }
 
 async function lookAtSandbox(examined: Examined): Promise<Found | Unknown> {
@@ -162,8 +211,10 @@ async function lookAtSandbox(examined: Examined): Promise<Found | Unknown> {
 /** Owners may ask for one when no staff member answers; a service without is whole all the same. */
 async function lookAtEmail(examined: Examined): Promise<Found | Unknown> {
   const sendsEmail = canSendEmail(await examined.processes());
-  if (sendsEmail === null) return { unknownBecause: 'no cron runs that could be asked' };
-  return ok(sendsEmail ? 'owners get e-mails about unanswered handoffs' : 'SMTP_URL is not set for cron: no e-mail is sent to owners');
+  if (sendsEmail === null) return noCron;
+  return sendsEmail
+    ? ok('owners get e-mails about unanswered handoffs', [say('email_sent')])
+    : ok('SMTP_URL is not set for cron: no e-mail is sent to owners', [say('email_off')]);
 }
 
 async function lookAtVersions(examined: Examined): Promise<Found> {
@@ -171,10 +222,11 @@ async function lookAtVersions(examined: Examined): Promise<Found> {
   const running = await examined.processes();
   const byVersion = Map.groupBy(running, describeVersion);
   const parts = Array.from(byVersion, ([version, those]) => `${version}: ${countServices(those)}`);
-  if (byVersion.size === 0) return ok(`${own}: no process announces itself`);
-  if (byVersion.size === 1 && byVersion.has(own)) return ok(parts.join('; '));
+  if (byVersion.size === 0) return ok(`${own}: no process announces itself`, [say('versions_alone', { own })]);
+  if (byVersion.size === 1 && byVersion.has(own)) return ok(parts.join('; '), [say('versions_same', { list: parts.join('; ') })]);
   const asking = byVersion.has(own) ? [] : [`${own}: who asks`];
-  return warning(`they differ, as during an upgrade: ${[...parts, ...asking].join('; ')}`);
+  const list = [...parts, ...asking].join('; ');
+  return warning(`they differ, as during an upgrade: ${list}`, [say('versions_differ', { list })]);
 }
 
 function describeVersion({ version, build }: Version): string {
@@ -192,7 +244,7 @@ const looks: Readonly<Record<string, Look>> = {
   redis: lookAtRedis,
   clock: unlessSilent(lookAtClocks),
   index: lookAtIndex,
-  connections: async (examined) => (examined.hasPostgres ? unlessSilent(lookAtConnections)(examined) : ok(noLimit)),
+  connections: async (examined) => (examined.hasPostgres ? unlessSilent(lookAtConnections)(examined) : noLimit()),
   workers: unlessSilent(lookAtWorkers),
   providers: unlessSilent(lookAtProviders),
   sandbox: unlessSilent(lookAtSandbox),
@@ -210,7 +262,8 @@ export function listLooks(deployed: Deployed): [string, () => Promise<Found | Un
 export async function examineDeployment(deployed: Deployed): Promise<Finding[]> {
   const findings = listLooks(deployed).map(async ([name, look]): Promise<Finding> => {
     const found = await look().catch((error: unknown) => failed(error instanceof Error ? error.message : String(error)));
-    return { name, ...('unknownBecause' in found ? warning(found.unknownBecause) : found) };
+    const { said, ...rest } = 'unknownBecause' in found ? warning(found.unknownBecause, [say(found.code)]) : found;
+    return { name, ...rest, ...(said !== undefined && { said: [...said] }) };
   });
   return Promise.all(findings);
 }

@@ -122,6 +122,12 @@ describe('the health of the service', () => {
     const found = Object.fromEntries(health.findings.map(({ name, status }) => [name, status]));
     expect(Object.keys(found)).toEqual(['redis', 'clock', 'index', 'connections', 'workers', 'providers', 'sandbox', 'email', 'versions']);
     expect(found).toMatchObject({ index: 'ok', workers: 'ok', clock: 'ok' });
+    const said = Object.fromEntries(health.findings.map(({ name, said: sentences }) => [name, sentences]));
+    expect(said).toMatchObject({
+      clock: [{ code: 'clocks_agree', params: { seconds: '2' } }],
+      workers: [{ code: 'workers_alive', params: { count: '1' } }],
+      email: [{ code: 'no_cron_to_ask', params: {} }],
+    });
   });
 });
 

@@ -1,6 +1,7 @@
 import { access, constants, statfs } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { Finding } from '@concierge/contract';
 import { failed, listLooks, ok, warning, withoutSandbox, type Deployed, type Found } from '@concierge/core/examine-deployment';
 import { hasUsableKey, loadProviders } from '@concierge/model';
 import type { SandboxSettings } from '@concierge/runtime';
@@ -64,10 +65,10 @@ function listChecks(deployment: Deployment): [string, () => Promise<Found>][] {
 }
 
 async function examine({ deployment, answer }: CommandContext): Promise<void> {
-  const findings: (Found & { readonly name: string })[] = [];
+  const findings: Pick<Finding, 'name' | 'status' | 'detail'>[] = [];
   for (const [name, check] of listChecks(deployment)) {
-    const finding = await check().catch((error: unknown) => failed(failureLine(error)));
-    findings.push({ name, ...finding });
+    const { status, detail } = await check().catch((error: unknown) => failed(failureLine(error)));
+    findings.push({ name, status, detail });
   }
   const healthy = findings.every(({ status }) => status !== 'failed');
   const rows = findings.map(({ name, status, detail }) => [name, status, detail]);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AgentName, TenantId } from '../tenants/tenant.ts';
+import { Finding } from './finding.ts';
 import { MINUTE_MS } from '../values/values.ts';
 
 /** Why a turn waits (docs/metrics.md, "Why turns wait"). */
@@ -135,12 +136,6 @@ export const ProviderHealth = z
   })
   .meta({ id: 'ProviderHealth' });
 export type ProviderHealth = z.infer<typeof ProviderHealth>;
-
-/** What one look at a part of the deployment has found, in a sentence. */
-export const Finding = z
-  .object({ name: z.string(), status: z.enum(['ok', 'warning', 'failed']), detail: z.string() })
-  .meta({ id: 'Finding' });
-export type Finding = z.infer<typeof Finding>;
 
 /** GET /ops/api/health. */
 export const Health = z

@@ -1,5 +1,6 @@
 import { routes, type Health } from '@concierge/contract';
 import type { ReactNode } from 'react';
+import { SaidDetail } from '../parts/coded-words.tsx';
 import { AlertIcon, CheckIcon } from '../parts/icons.tsx';
 import { Badge, Page, Section } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -73,7 +74,7 @@ function Checks({ checks }: { readonly checks: Health['checks'] }): ReactNode {
 
 const tones = { ok: 'ok', warning: 'warn', failed: 'danger' } as const;
 
-/** What `concierge doctor` says of the whole deployment, in its words. */
+/** What `concierge doctor` says of the whole deployment. */
 function Findings({ findings }: { readonly findings: Health['findings'] }): ReactNode {
   const words = useWords().operate;
   const names: Readonly<Record<string, string>> = words.health.parts;
@@ -88,9 +89,9 @@ function Findings({ findings }: { readonly findings: Health['findings'] }): Reac
           { label: words.state, cell: ({ status }) => <Badge tone={tones[status]}>{words.health.found[status]}</Badge> },
           {
             label: words.health.detail,
-            cell: ({ detail }) => (
-              <span lang="en" className="wrap-anywhere">
-                {detail}
+            cell: ({ detail, said }) => (
+              <span className="wrap-anywhere">
+                <SaidDetail detail={detail} said={said} />
               </span>
             ),
           },

@@ -20,6 +20,21 @@ export function CodedWords({ said }: { readonly said: CodedSentence }): ReactNod
   );
 }
 
+interface SaidDetailProps {
+  /** In English. */
+  readonly detail: string;
+  /** The same by codes, where all of it has one. */
+  readonly said?: readonly Omit<CodedSentence, 'message'>[] | undefined;
+}
+
+/** What was found, in the page's language if it has words for all of it. */
+export function SaidDetail({ detail, said = [] }: SaidDetailProps): ReactNode {
+  const { coded } = useWords();
+  const sentences = said.map((sentence) => sayCode(coded, sentence));
+  const isKnown = sentences.length > 0 && sentences.every((sentence) => sentence !== undefined);
+  return isKnown ? sentences.join(' ') : <ServiceWords>{detail}</ServiceWords>;
+}
+
 interface FileProblemsProps {
   readonly problem: string;
   /** The same, one each; a gateway of an earlier version does not send them. */

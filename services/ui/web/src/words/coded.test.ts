@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { channelCheckCodes, fileProblemCodes } from '@concierge/contract';
+import { channelCheckCodes, fileProblemCodes, findingCodes } from '@concierge/contract';
 import { codedDe } from './de-coded.ts';
 import { codedEn, sayCode } from './en-coded.ts';
 
-const codes = [...channelCheckCodes, ...fileProblemCodes];
+const codes = [...channelCheckCodes, ...fileProblemCodes, ...findingCodes];
 const namesIn = (text: string): readonly string[] => [...text.matchAll(/\{\w+\}/gu)].map(([name]) => name).toSorted();
 
 describe('a sentence of the service, by its code', () => {

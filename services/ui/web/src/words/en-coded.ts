@@ -1,4 +1,4 @@
-import type { ChannelCheckCode, FileProblemCode } from '@concierge/contract';
+import type { ChannelCheckCode, FileProblemCode, FindingCode } from '@concierge/contract';
 
 /** A sentence of the service, with the name and the parts by which it is said in another language. */
 export interface CodedSentence {
@@ -8,13 +8,16 @@ export interface CodedSentence {
 }
 
 /** A sentence in the page’s language, by its code from a catalog; undefined where that does not know the code. */
-export function sayCode(catalog: Readonly<Record<string, string>>, { code, params = {} }: CodedSentence): string | undefined {
+export function sayCode(
+  catalog: Readonly<Record<string, string>>,
+  { code, params = {} }: Omit<CodedSentence, 'message'>,
+): string | undefined {
   if (code === undefined || !Object.hasOwn(catalog, code)) return undefined;
   return catalog[code]?.replaceAll(/\{(?<name>\w+)\}/gu, (_all, name: string) => params[name] ?? '');
 }
 
 /** Sentences that the service has a code for. `{name}` is one of the sentence's own params. */
-export const codedEn: Readonly<Record<ChannelCheckCode | FileProblemCode, string>> = {
+export const codedEn: Readonly<Record<ChannelCheckCode | FileProblemCode | FindingCode, string>> = {
   binding_enabled: 'It is enabled.',
   binding_receive_only: 'Messages come in, and none can be sent.',
   binding_disabled: 'It is disabled.',
@@ -53,4 +56,32 @@ export const codedEn: Readonly<Record<ChannelCheckCode | FileProblemCode, string
   field_element: '{field} has an entry that cannot be used.',
   field_value: '{field} must be one of: {values}.',
   field_rule: '{field} cannot be used.',
+  redis_version: 'Redis {version}.',
+  redis_slots: '{slots} slots on {masters} masters.',
+  redis_slots_away: '{count} slots are away, and their tenants wait.',
+  redis_kept: 'Its append-only file is on.',
+  redis_not_kept: 'Its append-only file is off: a restart of it loses live streams.',
+  clocks_agree: 'All are within {seconds} s of Redis’ clock.',
+  clock_ahead: '{place}: {seconds} s ahead of Redis’ clock.',
+  clock_behind: '{place}: {seconds} s behind Redis’ clock.',
+  index_in: 'It is in {database}.',
+  connections_unlimited: 'SQLite has no limit.',
+  connections_enough: '{processes} processes may open {needed} of {available} connections to PostgreSQL.',
+  connections_short:
+    '{processes} processes may open {needed} connections to PostgreSQL, and {available} are there (max_connections {max}, {reserved} reserved, {others} in use by other clients): lower DATABASE_POOL or raise max_connections.',
+  workers_none: 'None is alive.',
+  workers_alive: '{count} alive.',
+  workers_stopping: '{count} of them stopping.',
+  workers_drained: '{count} drained by an operator.',
+  turns_wait: 'Accepted turns wait.',
+  demo_answers: 'The demo model answers.',
+  default_model: 'The model is {model}, unless a tenant or an agent names another one.',
+  email_sent: 'Owners get e-mails about unanswered handoffs.',
+  email_off: 'SMTP_URL is not set for cron: no e-mail is sent to owners.',
+  versions_alone: '{own}: no process announces itself.',
+  versions_same: '{list}.',
+  versions_differ: 'They differ, as during an upgrade: {list}.',
+  no_worker_to_ask: 'No worker runs that could be asked.',
+  no_cron_to_ask: 'No cron runs that could be asked.',
+  no_redis_to_ask: 'Redis cannot be asked.',
 };
