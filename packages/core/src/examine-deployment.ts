@@ -163,17 +163,20 @@ async function lookAtWorkers(examined: Examined): Promise<Found> {
   if (reports.length === 0) return failed('none is alive: accepted turns wait', [say('workers_none'), say('turns_wait')]);
   const leaving = reports.filter((report) => report.draining).length;
   const drained = reports.filter((report) => !report.draining && report.isDrained).length;
-  const parts = [
-    `${String(reports.length)} alive`,
-    ...(leaving === 0 ? [] : [`${leaving === reports.length ? 'all' : String(leaving)} of them stopping`]),
-    ...(drained === 0 ? [] : [`${String(drained)} drained by an operator`]),
-  ].join(', ');
+  const alive = `${String(reports.length)} alive`;
   const said = [
     say('workers_alive', { count: reports.length }),
     ...(leaving === 0 ? [] : [say('workers_stopping', { count: leaving })]),
     ...(drained === 0 ? [] : [say('workers_drained', { count: drained })]),
   ];
-  if (leaving + drained === reports.length) return failed(`${parts}: accepted turns wait`, [...said, say('turns_wait')]);
+  const waiting = [...said, say('turns_wait')];
+  if (leaving === reports.length) return failed(`${alive}, all of them stopping: accepted turns wait`, waiting);
+  const parts = [
+    alive,
+    ...(leaving === 0 ? [] : [`${String(leaving)} of them stopping`]),
+    ...(drained === 0 ? [] : [`${String(drained)} drained by an operator`]),
+  ].join(', ');
+  if (leaving + drained === reports.length) return failed(`${parts}: accepted turns wait`, waiting);
   return (drained === 0 ? ok : warning)(parts, said);
 }
 
