@@ -63,6 +63,21 @@ describe('every reader ends with the content of the session file', () => {
     expect(await fixture.streams.isReadToEnd(scope, turnId, '9007199254740991-3')).toBe(true);
   });
 
+  it('when it has read a replay, and logs that are filed for an emptied Redis bring the inbox file back', async () => {
+    const runs: TurnRun[] = [];
+    fixture.play = async (run) => {
+      runs.push(run);
+      return Promise.resolve(say(run, 0, 3));
+    };
+    await fixture.worker();
+    const { turnId } = await fixture.turns.accept(scope, input('tell'));
+    await fixture.read(scope, turnId);
+    await eventually(async () => (await scope.inbox.turnIds()).length === 0);
+    for (const { turn } of runs) await scope.inbox.accept(turn);
+    expect(await scope.inbox.hasFile(turnId)).toBe(true);
+    expect(await fixture.streams.isReadToEnd(scope, turnId, '9007199254740991-3')).toBe(true);
+  });
+
   it('when Redis has no memory for a while in mid-sentence', async () => {
     fixture.play = async (run) => {
       let said = say(run, 0, 14);

@@ -20,6 +20,11 @@ import { TurnFold } from './fold-stream.ts';
 /** The largest number that ids compare exactly. */
 const replayEpoch = String(Number.MAX_SAFE_INTEGER);
 
+/** Whether a reader has the event from a replay, and so from a turn that has ended. */
+export function isOfReplay(id: string): boolean {
+  return id.startsWith(`${replayEpoch}-`);
+}
+
 /**
  * The stream of an ended turn, replayed from its session file: for readers that come after the stream expired or Redis
  * was emptied. Their ids have an epoch of their own, above that of every lease, and are the same each time: a reader
@@ -45,7 +50,7 @@ export async function replayTurn(
   if (after === null)
     return [{ id: firstEntryId, type: 'session', json: JSON.stringify({ contact_id: ended.sessionId, turnId }) }, ...entries];
   if (after === firstEntryId) return entries;
-  if (after.startsWith(`${replayEpoch}-`)) return entries.filter(({ id }) => compareIds(id, after) > 0);
+  if (isOfReplay(after)) return entries.filter(({ id }) => compareIds(id, after) > 0);
   return [toEntry(streamLost, 1), ...entries];
 }
 

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { AcceptedTurn, TurnInput } from '@concierge/contract';
 import { RedisScript, findSlot, listSlots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { replayTurn } from './replay-turn.ts';
+import { isOfReplay, replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
@@ -156,7 +156,9 @@ export class TurnStreams implements AcceptanceReader {
       const newest = await newestEntry(findSlot(this.#redis, scope.tenantId), turnId);
       if (newest !== null && compareIds(after, newest.id) <= 0) return isTerminal(newest) && after === newest.id;
       // Its last event is none of this stream: of a replay, or the stream has lost its end.
-      return (await this.#replay(scope, turnId, after))?.length === 0;
+      // The inbox file of a turn that was replayed may be back: when Redis was emptied, all logs are filed.
+      const replayed = isOfReplay(after) ? replayTurn(this.#redis, { scope, turnId, after }) : this.#replay(scope, turnId, after);
+      return (await replayed)?.length === 0;
     } catch (error) {
       this.#log.debug({ err: error, turnId }, 'cannot determine yet whether a turn has been read to its end');
       return false;
