@@ -9,7 +9,8 @@ import { newReconciler, type Core } from '@concierge/testing/core';
 import { LogRecovery } from '../src/wal/log-recovery.ts';
 import { keyOf } from '../src/keys.ts';
 import { removeTenant } from '../src/index.ts';
-import { holdClock, input, parse, TestTurns } from './test-turns.ts';
+import { TurnWriter } from '../src/streams/turn-writer.ts';
+import { holdClock, input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 let fixture: TestTurns;
 let scope: TenantScope;
@@ -60,6 +61,31 @@ describe('a turn that is accepted in the log', () => {
     expect(await files()).toEqual([]);
     await gateway.accepted.stop();
     expect(await files()).toEqual([]);
+  });
+
+  it('is read as its stream has it, also between its place in the session and the end of the stream', async () => {
+    const saved = gate();
+    // eslint-disable-next-line typescript/unbound-method -- called with its object below
+    const { finish } = TurnWriter.prototype;
+    jest.spyOn(TurnWriter.prototype, 'finish').mockImplementation(async function (this: TurnWriter, ...end) {
+      saved.open();
+      const sinceMs = performance.now();
+      await eventually(() => performance.now() - sinceMs > 150);
+      await finish.apply(this, end);
+    });
+    fixture.play = async ({ writer }) => {
+      for (const delta of ['one ', 'two']) {
+        writer.emit(textDelta(delta));
+        await writer.flush();
+      }
+      return 'one two';
+    };
+    await fixture.worker();
+    const turnId = await send('hello');
+    await saved.opened;
+    const read = parse(await fixture.read(scope, turnId));
+    expect(read.map(({ type }) => type)).toEqual(['session', 'text_delta', 'text_delta', 'done']);
+    expect(parse(await fixture.read(scope, turnId))).toEqual(read);
   });
 
   it('gets its file when it is not answered after some seconds, and its place in Redis is freed', async () => {
