@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn } from '@concierge/contract';
 import { findSlot, type Log } from '@concierge/runtime';
@@ -46,9 +45,6 @@ export interface FollowedTurn {
 }
 
 const RETRY_MS = 500;
-/** Between a turn's place in its session and the end of its stream lies one write to Redis: half a second is ample. */
-const END_EVERY_MS = 50;
-const END_LOOKS = 11;
 /** The maximum of entries in memory for one reader: a tool result has 16 KiB. */
 const SLICE = 64;
 
@@ -186,7 +182,8 @@ export class TurnFollower {
   }
 
   async #passEnded(replayed: readonly StreamEntry[]): Promise<void> {
-    const entries = await this.#awaitEnd();
+    // The turn may have ended while the disk was read: then the stream has it all.
+    const entries = await this.#entries();
     if (this.#isWhole(entries)) {
       await this.#passEntries(entries);
     } else if (this.#isSeenEnd(await this.#newest())) {
@@ -194,18 +191,6 @@ export class TurnFollower {
     } else {
       await this.#passEntries(replayed);
       this.#pass('', this.#last, true);
-    }
-  }
-
-  /**
-   * A turn is in its session a moment before its stream ends: what the stream has is read on rather than replayed. Not
-   * waited for where there is no stream, nor longer than its end may take.
-   */
-  async #awaitEnd(): Promise<readonly StreamEntry[]> {
-    for (let looks = 1; ; looks += 1) {
-      const [entries, newest] = [await this.#entries(), await this.#newest()];
-      if (this.#isWhole(entries) || newest === null || isTerminal(newest) || looks === END_LOOKS) return entries;
-      await sleep(END_EVERY_MS);
     }
   }
 

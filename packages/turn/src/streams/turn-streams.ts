@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn, TurnInput } from '@concierge/contract';
 import { RedisScript, findSlot, listSlots, type Log } from '@concierge/runtime';
@@ -27,6 +28,9 @@ const followedAtOnce: ReadonlySet<TurnInput['origin']> = new Set(['api', 'subage
 /** Messages that are kept for a reader that is about to follow; who comes later reads the stream. */
 const KEPT_MESSAGES = 64;
 const KEPT_FOR_MS = 10_000;
+/** Between a turn's place in its session and the end of its stream lies one write to Redis: half a second is ample. */
+const END_EVERY_MS = 50;
+const END_LOOKS = 11;
 
 /** A turn that is being accepted, and what was published of it before its reader follows. */
 interface Expected {
@@ -80,7 +84,7 @@ export class TurnStreams implements AcceptanceReader {
       redis,
       log,
       join: async (followed) => await this.#join(followed),
-      replay: async ({ scope, turnId }, after) => await this.#replay(scope, turnId, after),
+      replay: async ({ scope, turnId }, after) => await this.#replayLate(scope, turnId, after),
     };
     for (const slot of listSlots(subscriber)) this.#hear(slot);
     lanes.reader = this;
@@ -299,6 +303,20 @@ export class TurnStreams implements AcceptanceReader {
   async #replay(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     if (await scope.inbox.hasFile(turnId)) return null;
     return await replayTurn(this.#redis, { scope, turnId, after });
+  }
+
+  /**
+   * As `#replay`, for a reader: a turn is in its session a moment before its stream ends, and then the stream is read
+   * on instead. Not waited for where there is no stream, nor longer than its end may take.
+   */
+  async #replayLate(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
+    const replayed = await this.#replay(scope, turnId, after);
+    for (let looks = 1; replayed !== null && looks < END_LOOKS; looks += 1) {
+      const newest = await newestEntry(findSlot(this.#redis, scope.tenantId), turnId);
+      if (newest === null || isTerminal(newest)) break;
+      await sleep(END_EVERY_MS);
+    }
+    return replayed;
   }
 
   #checkSilence(): void {
