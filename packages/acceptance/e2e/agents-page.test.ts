@@ -1,50 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { FakeTelegram, say, startScriptedSystem, type ScriptedModel, type System, type TenantKeys } from '@concierge/testing';
+import { say, type ScriptedModel } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { chromiumPath, startChromium } from './chromium.ts';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { chromiumPath } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectSoundPage, keepPicture, signInOwner } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, keepPicture } from './page-checks.ts';
+import { botToken, startOwnerSite, type OwnerSite } from './owner-site.ts';
 
-let system: System;
 let model: ScriptedModel;
 let browser: Browser;
 let url: string;
-let telegram: FakeTelegram;
-let keys: TenantKeys;
 let signedIn: BrowserContextOptions;
+let call: OwnerSite['call'];
+let visit: OwnerSite['visit'];
 
-const botToken = '7000000001:token';
 const secretToken = 'secret-token';
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
-async function call(path: string, { method = 'POST', body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<unknown> {
-  const type = typeof body === 'string' ? 'text/plain' : 'application/json';
-  const headers = { 'x-api-key': keys.admin, accept: 'application/json', 'content-type': type };
-  const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
-  const answer = await fetch(`${system.url}${path}`, { method, headers, ...sent });
-  const text = await answer.text();
-  return text === '' ? undefined : JSON.parse(text);
-}
-
-/** Opens a page, does something there, and looks whether it is sound; answers with what it complains about. */
-async function visit(path: string, look: (page: Page) => Promise<void>): Promise<readonly string[]> {
-  await using visiting = await BrowserVisit.begin(browser, url, signedIn);
-  await visiting.goTo(path);
-  await look(visiting.page);
-  await expectSoundPage(visiting.page);
-  return visiting.complaints.texts;
-}
-
 inBrowser('the pages of agents', () => {
   setUpOnce(async (stack) => {
-    telegram = stack.use(await new FakeTelegram({ botToken }).start());
-    ({ system, model } = await startScriptedSystem(stack, { uis: 1, env: { TELEGRAM_API_URL: telegram.url } }));
-    browser = stack.use(await startChromium(chromiumPath ?? ''));
-    url = system.uiUrls[0] ?? '';
-    keys = await system.createTenant('shop');
-    signedIn = await signInOwner(browser, url, keys.admin);
+    ({ model, browser, url, signedIn, call, visit } = await startOwnerSite(stack));
   });
 
   it('show the prompt of the next turn, by file, with what has changed since the last one', async () => {

@@ -170,7 +170,7 @@ export class Deployment {
     }
   }
 
-  /** Where nothing runs, or Redis does not answer, nobody hears it: the answer is given before this is waited for. */
+  /** No process hears it where none runs or Redis is away: the answer is given before this is waited for. */
   async #tellRecordChange(change: RecordChange): Promise<void> {
     try {
       const [redis, turn] = [await this.redis(), await import('@concierge/turn')];

@@ -2,17 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError, limits, TenantId, tenantIdPattern, type Embedder, type TenantPlan, type TenantSettings } from '@concierge/contract';
-import {
-  FolderSync,
-  isSystemError,
-  lstatIfThere,
-  namesIn,
-  RecordChanges,
-  removeFolderIn,
-  StatCache,
-  type RecordChange,
-  type TellRecordChange,
-} from '@concierge/files';
+import type { RecordChange, TellRecordChange } from '@concierge/files';
+import { FolderSync, isSystemError, lstatIfThere, namesIn, RecordChanges, removeFolderIn, StatCache } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
 import { background, type Log } from '@concierge/runtime';
 import { LRUCache } from 'lru-cache';

@@ -53,7 +53,7 @@ describe('a changed record', () => {
     expect(await everyOneIsHeard()).toBe(true);
   });
 
-  it('is told to nobody while Redis is away, and again when it is back', async () => {
+  it('is told to no process while Redis is away, and again when it is back', async () => {
     const server = cleanUp.use(await TestRedis.start());
     const { redis, tell, everyOneIsHeard } = await openBoth(withSlots(server.url, 3));
     expect(await everyOneIsHeard()).toBe(true);
