@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { serviceFlags } from '@concierge/testing';
 
 const STOP_TIMEOUT_MS = 5000;
 
@@ -17,7 +18,7 @@ export class BenchProcess implements AsyncDisposable {
   /** `script` relative to this folder. @throws when it ends before it is ready */
   static async start(script: string, env: Readonly<Record<string, string>> = {}): Promise<BenchProcess> {
     const child = fork(fileURLToPath(new URL(script, import.meta.url)), [], {
-      execArgv: ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning'],
+      execArgv: [...serviceFlags],
       env: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_ENV: 'production', ...env },
     });
     const { promise: gone, reject } = Promise.withResolvers<never>();

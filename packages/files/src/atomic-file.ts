@@ -55,25 +55,30 @@ export interface TemporaryOptions {
 }
 
 /** A new file with this content, fsynced, under a temporary name; its path. Leaves nothing behind when it fails. */
-export async function writeTemporary(
-  folder: string,
-  content: string | Uint8Array,
-  { mode = privateMode, isSynced = true }: TemporaryOptions = {},
-): Promise<string> {
+export async function writeTemporary(folder: string, content: string | Uint8Array, options: TemporaryOptions = {}): Promise<string> {
   const path = join(folder, temporaryName());
   try {
-    const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
-    const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
-    try {
-      await writeInPool(descriptor, content, { flush: isSynced && !isSmall });
-    } finally {
-      // What is to be flushed has been: closing has nothing left to do, and is not worth a thread.
-      closeSync(descriptor);
-    }
+    await writeNewFile(path, content, options);
     return path;
   } catch (error) {
     await ignoreMissing(unlink(path)).catch(() => undefined);
     throw error;
+  }
+}
+
+/** A new file with this content, fsynced. Rejects with EEXIST where there is one. */
+export async function writeNewFile(
+  path: string,
+  content: string | Uint8Array,
+  { mode = privateMode, isSynced = true }: TemporaryOptions = {},
+): Promise<void> {
+  const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
+  const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
+  try {
+    await writeInPool(descriptor, content, { flush: isSynced && !isSmall });
+  } finally {
+    // What is to be flushed has been: closing has nothing left to do, and is not worth a thread.
+    closeSync(descriptor);
   }
 }
 

@@ -13,6 +13,7 @@ export {
   writeTemporary,
   type CreatedFiles,
 } from './atomic-file.ts';
+export { runFileSteps } from './file-steps.ts';
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
 export { RecordChange, RecordChanges, type TellRecordChange } from './record-changes.ts';

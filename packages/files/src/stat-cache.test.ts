@@ -4,7 +4,7 @@ import { StatCachePolicy } from './stat-cache.ts';
 describe('StatCachePolicy', () => {
   const policyWithClock = () => {
     const clock = { ms: 0 };
-    const policy = new StatCachePolicy(() => clock.ms);
+    const policy = new StatCachePolicy({ now: () => clock.ms });
     const look = (tookMs: number): void => {
       policy.time(() => {
         clock.ms += tookMs;

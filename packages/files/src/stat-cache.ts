@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { isSystemError } from './system-error.ts';
 
 /** What a look at a local disk's cache never takes; a network file system's answer does. */
-const slowMs = 0.3;
+const SLOW_LOOK_MS = 0.3;
 /**
  * A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` show that it is the
  * disk.
@@ -20,11 +20,13 @@ const distrustMs = 30_000;
  */
 export class StatCachePolicy {
   readonly #now: () => number;
+  readonly #slowMs: number;
   #slowness = 0;
   #distrustedUntilMs = -Infinity;
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor({ now = () => performance.now(), slowMs = SLOW_LOOK_MS }: { readonly now?: () => number; readonly slowMs?: number } = {}) {
     this.#now = now;
+    this.#slowMs = slowMs;
   }
 
   get inPlace(): boolean {
@@ -37,12 +39,13 @@ export class StatCachePolicy {
     try {
       return look();
     } finally {
-      this.#note(this.#now() - startedMs);
+      this.note(this.#now() - startedMs);
     }
   }
 
-  #note(ms: number): void {
-    if (ms < slowMs) {
+  /** Notes how long something took that was to be quick. */
+  note(ms: number): void {
+    if (ms < this.#slowMs) {
       this.#slowness = Math.max(0, this.#slowness - 1 / forgiven);
       return;
     }

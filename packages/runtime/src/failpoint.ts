@@ -31,6 +31,11 @@ function toAction(text: string): FailAction {
   return text === 'kill' || text === 'stop' || text === 'hang' ? text : 'throw';
 }
 
+/** Whether a test waits for this fail point. */
+export function isArmed(name: string): boolean {
+  return armed.has(name);
+}
+
 /**
  * A named place where tests break the process: kill -9, SIGSTOP, an exception, or an event loop that never turns again.
  * Costs one empty-map check in production.

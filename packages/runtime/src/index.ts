@@ -8,7 +8,7 @@ export { readBootId } from './boot.ts';
 export { buildCookie, isSecure, mayActByCookie, omitCookie, readCookie, type BrowserRequest } from './browser-cookie.ts';
 export { readVersion, type Version } from './version.ts';
 export { hashParts, isSameSecret } from './hash.ts';
-export { armFailpoints, failpoint } from './failpoint.ts';
+export { armFailpoints, failpoint, isArmed } from './failpoint.ts';
 export {
   runService,
   ServiceStack,
@@ -20,6 +20,7 @@ export {
   type ServiceParts,
   type StartOptions,
 } from './lifecycle.ts';
+export { startThread } from './thread.ts';
 export { MemoryWatch } from './watchdog/memory-watch.ts';
 export { Figures, listSeries } from './metrics/open-figure.ts';
 export { newMetrics, openProcessFigures, serveMetrics } from './metrics/metrics.ts';

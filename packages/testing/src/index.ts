@@ -44,7 +44,7 @@ export { serveRequests, type RequestHandler } from './request-server.ts';
 export { ScriptedEmbeddings, type RecordedEmbeddings } from './model/scripted-embeddings.ts';
 export { startRealEmbeddings } from './model/real-embeddings.ts';
 export { nestedFlatePdf, onePixelPng, smallPdf } from './small-files.ts';
-export { ServiceProcess, type ServiceOptions } from './service-process.ts';
+export { ServiceProcess, serviceFlags, type ServiceOptions } from './service-process.ts';
 export { mapMeanings, standInEmbedding, type Synonyms } from './model/stand-in-embedding.ts';
 export { countUnanswered, startScriptedSystem, System, type ScriptedSystem, type SystemOptions, type TenantKeys } from './system.ts';
 export { WebhookReceiver, type ReceivedWebhook, type WebhookAnswer } from './webhook-receiver.ts';

@@ -20,6 +20,9 @@ export interface ServiceOptions {
 /** How Node runs a file of a checkout from source. */
 export const sourceFlags: readonly string[] = ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning'];
 
+/** As services are started (infra/start/services.mjs). */
+export const serviceFlags: readonly string[] = [...sourceFlags, '--max-semi-space-size=32'];
+
 /** What each service logs once it serves. */
 const readyLine = '"msg":"ready"';
 
@@ -63,7 +66,7 @@ export class ServiceProcess {
     const tree = this.tree ?? root;
     // Compiled once for all starts of a checkout, as under `npm start`.
     const cache = { NODE_COMPILE_CACHE: join(tree, '.cache', 'compile') };
-    const child = spawn(process.execPath, [...sourceFlags, entry], {
+    const child = spawn(process.execPath, [...serviceFlags, entry], {
       cwd: tree,
       env: { PATH: systemPath, NODE_ENV: 'test', ...cache, ...env, ...extraEnv },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { hashParts, redisPrefix } from '@concierge/runtime';
 
 /**
@@ -139,7 +139,8 @@ export function deriveTurnId(identity: string, dedupeId: string): string {
 }
 
 export function newTurnId(): string {
-  return `t_${randomBytes(16).toString('hex')}`;
+  // 122 random bits of a store that Node fills ahead: a call of `randomBytes` costs ten times as much.
+  return `t_${randomUUID().replaceAll('-', '')}`;
 }
 
 /**

@@ -45,7 +45,7 @@ describe('a message on a channel', () => {
     await fixture.tenantOn('taken-back', 'messenger');
     const { verifyToken } = appSettings.messenger;
     await fixture.meta.register({ url: fixture.webhookUrl('messenger', 'taken-back'), verifyToken });
-    const said = { from: '13579', id: 'mid.secret', text: `${numbered(13)}, and my card is 4111` };
+    const said = { from: '13579', id: 'mid.secret', text: `${numbered(13)}, and my card is 4111 1111` };
     fixture.meta.personWrites(said.from);
     await fixture.meta.deliver(messengerText(said));
     await ended('taken-back');
@@ -57,7 +57,7 @@ describe('a message on a channel', () => {
       { role: 'user', text: '[The sender took this message back.]' },
       { role: 'assistant', text: 'heard 13' },
     ]);
-    expect(JSON.stringify(session)).not.toContain('4111');
+    expect(JSON.stringify(session)).not.toContain('4111 1111');
     expect(turns).toHaveLength(2);
   });
 

@@ -1,9 +1,7 @@
 import { url as debuggerUrl } from 'node:inspector';
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Log } from '../log.ts';
+import { startThread } from '../thread.ts';
 
 /**
  * The current work of a process, in a few ids: a turn, a request, a schedule. Never text or keys: it ends up in the
@@ -65,8 +63,6 @@ export function readActivityBoard(board: SharedArrayBuffer): string[] {
   }).filter((text) => text !== '');
 }
 
-const threadFile = new URL(import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js', import.meta.url);
-
 /** How often the event loop ticks, and how often the thread checks. */
 export const TICK_EVERY_MS = 500;
 /**
@@ -121,17 +117,9 @@ export function startWatchdog(service: string, log: Log): void {
   };
   tick();
   setInterval(tick, TICK_EVERY_MS).unref();
-  // Below the folder that was named, one for this version of Node.
-  const cacheFolder = getCompileCacheDir();
   const workerData: WatchdogThreadData = { service, cells: cells.buffer, board: activityBoard };
-  const thread = new Worker(threadFile, {
-    workerData,
-    // Without what was compiled before, a thread from source loads a compiler: 15 MB for as long as it lives.
-    env: cacheFolder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cacheFolder) },
-    // Not the flags of the main thread: preloaded modules belong to the service, and some flags end a thread at once.
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
-  });
+  const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 };
+  const thread = startThread(import.meta.url, 'watchdog-thread', { workerData, resourceLimits });
   thread.unref();
   thread.on('error', (error) => {
     log.error({ err: error }, 'the watchdog of the event loop ended; a hung event loop is not noticed any more');

@@ -11,6 +11,7 @@ import {
   namesIn,
   quickReaddir,
   removeFolderIn,
+  runFileSteps,
   removeOldTemporaries,
   syncFile,
   temporaryName,
@@ -25,7 +26,7 @@ import { isHashedName } from './session-ids.ts';
 const revisionDigits = 10;
 const revisionsKept = 3;
 /**
- * A publication that took longer than this between its check and its end may have been frozen while others published.
+ * A publication that took longer than this may have been frozen after its check while others published.
  */
 const frozenAfterMs = 250;
 const birthPrefix = '.birth-';
@@ -73,26 +74,18 @@ export class SessionRevisions {
     return join(this.#folder, `${id}.json`);
   }
 
-  /** One directory read. undefined when there is no such folder. */
-  async list(id: string): Promise<Revisions | undefined> {
+  /** One directory read. undefined when there is no such folder; `isExpected`: it was there a moment ago. */
+  async list(id: string, isExpected = false): Promise<Revisions | undefined> {
     let names: string[];
     // Most messages of strangers are their first; an error costs ten times this look.
-    if ((await lstatIfThere(this.#toRevisionsFolder(id))) === undefined) return undefined;
+    if (!isExpected && (await lstatIfThere(this.#toRevisionsFolder(id))) === undefined) return undefined;
     try {
       names = await quickReaddir(this.#toRevisionsFolder(id));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;
     }
-    const numbers: number[] = [];
-    const temporaries: string[] = [];
-    let birth = '';
-    for (const name of names) {
-      if (/^\d{10}\.json$/u.test(name)) numbers.push(Number(name.slice(0, revisionDigits)));
-      else if (name.startsWith(temporaryPrefix)) temporaries.push(name);
-      else if (name.startsWith(birthPrefix)) birth = name;
-    }
-    return { numbers: numbers.toSorted((a, b) => a - b), birth, temporaries };
+    return readNames(names);
   }
 
   /** undefined when it has been cleared away meanwhile. */
@@ -108,25 +101,38 @@ export class SessionRevisions {
   /** On disk when it returns, in its files or in the log; the birth of the folder it is in. @throws RevisionConflict */
   async publish(id: string, revision: number, text: string): Promise<string> {
     const wal = this.#wal?.takes(text.length) === true ? this.#wal : undefined;
-    const temporary = await this.#writeNext(id, revision, { text, isSynced: wal === undefined });
+    const folder = this.#toRevisionsFolder(id);
+    // A session's folder is made with its first revision only: a later one without a folder belongs to a session that
+    // was removed.
+    if (revision === 1) await this.#makeFolder(id);
+    const temporary = join(folder, temporaryName());
+    const startedMs = performance.now();
     try {
-      await failpoint('session.after-temp');
-      if (!(await linkNew(temporary, this.#toRevisionPath(id, revision)))) throw new RevisionConflict(id, revision);
-      await failpoint('session.after-link');
-      const checkedAtMs = performance.now();
-      const listed = await this.#assertNext(id, revision);
+      const names = await runFileSteps([
+        { do: 'create', path: temporary, content: text, isSynced: wal === undefined, passes: 'session.after-temp' },
+        { do: 'link', from: temporary, to: this.#toRevisionPath(id, revision), passes: 'session.after-link' },
+        { do: 'list', path: folder },
+      ]);
+      const listed = await this.#assertNext(id, revision, readNames(names));
       await failpoint('session.after-check');
-      await Promise.all([this.#keep(id, text, wal), this.#prune(id, listed, revision)]);
+      await this.#keep(id, text, wal);
       await failpoint('session.after-log');
-      // Last: a view that is behind means that its revision may not be on disk yet. The view itself is not waited for.
-      await rename(temporary, this.viewPath(id));
-      await failpoint('session.after-publish');
-      if (performance.now() - checkedAtMs > frozenAfterMs) await this.repairView(id);
+      const old = listed.numbers.filter((number) => number <= revision - revisionsKept);
+      // After the log: a view that is behind means that its revision may not be on disk yet. The view itself is not
+      // waited for.
+      await runFileSteps([
+        { do: 'rename', from: temporary, to: this.viewPath(id), passes: 'session.after-publish' },
+        ...old.map((number) => ({ do: 'remove', path: this.#toRevisionPath(id, number) }) as const),
+      ]);
+      // One of them is our own; only where there are more has another writer left something behind.
+      if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
+      if (performance.now() - startedMs > frozenAfterMs) await this.repairView(id);
       return listed.birth;
     } catch (error) {
       await ignoreMissing(unlink(temporary)).catch(() => undefined);
-      // The folder went away under our hands: the session was removed.
-      throw isSystemError(error, 'ENOENT') ? new RevisionConflict(id, revision) : error;
+      // Another writer has the number, or the folder went away under our hands: the session was removed.
+      if (isSystemError(error, 'ENOENT', 'EEXIST')) throw new RevisionConflict(id, revision);
+      throw error;
     }
   }
 
@@ -229,23 +235,6 @@ export class SessionRevisions {
     return namesIn(this.#allRevisions());
   }
 
-  /**
-   * A session's folder is made with its first revision only: a later one without a folder belongs to a session that was
-   * removed.
-   */
-  async #writeNext(
-    id: string,
-    revision: number,
-    { text, isSynced }: { readonly text: string; readonly isSynced: boolean },
-  ): Promise<string> {
-    if (revision === 1) await this.#makeFolder(id);
-    try {
-      return await writeTemporary(this.#toRevisionsFolder(id), text, { isSynced });
-    } catch (error) {
-      throw isSystemError(error, 'ENOENT') ? new RevisionConflict(id, revision) : error;
-    }
-  }
-
   async #makeFolder(id: string): Promise<void> {
     const folder = this.#toRevisionsFolder(id);
     try {
@@ -263,10 +252,9 @@ export class SessionRevisions {
   }
 
   /** Is what was just linked the next revision? If not it is withdrawn. @throws RevisionConflict */
-  async #assertNext(id: string, revision: number): Promise<Revisions> {
-    const listed = await this.list(id);
-    const follows = revision === 1 || listed?.numbers.includes(revision - 1) === true;
-    if (listed !== undefined && listed.numbers.at(-1) === revision && follows) return listed;
+  async #assertNext(id: string, revision: number, listed: Revisions): Promise<Revisions> {
+    const follows = revision === 1 || listed.numbers.includes(revision - 1);
+    if (listed.numbers.at(-1) === revision && follows) return listed;
     await ignoreMissing(unlink(this.#toRevisionPath(id, revision)));
     throw new RevisionConflict(id, revision);
   }
@@ -281,14 +269,6 @@ export class SessionRevisions {
     const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
     await Promise.all(old.map((number) => ignoreMissing(unlink(this.#toRevisionPath(id, number)))));
     await this.#folders.sync(this.#toRevisionsFolder(id));
-  }
-
-  async #prune(id: string, listed: Revisions, newest: number): Promise<void> {
-    const folder = this.#toRevisionsFolder(id);
-    const old = listed.numbers.filter((number) => number <= newest - revisionsKept);
-    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#toRevisionPath(id, number)))));
-    // One of them is our own; only where there are more has another writer left something behind.
-    if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
   }
 
   /** Is `<id>.json` this revision? Then its publication was finished. */
@@ -311,4 +291,16 @@ export class SessionRevisions {
   #toRevisionPath(id: string, revision: number): string {
     return join(this.#folder, '.revisions', id, `${String(revision).padStart(revisionDigits, '0')}.json`);
   }
+}
+
+function readNames(names: readonly string[]): Revisions {
+  const numbers: number[] = [];
+  const temporaries: string[] = [];
+  let birth = '';
+  for (const name of names) {
+    if (/^\d{10}\.json$/u.test(name)) numbers.push(Number(name.slice(0, revisionDigits)));
+    else if (name.startsWith(temporaryPrefix)) temporaries.push(name);
+    else if (name.startsWith(birthPrefix)) birth = name;
+  }
+  return { numbers: numbers.toSorted((a, b) => a - b), birth, temporaries };
 }

@@ -130,10 +130,10 @@ export class SessionStore {
     if (!isHashedName(id)) return undefined;
     // A revision may be cleared away, or set aside, between the listing and the read: then there is another newest one.
     for (let attempt = 0; attempt < 10; attempt += 1) {
-      const listed = await this.#revisions.list(id);
+      const cached = this.#cache.get(this.#cacheKey(id));
+      const listed = await this.#revisions.list(id, cached !== undefined);
       const newest = listed?.numbers.at(-1);
       if (listed === undefined || newest === undefined) return this.#adoptView(id);
-      const cached = this.#cache.get(this.#cacheKey(id));
       if (cached?.birth === listed.birth && cached.session.revision === newest) return copySession(cached.session);
       const session = await this.#read(id, newest, listed);
       if (session !== undefined) return session;

