@@ -6,10 +6,9 @@ import { DeliveryReceipts, RateLimits, StreamBytes, emitDeliveries, hearRecordCh
 import { widgetFile } from '@concierge/widget';
 import { createApp } from './app.ts';
 import { MessageAcceptance } from './chat/message-acceptance.ts';
-import { StreamQuota } from './chat/stream-quota.ts';
 import type { Config } from './config.ts';
 import { createHandlers } from './handlers/handlers.ts';
-import { Drain } from './http/drain.ts';
+import { Drain } from './http/http-server.ts';
 import { createHttpServer, httpDrain, listen } from './http/http-server.ts';
 import { RouteServer } from './http/serve-route.ts';
 import { Inbound } from './inbound/inbound.ts';
@@ -45,7 +44,7 @@ export async function wire(config: Config, { stack, log }: ServiceParts, now: ()
   const streams = new DisposableStack();
   streams.use(replies);
   streams.use(feedStreams);
-  const streamQuota = new StreamQuota(new StreamBytes(redis, log));
+  const streamQuota = new StreamBytes(redis, log);
   const receipts = new DeliveryReceipts({ redis, onReported: emitDeliveries(events.outgoing) });
   const rateLimits = new RateLimits(redis);
   const handlers = createHandlers({

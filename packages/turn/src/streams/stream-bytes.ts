@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
-import { limits } from '@concierge/contract';
+import { AppError, limits, type TenantSettings } from '@concierge/contract';
 import { findSlot, type Log } from '@concierge/runtime';
+import type { TenantScope } from '@concierge/tenant';
 import { keyOf } from '../keys.ts';
 
 /** Streams expire by themselves; their bytes are counted in periods of this length, which expire too. */
@@ -13,6 +14,8 @@ const SUM_AGE_MS = 2000;
 
 /** The maximum number of tenants whose sums are cached. */
 const SUMS_MAX = 10_000;
+/** The quota is counted by the hour: asking again sooner is of no use. */
+const QUOTA_RETRY_SECONDS = 600;
 
 interface Sum {
   bytes: number;
@@ -39,6 +42,20 @@ export class StreamBytes {
   add(tenantId: string, bytes: number): void {
     this.#uncounted.set(tenantId, (this.#uncounted.get(tenantId) ?? 0) + bytes);
     this.#timer ??= setTimeout(() => void this.flush(), COUNT_EVERY_MS);
+  }
+
+  /**
+   * Refuses messages of a tenant whose turns fill the memory that all tenants have together, before anything is
+   * accepted. @throws AppError `rate_limited`
+   */
+  refuseWhenFull({ tenantId }: Pick<TenantScope, 'tenantId'>, { limits: own }: Pick<TenantSettings, 'limits'>): void {
+    const most = own?.streamCharactersPerHour ?? limits.streamsMaxCharacters;
+    if (this.countBytes(tenantId) < most) return;
+    throw new AppError(
+      'rate_limited',
+      `The turns of this tenant have written ${String(most)} characters within the last hour, as many as it may.`,
+      { retryAfterSeconds: QUOTA_RETRY_SECONDS },
+    );
   }
 
   /** The bytes of the last hour, as far as known; an unknown sum is being fetched. */

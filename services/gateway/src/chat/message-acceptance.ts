@@ -1,18 +1,17 @@
 import { AppError, builtInAgent, type BusyPolicy, type TurnInput, type InvalidField, type UploadRef } from '@concierge/contract';
 import { Slots, hashParts } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
-import { hasBudget, type Budgets, type TurnReceipt, type Turns } from '@concierge/turn';
+import { hasBudget, type Budgets, type StreamBytes, type TurnReceipt, type Turns } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
-import type { MessageSource } from './message-source.ts';
-import type { StreamQuota } from './stream-quota.ts';
+import type { MessageSource } from '../http/request-context.ts';
 
 /** Turns being accepted at once; several times what a disk stores in a second would only wait. */
 const ACCEPTED_AT_ONCE = 2000;
 
 export interface MessageAcceptanceOptions {
   readonly turns: Pick<Turns, 'accept'>;
-  readonly streamQuota: Pick<StreamQuota, 'refuseWhenFull'>;
+  readonly streamQuota: Pick<StreamBytes, 'refuseWhenFull'>;
   readonly budgets: Pick<Budgets, 'refuseWhenSpent'>;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
   readonly siblings?: Pick<Siblings, 'share'>;

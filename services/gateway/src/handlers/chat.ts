@@ -1,9 +1,8 @@
 import { AppError, type BusyPolicy, type ChannelName, type ChatReply } from '@concierge/contract';
 import { callableAgent } from '../chat/key-permissions.ts';
 import type { MessageAcceptance, UserMessage, GivenAttachment } from '../chat/message-acceptance.ts';
-import { sourceOfCaller } from '../chat/message-source.ts';
 import { streamed, type Call, type Caller, type Handlers } from '../http/call.ts';
-import { goneSignal, readRequestContext } from '../http/request-context.ts';
+import { goneSignal, readRequestContext, sourceOfCaller } from '../http/request-context.ts';
 import { replyFormat, type Replies } from '../sse/replies.ts';
 
 export interface ChatOptions {

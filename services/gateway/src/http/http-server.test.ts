@@ -1,7 +1,7 @@
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { SharedCounts } from '../processes/shared-counts.ts';
-import { Drain } from './drain.ts';
+import { Drain } from './http-server.ts';
 import { httpDrain, listen, type StopOptions } from './http-server.ts';
 
 const never = new AbortController().signal;

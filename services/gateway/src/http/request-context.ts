@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler, Response } from 'express';
 import { AppError, chooseErrorShape, routes, type ErrorShape } from '@concierge/contract';
 import { isSameSecret, type Log } from '@concierge/runtime';
+import type { Authenticated, TenantScope } from '@concierge/tenant';
 import type { GatewayMetrics } from '../metrics.ts';
 import { hasOperatorCookie } from './operator-cookie.ts';
 
@@ -17,6 +18,25 @@ export function toRequestId(given: string | string[] | undefined): string {
 export function readTraceparent(headers: Readonly<Record<string, unknown>> = {}): string | undefined {
   const { traceparent: given } = headers;
   return typeof given === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/u.test(given) ? given : undefined;
+}
+
+/** Under whose name a message is accepted. */
+export interface MessageSource {
+  readonly scope: TenantScope;
+  readonly keyId: string | null;
+  readonly dedupeId: string | null;
+  /** The caller's span (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
+}
+
+/** The identity that a caller's key and `Idempotency-Key` give it. */
+export function sourceOfCaller(
+  { scope, key }: Pick<Authenticated, 'scope' | 'key'>,
+  idempotencyKey: string | undefined,
+  request?: Pick<Request, 'headers'>,
+): MessageSource {
+  const dedupeId = idempotencyKey === undefined ? null : `api:${idempotencyKey}`;
+  return { scope, keyId: key.id, dedupeId, traceparent: readTraceparent(request?.headers) };
 }
 
 declare global {

@@ -9,7 +9,7 @@ import type { GatewayMetrics } from '../metrics.ts';
 import { admitOrigin, readWidgetKey, identifyVisitor, type WidgetCaller } from '../widget/widget-caller.ts';
 import { BodyBudget, type BodyRoom, bytesToExpect, readBody, requireStreamType } from './request-body.ts';
 import type { AnyCaller } from './call.ts';
-import type { Drain } from './drain.ts';
+import type { Drain } from './http-server.ts';
 import { takeRequest } from './rate-window.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { guardOperator, readApiKey, readRequestContext } from './request-context.ts';

@@ -8,8 +8,7 @@ import {
 } from '@concierge/channel';
 import { AppError, isSimulated, toAppName } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
-import type { DeliveryReceipts, TurnReceipt, Turns } from '@concierge/turn';
-import type { StreamQuota } from '../chat/stream-quota.ts';
+import type { DeliveryReceipts, StreamBytes, TurnReceipt, Turns } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import { chooseBusyRule, toChannelMessage, toTurnInput, type KnownMessage, takeBack, type BoundChannel } from './inbound-turns.ts';
@@ -25,7 +24,7 @@ const TENANT_GROUPS_AT_ONCE = 192;
 const CALLBACK_TIMEOUT_MS = 10_000;
 
 export interface InboundOptions {
-  readonly streamQuota: StreamQuota;
+  readonly streamQuota: Pick<StreamBytes, 'refuseWhenFull'>;
   readonly turns: Pick<Turns, 'accept' | 'acceptInOrder' | 'cancel' | 'findAccepted'>;
   readonly receipts: Pick<DeliveryReceipts, 'note'>;
   readonly metrics: Pick<GatewayMetrics, 'itemEnded'>;

@@ -5,13 +5,12 @@ import type { CallToolResult, McpServer, ServerContext } from '@modelcontextprot
 import type { Log } from '@concierge/runtime';
 import { z } from 'zod';
 import { streamed, type Handlers, type Caller } from '../http/call.ts';
-import type { Drain } from '../http/drain.ts';
-import { goneSignal } from '../http/request-context.ts';
+import type { Drain } from '../http/http-server.ts';
+import { goneSignal, sourceOfCaller } from '../http/request-context.ts';
 import { parseJson } from '../http/request-body.ts';
 import type { Replies } from '../sse/replies.ts';
 import { callableAgents } from '../chat/key-permissions.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
-import { sourceOfCaller } from '../chat/message-source.ts';
 
 export interface McpOptions {
   readonly agentTools: AgentTools;

@@ -4,7 +4,7 @@ import { sendDocsPage } from '../docs/docs-page.ts';
 import { openApiDocument } from '../docs/openapi.ts';
 import { streamed, type Handlers } from '../http/call.ts';
 import { CompressedBytes } from '../http/compressed-bytes.ts';
-import type { Drain } from '../http/drain.ts';
+import type { Drain } from '../http/http-server.ts';
 import type { Siblings } from '../processes/siblings.ts';
 import type { QueueDashboard } from './queue-dashboard.ts';
 import { readiness, type ReadinessChecks } from './readiness.ts';

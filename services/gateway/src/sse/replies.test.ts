@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { expect, it, jest } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import express from 'express';
-import { Drain } from '../http/drain.ts';
+import { Drain } from '../http/http-server.ts';
 import { listen } from '../http/http-server.ts';
 import { GatewayMetrics } from '../metrics.ts';
 import { SharedCounts } from '../processes/shared-counts.ts';

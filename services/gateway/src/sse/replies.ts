@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { AppError, limits, type ChatReply } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 import type { TurnStreams } from '@concierge/turn';
-import type { Drain } from '../http/drain.ts';
+import type { Drain } from '../http/http-server.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { SharedCounts } from '../processes/shared-counts.ts';
 import { beginEventStream, EventStream, Heartbeats, type StreamOwner, type StreamStart } from './event-stream.ts';
