@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { costUsd } from './call-usage.ts';
+import { costUsd } from './reply.ts';
 
 const tokens = { inputTokens: 1_000_000, cachedInputTokens: 250_000, outputTokens: 100_000 };
 

@@ -3,7 +3,7 @@ import { ModelError, type Model, isContextOverflow, type ModelErrorKind, type Mo
 import { findModel, toProviderName, type OwnKeys, type Providers, type UsableModel } from '../providers.ts';
 import { defaultModelLimits, type ModelLimits, asModelError, mayRepeat, pause, redact, waitBefore } from './attempts.ts';
 import { toCallFailure, type CallFailure } from './call-failure.ts';
-import { ChatModel } from './chat-model.ts';
+import { ChatModel } from './chat-request.ts';
 import { HttpTransport } from './transport.ts';
 
 /** Which models failed lately, in any process: they are asked after the others of their line. */

@@ -1,9 +1,10 @@
-import type { ToolCall } from '@concierge/contract';
+import type { ToolCall, ModelFacts } from '@concierge/contract';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
-import type { ModelFinishReason } from '../model.ts';
-import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { ModelFinishReason, ModelRequest } from '../model.ts';
+import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
+import { estimateTokens } from '../estimate-tokens.ts';
 
 const ToolCallDelta = z.object({
   index: z.number().nullish(),
@@ -251,4 +252,50 @@ export class ToolCallSlots {
     this.#slots.push(opened);
     return opened;
   }
+}
+
+interface TokenCounts {
+  /** All of the prompt, cached part included. */
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** As the provider counted. */
+export function countTokens(usage: NonNullable<FinishedReply['usage']>): TokenCounts {
+  const cached = usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? 0;
+  return {
+    inputTokens: Math.round(usage.prompt_tokens),
+    outputTokens: Math.round(usage.completion_tokens),
+    cachedInputTokens: Math.min(Math.round(cached), Math.round(usage.prompt_tokens)),
+  };
+}
+
+/** For a provider that does not count. */
+export function estimateUsage(request: ModelRequest, reply: FinishedReply): TokenCounts {
+  const prompt = [request.system, ...request.messages.map(listWords)].join('\n');
+  const said = [reply.text, ...reply.toolCalls.map((call) => call.name + call.arguments)].join('\n');
+  const tools = request.tools.length > 0 ? JSON.stringify(request.tools) : '';
+  return { inputTokens: estimateTokens(prompt) + estimateTokens(tools), outputTokens: estimateTokens(said), cachedInputTokens: 0 };
+}
+
+function listWords(message: ModelRequest['messages'][number]): string {
+  switch (message.role) {
+    case 'user':
+      return typeof message.content === 'string'
+        ? message.content
+        : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+    case 'assistant':
+      return [message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
+    case 'tool':
+      return message.output;
+  }
+}
+
+/** US dollars of one call; null when the model has no price. Prices are per million tokens. */
+export function costUsd(tokens: TokenCounts, price: ModelFacts['price']): number | null {
+  if (price === undefined) return null;
+  const fresh = Math.max(0, tokens.inputTokens - tokens.cachedInputTokens);
+  const cached = tokens.cachedInputTokens * (price.cachedInput ?? price.input);
+  return (fresh * price.input + cached + tokens.outputTokens * price.output) / 1_000_000;
 }
