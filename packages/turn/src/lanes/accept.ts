@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 import { AppError, limits, type AcceptedTurn, type TurnInput } from '@concierge/contract';
 import { background, failpoint, type Log } from '@concierge/runtime';
-import { type TenantScope } from '@concierge/tenant';
+import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import type { WakeupQueue } from './wakeup-queue.ts';
-import { deriveTurnId, newTurnId } from '../keys.ts';
+import { deriveFreshSender, deriveTurnId, newTurnId } from '../keys.ts';
 import { LaneRepair } from './lane-repair.ts';
 import type { EnqueueOutcome } from './lane-replies.ts';
 import { mayWait, type Lanes } from './lanes.ts';
 import type { Appended, ProcessLog } from '../wal/process-log.ts';
 import type { LoggedTurn, Written } from '../wal/open-log.ts';
 import { DebounceTimer } from './debounce-timer.ts';
-import { resolveSession } from './resolve-session.ts';
+import { findNamedSession } from './named-session.ts';
 import { findDuplicate, findEnded, replay, type Prepared, type TurnReceipt } from './duplicates.ts';
 
 export interface AcceptOptions {
@@ -84,7 +84,10 @@ export class TurnAcceptance {
   /** Builds the new turn, or finds the one that the same request made earlier. */
   protected async prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
     const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(await scope.identity(), input.dedupeId);
-    const sessionId = await resolveSession(this.#options, scope, { input, turnId });
+    const { agent, channel, sender, contactId } = input;
+    const own = deriveSessionId(agent, channel, sender ?? deriveFreshSender(turnId));
+    const named = contactId !== null && { agent, contactId, senders: sender === null ? null : own };
+    const sessionId = named ? await findNamedSession(this.#options, scope, named) : own;
     // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await findEnded(scope, turnId, sessionId);
     return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };

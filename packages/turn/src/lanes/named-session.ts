@@ -1,8 +1,8 @@
-import { AppError, type TurnInput } from '@concierge/contract';
-import { deriveSessionId, type TenantScope } from '@concierge/tenant';
+import { AppError } from '@concierge/contract';
+import type { TenantScope } from '@concierge/tenant';
 import { findSlot } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
-import { deriveFreshSender, keyOf } from '../keys.ts';
+import { keyOf } from '../keys.ts';
 import type { Lanes } from './lanes.ts';
 
 interface Sources {
@@ -11,23 +11,19 @@ interface Sources {
 }
 
 /**
- * The session that a message belongs to: its sender's, the one that it names, or one of its own.
+ * The session that a message names by its `contact_id`: its sender's own, or one of the same agent.
  * @throws AppError `contact_mismatch`, `not_found` (contact_id), `overloaded` while it cannot be looked up
  */
-export async function resolveSession(
+export async function findNamedSession(
   sources: Sources,
   scope: TenantScope,
-  { input, turnId }: { readonly input: TurnInput; readonly turnId: string },
+  { agent, contactId, senders }: { readonly agent: string; readonly contactId: string; readonly senders: string | null },
 ): Promise<string> {
-  if (input.sender !== null) {
-    const derived = deriveSessionId(input.agent, input.channel, input.sender);
-    if (input.contactId !== null && input.contactId !== derived) throw new AppError('contact_mismatch');
-    return derived;
-  }
-  if (input.contactId === null) return deriveSessionId(input.agent, input.channel, deriveFreshSender(turnId));
-  const agent = await findAgent(sources, scope, input.contactId);
-  if (agent !== input.agent) throw new AppError('not_found', 'No session of this agent has this contact_id.');
-  return input.contactId;
+  if (senders === contactId) return contactId;
+  if (senders !== null) throw new AppError('contact_mismatch');
+  if ((await findAgent(sources, scope, contactId)) !== agent)
+    throw new AppError('not_found', 'No session of this agent has this contact_id.');
+  return contactId;
 }
 
 /** A session exists once its first turn is accepted, which is before its file does. */
