@@ -280,7 +280,7 @@ export {
   SessionView,
   ToolCall,
   ToolMessage,
-  toSessionOrigin,
+  sessionOrigins,
   TurnStep,
   UserMessage,
 } from './turns/session.ts';

@@ -200,9 +200,11 @@ export interface RecordFolderOptions<Schema extends z.ZodType> {
  */
 export class RecordFolder<Schema extends z.ZodType> {
   readonly #options: RecordFolderOptions<Schema>;
+  readonly #stored: Schema;
 
   constructor(options: RecordFolderOptions<Schema>) {
     this.#options = options;
+    this.#stored = toStoredSchema(options.schema);
   }
 
   /** Sorted; those of damaged files, too. */
@@ -250,11 +252,11 @@ export class RecordFolder<Schema extends z.ZodType> {
   }
 
   async #readFile(name: string): Promise<Parsed<z.output<Schema>> | undefined> {
-    const { schema, tenantId, log } = this.#options;
+    const { tenantId, log } = this.#options;
     const path = this.#toPath(name);
     const text = await readIfThere(path);
     if (text === undefined) return undefined;
-    const parsed = parseStored(schema, text);
+    const parsed = parseJson(this.#stored, text);
     if (parsed.status === 'ok') return parsed;
     const facts = { tenantId, path, reason: parsed.reason };
     if (parsed.isLater === true) log.warn(facts, 'a file of a later version is not used');

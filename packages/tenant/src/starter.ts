@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { join, dirname } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import type { TenantPlan } from '@concierge/contract';
-import { FolderSync, readContent, walkTree, readIfThere, StatCache } from '@concierge/files';
+import { FolderSync, readContent, walkTree } from '@concierge/files';
 import type { z } from 'zod';
 import { writeFirstSettings } from './settings/settings-files.ts';
 
@@ -54,35 +54,12 @@ export async function writeStarter(root: string, plan: z.infer<typeof TenantPlan
   await Promise.all([...folders].map(async (folder) => sync.sync(folder)));
 }
 
-/** In a folder that commands of the tenant do not see. */
-const incarnationFile = 'settings/incarnation';
+/** What `TenantScope.identity` is derived from, in a folder that commands of the tenant do not see. */
+export const incarnationFile = 'settings/incarnation';
 
 /** For a tenant that is being made: in place of the mark that it may have. `settings/` is there, or made. */
 export async function markIncarnation(root: string): Promise<void> {
   const path = join(root, incarnationFile);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeFile(path, randomBytes(8).toString('hex'), { mode: 0o600, flush: true });
-}
-
-/**
- * What ids of turns are derived from: the tenant's id with a mark that is drawn when the tenant is made. A tenant of
- * the same name that is made after a deletion has another mark, so the same request to it is another turn. Tenants from
- * before there were marks have their id alone.
- */
-export class Incarnation {
-  readonly #tenantId: string;
-  readonly #path: string;
-  readonly #cache = new StatCache<string>(1);
-
-  /** `root`: the tenant's folder. */
-  constructor(tenantId: string, root: string) {
-    this.#tenantId = tenantId;
-    this.#path = join(root, incarnationFile);
-  }
-
-  /** One system call when nothing has changed. */
-  async identity(): Promise<string> {
-    const mark = await this.#cache.get(this.#path, async () => (await readIfThere(this.#path)) ?? '');
-    return mark === undefined || mark === '' ? this.#tenantId : `${this.#tenantId}/${mark}`;
-  }
 }

@@ -9,7 +9,7 @@ import {
   type Embedder,
   type FeedChange,
 } from '@concierge/contract';
-import { namesIn, StatCache, type FolderSync, type RecordChanges } from '@concierge/files';
+import { namesIn, readIfThere, StatCache, type FolderSync, type RecordChanges } from '@concierge/files';
 import type { DriftReport, IndexStore, TableDrift, TenantIndex } from '@concierge/index';
 import type { Log } from '@concierge/runtime';
 import { Agents } from './agents/agents.ts';
@@ -21,7 +21,7 @@ import { ContextFiles } from './agents/context-files.ts';
 import { TenantEvents } from './events/tenant-events.ts';
 import { Erasures } from './erasure/erasures.ts';
 import { Handoffs } from './contacts/handoffs.ts';
-import { Incarnation } from './starter.ts';
+import { incarnationFile } from './starter.ts';
 import { Inbox, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
 import { LaneOrder } from './inbox/lane-order.ts';
 import type { Keys } from './keys/keys.ts';
@@ -132,7 +132,7 @@ export class TenantScope {
   readonly workspace: WorkspaceMeter;
   /** Tells who reads the feed that a conversation was removed, or is in the lists later than its turn ended. */
   readonly tellSession: ((sessionId: string) => void) | undefined;
-  readonly #incarnation: Incarnation;
+  readonly #incarnations = new StatCache<string>(1);
   readonly #settings: Settings;
   readonly #indexStore: IndexStore;
   readonly #source: FilesSource;
@@ -147,7 +147,6 @@ export class TenantScope {
     const settingsFolder = join(root, 'settings');
     this.audit = new AuditLog({ folder: join(settingsFolder, 'audit'), store: settingsFolder, folders, log });
     this.secrets = new TenantSecrets(tenantId, secretsKey);
-    this.#incarnation = new Incarnation(tenantId, root);
     this.#settings = new Settings({ tenantId, root, folders, log });
     const quota = new MemoryQuota({ root, folders, maxBytes: async () => readMemoryLimit(await this.settings()) });
     this.files = new TenantFiles({ root, withRoom: quota.withRoom });
@@ -235,11 +234,15 @@ export class TenantScope {
   }
 
   /**
-   * What distinguishes this tenant from every other, an earlier one of the same name included: ids of turns are derived
-   * from it.
+   * What distinguishes this tenant from every other, an earlier one of the same name included; ids of turns are derived
+   * from it: the tenant's id with a mark that is drawn when the tenant is made. A tenant of the same name that is
+   * made after a deletion has another mark, so the same request to it is another turn. Tenants from before there were
+   * marks have their id alone. One system call when nothing has changed.
    */
   async identity(): Promise<string> {
-    return this.#incarnation.identity();
+    const path = join(this.root, incarnationFile);
+    const mark = await this.#incarnations.get(path, async () => (await readIfThere(path)) ?? '');
+    return mark === undefined || mark === '' ? this.tenantId : `${this.tenantId}/${mark}`;
   }
 
   /** What is wrong with tenant.json, as of the last `settings()`; null when nothing is. */

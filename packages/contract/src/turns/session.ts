@@ -80,7 +80,8 @@ export const SessionOrigin = openList(
 );
 export type SessionOrigin = z.infer<typeof SessionOrigin>;
 
-const originByFirstTurn = {
+/** The origin of a session, by that of its first turn. */
+export const sessionOrigins = {
   api: 'user',
   webhook: 'channel',
   schedule: 'schedule',
@@ -91,11 +92,6 @@ const originByFirstTurn = {
   person: 'user',
   retraction: 'channel',
 } as const satisfies Record<z.infer<typeof TurnOrigin>, SessionOrigin>;
-
-/** The origin of a session whose first turn has this one. */
-export function toSessionOrigin(first: z.infer<typeof TurnOrigin>): SessionOrigin {
-  return originByFirstTurn[first];
-}
 
 /** The conversation that a session goes on from, and the last turn of it that is in both. */
 export const SessionFork = z

@@ -1,6 +1,6 @@
 import { rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StoredTurn, TurnStep, type AcceptedTurn } from '@concierge/contract';
+import { StoredTurn, toStoredSchema, TurnStep, type AcceptedTurn } from '@concierge/contract';
 import {
   appendLines,
   assertNotLater,
@@ -13,7 +13,7 @@ import {
   makeStoreFolder,
   namesIn,
   parseAllLines,
-  parseStored,
+  parseJson,
   readFreshIfThere,
   readIfThere,
   removeOldTemporaries,
@@ -29,6 +29,7 @@ import { failpoint, type Log } from '@concierge/runtime';
 const journalSuffix = '.journal.jsonl';
 const cancelSuffix = '.cancel';
 const turnSuffix = '.json';
+const storedTurn = toStoredSchema(StoredTurn);
 
 export interface InboxItem {
   readonly turnId: string;
@@ -271,7 +272,7 @@ export function parseTurn(content: string): AcceptedTurn | undefined {
 
 /** What the content of a turn's file is. */
 export function readTurn(content: string): Parsed<AcceptedTurn> {
-  const parsed = parseStored(StoredTurn, content);
+  const parsed = parseJson(storedTurn, content);
   return parsed.status === 'ok' ? { status: 'ok', value: toAcceptedTurn(parsed.value) } : parsed;
 }
 

@@ -33,6 +33,6 @@ export interface PublicationLog {
 
 /** The write-ahead log of this process, for the sessions of all tenants; see `PublicationLog`. */
 export interface Publications extends Pick<PublicationLog, 'takes'> {
-  /** `identity`: of the tenant, see `Incarnation`. */
+  /** `identity`: of the tenant, see `TenantScope.identity`. */
   record: (publication: Publication & { readonly tenantId: string; readonly identity: string }) => Promise<boolean>;
 }

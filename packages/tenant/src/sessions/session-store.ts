@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import {
   AppError,
   StoredSession,
-  toSessionOrigin,
+  sessionOrigins,
   type HistoryLine,
   type RemovedSession,
   type Session,
@@ -379,7 +379,7 @@ function toStoredSession({ channelAddress: chatApp, ...session }: Session): Stor
 
 function toOrigin(channel: Session['channel'], first: TurnRecord['origin'] | undefined): Session['origin'] {
   if (first === undefined || first === 'person' || first === 'retraction') return channel === 'web' ? 'user' : 'channel';
-  return toSessionOrigin(first);
+  return sessionOrigins[first];
 }
 
 function copySession(session: Session): Session {

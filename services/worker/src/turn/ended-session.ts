@@ -1,5 +1,5 @@
 import {
-  toSessionOrigin,
+  sessionOrigins,
   truncate,
   type AcceptedTurn,
   type ChannelAddress,
@@ -51,7 +51,7 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
     agent: turn.agent,
     channel: turn.channel,
     sender: turn.sender,
-    origin: toSessionOrigin(turn.origin),
+    origin: sessionOrigins[turn.origin],
     revision: 0,
     createdAt: now,
     updatedAt: now,
