@@ -54,7 +54,7 @@ import { Deliverer } from './deliveries/deliverer.ts';
 import { withModelFailpoint, withToolFailpoints } from './turn/prepare-turn.ts';
 import { HandoffCommands } from './turn/handoff-commands.ts';
 import { DeliveryMetrics, EventMetrics, listModels, TurnMetrics } from './metrics.ts';
-import { channelFollowUp, emitTurnEnd } from './follow-ups.ts';
+import { channelFollowUp, emitTurnEnd } from './turn/publish-turn.ts';
 import { TurnWarnings } from './turn/turn-warnings.ts';
 import { TurnRunner } from './turn/turn-runner.ts';
 

@@ -11,7 +11,7 @@ import type { WorkerChannels } from '../channels/channels.ts';
 import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
 import { HandoffCommands } from './handoff-commands.ts';
-import { deliverStaffMessage } from '../follow-ups.ts';
+import { deliverStaffMessage } from './publish-turn.ts';
 import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';

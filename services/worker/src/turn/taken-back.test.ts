@@ -9,7 +9,7 @@ import { createLog, newMetrics } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { emitTurnEnd } from '../follow-ups.ts';
+import { emitTurnEnd } from './publish-turn.ts';
 import { TurnMetrics } from '../metrics.ts';
 import { TurnRunner } from './turn-runner.ts';
 

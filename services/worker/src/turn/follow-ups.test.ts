@@ -7,12 +7,12 @@ import { describe, expect, it } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import type { EventView } from '@concierge/contract';
-import { say, Script, turnRun } from './fixtures/scripted-run.ts';
-import { unconnected } from './fixtures/unconnected.ts';
-import { emitTurnEnd } from './follow-ups.ts';
-import { TurnMetrics } from './metrics.ts';
-import type { ChosenModel } from './turn/prepare-turn.ts';
-import { TurnRunner } from './turn/turn-runner.ts';
+import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
+import { unconnected } from '../fixtures/unconnected.ts';
+import { emitTurnEnd } from './publish-turn.ts';
+import { TurnMetrics } from '../metrics.ts';
+import type { ChosenModel } from './prepare-turn.ts';
+import { TurnRunner } from './turn-runner.ts';
 
 const log = createLog({ service: 'test', level: 'silent' });
 let scope: TenantScope;
