@@ -25,7 +25,7 @@ export { MemoryWatch } from './watchdog/memory-watch.ts';
 export { Figures, listSeries } from './metrics/open-figure.ts';
 export { newMetrics, openProcessFigures, serveMetrics } from './metrics/metrics.ts';
 export { countIndexError } from './metrics/process-counts.ts';
-export { askSlots, isFirstSlot, redisPrefix, findSlot, listSlots } from './cluster/redis-slots.ts';
+export { askSlots, handleMessages, isFirstSlot, redisPrefix, findSlot, listSlots } from './cluster/redis-slots.ts';
 export { withSlots } from './redis-address.ts';
 export {
   assertNoEviction,

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { RecordChange, type TellRecordChange } from '@concierge/files';
-import { findSlot, listSlots, type Log } from '@concierge/runtime';
+import { findSlot, handleMessages, listSlots, type Log } from '@concierge/runtime';
 import type { Tenants } from '@concierge/tenant';
 import { keyOf } from './keys.ts';
 
@@ -27,9 +27,9 @@ export function hearRecordChanges({ tenants, subscriber, log }: RecordChangeOpti
         .subscribe(keyOf.recordChanges)
         .catch((error: unknown) => log.debug({ err: error }, 'cannot listen to changes of records yet'));
     };
-    slot.on('message', (channel: string, payload: string) => {
+    handleMessages(slot, keyOf.recordChanges, (_rest, payload) => {
       // What another version tells in another way is seen in the files.
-      const change = channel === keyOf.recordChanges ? parseChange(payload) : undefined;
+      const change = parseChange(payload);
       if (change !== undefined) tenants.hearRecordChange(change);
     });
     slot.on('ready', () => void subscribe());

@@ -55,6 +55,26 @@ export function isFirstSlot(redis: Redis): boolean {
   return listSlots(redis)[0] === redis;
 }
 
+type MessageHandler = (rest: string, payload: string) => void;
+
+/** By connection: the beginnings of channels' names, and what is done with their messages. */
+const handlers = new WeakMap<Redis, (readonly [prefix: string, handle: MessageHandler])[]>();
+
+/**
+ * Calls `handle` with what is published on the channels whose names begin so, and with the rest of the name. A
+ * connection looks once at what comes, however many parts subscribe on it.
+ */
+export function handleMessages(slot: Redis, prefix: string, handle: MessageHandler): void {
+  const known = handlers.get(slot);
+  known?.push([prefix, handle]);
+  if (known !== undefined) return;
+  const all = [[prefix, handle] as const];
+  handlers.set(slot, all);
+  slot.on('message', (channel: string, payload: string) => {
+    for (const [start, pass] of all) if (channel.startsWith(start)) pass(channel.slice(start.length), payload);
+  });
+}
+
 /** Has a connection send the names of the first slot as names of another, and report what comes as of the first. */
 export function renameFor(redis: Redis, tag: string): void {
   const own = redisPrefix.replace('q0', tag);

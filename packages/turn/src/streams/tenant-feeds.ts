@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { FeedChange, limits } from '@concierge/contract';
-import { findSlot, listSlots, type Log } from '@concierge/runtime';
+import { findSlot, handleMessages, listSlots, type Log } from '@concierge/runtime';
 import type { TellChange } from '@concierge/tenant';
 import { keyOf, queuePrefix } from '../keys.ts';
 
@@ -56,8 +56,8 @@ export class TenantFeeds {
   }
 
   #hear(slot: Redis): void {
-    slot.on('message', (channel: string, payload: string) => {
-      if (channel.startsWith(FEED_PREFIX)) this.#receive(channel.slice(FEED_PREFIX.length), payload);
+    handleMessages(slot, FEED_PREFIX, (tenantId, payload) => {
+      this.#receive(tenantId, payload);
     });
     slot.on('pmessage', (pattern: string, channel: string, payload: string) => {
       if (pattern === ALL_FEEDS) this.#receiveOfAll(channel.slice(FEED_PREFIX.length), payload);

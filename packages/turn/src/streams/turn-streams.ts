@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { AcceptedTurn, TurnInput } from '@concierge/contract';
-import { RedisScript, findSlot, listSlots, type Log } from '@concierge/runtime';
+import { RedisScript, findSlot, handleMessages, listSlots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { isOfReplay, replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
@@ -100,8 +100,8 @@ export class TurnStreams implements AcceptanceReader {
   }
 
   #hear(slot: Redis): void {
-    slot.on('message', (channel: string, payload: string) => {
-      this.#deliver(channel, payload);
+    handleMessages(slot, LIVE_PREFIX, (name, payload) => {
+      this.#deliver(name, payload);
     });
     slot.on('close', () => {
       this.#miss(slot);
@@ -270,10 +270,7 @@ export class TurnStreams implements AcceptanceReader {
     for (const turnId of gone) this.#joined.delete(turnId);
   }
 
-  #deliver(channel: string, payload: string): void {
-    // Others subscribe on the same connection.
-    if (!channel.startsWith(LIVE_PREFIX)) return;
-    const name = channel.slice(LIVE_PREFIX.length);
+  #deliver(name: string, payload: string): void {
     if (name !== this.#own) {
       this.#pass(name, payload);
       return;
