@@ -293,6 +293,9 @@ export {
   toolCallEnd,
   toolCallStart,
   type TurnOutput,
+  countPromptCharacters,
+  toPromptParts,
+  type MeasuredPart,
 } from './turns/turn-output.ts';
 export { BudgetReached, BudgetsView, BudgetView } from './tenants/budget.ts';
 export { AgentName, TenantId, TenantPatch, TenantPlan, TenantSettings, agentNamePattern, tenantIdPattern } from './tenants/tenant.ts';
@@ -324,14 +327,7 @@ export {
   TurnView,
 } from './turns/turn.ts';
 export { isSimulated, SimulationBody, SimulationReceipt, toSimulatedAddress } from './channels/simulation.ts';
-export {
-  countPromptCharacters,
-  PROMPT_PARTS_MAX,
-  PromptPreview,
-  toPromptParts,
-  type MeasuredPart,
-  type PartChange,
-} from './turns/prompt.ts';
+export { PromptPreview, type PartChange } from './turns/prompt.ts';
 export { measureTrace, writeTrace } from './turns/trace-text.ts';
 export { spanKinds, TRACE_SPANS_MAX, TraceSpan, TurnTrace, type SpanKind } from './turns/trace.ts';
 export { RemovedSession, totalUsage, UsageDay, usageDays, UsageOfTenant, UsageRow, type UsageTotal } from './turns/usage.ts';

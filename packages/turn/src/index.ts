@@ -1,5 +1,4 @@
-export { hasBudget } from './budgets/budget-rules.ts';
-export { Budgets, budgetSpentNotice, type TurnBudget } from './budgets/budgets.ts';
+export { Budgets, budgetSpentNotice, hasBudget, type TurnBudget } from './budgets/budgets.ts';
 export { Cooldowns } from './cooldowns/cooldowns.ts';
 export type { TurnReceipt } from './lanes/duplicates.ts';
 export { WakeupQueue, type Wakeup } from './lanes/wakeup-queue.ts';
@@ -55,7 +54,7 @@ export { setDrained } from './waiting/drained-workers.ts';
 export { readWorkers, type ReportedWorker, type WorkerReport } from './waiting/workers.ts';
 export { LoadSeries } from './waiting/load-series.ts';
 export { LogKeeper, readKeptLog, type LogQuery } from './waiting/kept-log.ts';
-export { addCounts, countTime, estimateQuantile, noCounts, type TurnCounts } from './waiting/turn-counts.ts';
+export { addCounts, bucketEndsMs, estimateQuantile, noCounts, type TurnCounts } from './waiting/turn-counts.ts';
 export { readRendered } from './streams/stream-entry.ts';
 export type { FollowSink } from './streams/turn-follower.ts';
 export { StreamBytes } from './streams/stream-bytes.ts';

@@ -11,7 +11,7 @@ import {
 import type { Providers } from '@concierge/model';
 import { Figures } from '@concierge/runtime';
 import { turnOutcomes } from '@concierge/runtime/figures';
-import { countTime, noCounts, type TurnCounts, type TurnRun } from '@concierge/turn';
+import { bucketEndsMs, noCounts, type TurnCounts, type TurnRun } from '@concierge/turn';
 import type { Counter, Histogram, Registry } from 'prom-client';
 
 /** What a worker may be asked to name: whatever else a tenant names counts as `other`. */
@@ -249,4 +249,11 @@ export class EventMetrics {
     this.#tries.inc({ type, outcome });
     if (outcome === 'dead') this.#dead.inc({ kind: 'event' });
   }
+}
+
+/** The same counts with one more time of this length. */
+function countTime(buckets: readonly number[], ms: number): number[] {
+  const found = bucketEndsMs.findIndex((endMs) => ms <= endMs);
+  const place = found === -1 ? bucketEndsMs.length : found;
+  return Array.from({ length: Math.max(buckets.length, place + 1) }, (_, index) => (buckets[index] ?? 0) + (index === place ? 1 : 0));
 }

@@ -1,8 +1,8 @@
 import { cutText } from '../values/text.ts';
 import { limits } from '../limits.ts';
-import type { ToolCall, ToolMessage, TurnStep } from './session.ts';
+import type { SessionMessage, ToolCall, ToolMessage, TurnStep } from './session.ts';
 import { JsonObject, type TurnEvent } from './turn-event.ts';
-import type { ModelUsage, TurnStepView } from './turn.ts';
+import type { ModelUsage, PromptPart, TurnStepView } from './turn.ts';
 
 /** Where the events and steps of a running turn go: its stream and its journal. */
 export interface TurnOutput {
@@ -120,3 +120,38 @@ function viewCall({ startedAtMs, firstTextAtMs, failedAttempts }: Extract<TurnSt
 }
 
 type ViewedCall = Pick<TurnStepView, 'firstTextMs' | 'failedAttempts'>;
+
+/** Text of any kind, roughly: an estimate by length costs a turn nothing. */
+const CHARACTERS_PER_TOKEN = 4;
+export const PROMPT_PARTS_MAX = 64;
+
+/** A part by its length in characters, and the digest of its text where that is kept. */
+export type MeasuredPart = readonly [name: string, characters: number, digest?: string];
+
+/** The parts of a prompt by name; empty ones are left out. */
+export function toPromptParts(measured: readonly MeasuredPart[]): PromptPart[] {
+  return measured
+    .filter(([, length]) => length > 0)
+    .slice(-PROMPT_PARTS_MAX)
+    .map(([name, length, digest]) => ({
+      name,
+      tokens: Math.ceil(length / CHARACTERS_PER_TOKEN),
+      ...(digest !== undefined && { digest }),
+    }));
+}
+
+/** Characters of messages as a model is sent them. */
+export function countPromptCharacters(messages: readonly SessionMessage[]): number {
+  return messages.reduce((sum, message) => sum + countCharacters(message), 0);
+}
+
+function countCharacters(message: SessionMessage): number {
+  switch (message.role) {
+    case 'user':
+      return message.sent.length;
+    case 'assistant':
+      return (message.toolCalls ?? []).reduce((sum, { name, arguments: given }) => sum + name.length + given.length, message.text.length);
+    case 'tool':
+      return message.pruned === true ? 0 : message.output.length;
+  }
+}

@@ -59,11 +59,6 @@ export function budgetRules(
   };
 }
 
-export function hasBudget({ limits: own }: Pick<TenantSettings, 'limits'>): boolean {
-  if (own === undefined) return false;
-  return [own.tokensPerDay, own.tokensPerMonth, own.usdPerDay, own.usdPerMonth].some((limit) => limit !== undefined);
-}
-
 function limitsFrom(tokens: number | undefined, usd: number | undefined): BudgetPeriod['limits'] | undefined {
   if (tokens === undefined && usd === undefined) return undefined;
   return { ...(tokens !== undefined && { tokens }), ...(usd !== undefined && { nanos: Math.max(1, toNanos(usd)) }) };

@@ -15,16 +15,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { budgetReached, type WebhookEvents } from '../events/webhook-events.ts';
 import type { TurnRun } from '../runs/turn-run.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
-import {
-  budgetRules,
-  hasBudget,
-  inUnit,
-  nothing,
-  type Amount,
-  type BudgetPeriod,
-  type BudgetRules,
-  type BudgetUnit,
-} from './budget-rules.ts';
+import { budgetRules, inUnit, nothing, type Amount, type BudgetPeriod, type BudgetRules, type BudgetUnit } from './budget-rules.ts';
 import { sumRecords, sumUsage } from './spent-records.ts';
 
 const scripts = {
@@ -52,6 +43,12 @@ const SETTLED_MS = 60_000;
 const FULL_SHARE = 1;
 /** What others than the owner read. */
 export const budgetSpentNotice = 'This service cannot answer at the moment. Try again later.';
+
+/** Most tenants have none: their turns ask nothing of `Budgets`. */
+export function hasBudget({ limits: own }: Pick<TenantSettings, 'limits'>): boolean {
+  if (own === undefined) return false;
+  return [own.tokensPerDay, own.tokensPerMonth, own.usdPerDay, own.usdPerMonth].some((limit) => limit !== undefined);
+}
 
 export interface BudgetsOptions {
   readonly redis: Redis;

@@ -177,45 +177,28 @@ export class Lanes {
   async enqueue(turn: AcceptedTurn, options: EnqueueOptions): Promise<EnqueueOutcome> {
     const sessionEvent = JSON.stringify({ contact_id: turn.sessionId, turnId: turn.turnId });
     const reader = options.found === 'accepted' ? this.reader : undefined;
+    const told = { sessionEvent, reader: reader?.expect(turn, sessionEvent) ?? '' };
     let outcome: EnqueueOutcome | undefined;
     try {
-      outcome = await this.#enqueue(turn, { ...options, sessionEvent, reader: reader?.expect(turn, sessionEvent) ?? '' });
+      outcome = await this.#enqueue(turn, options, told);
       return outcome;
     } finally {
       if (outcome?.kind !== 'enqueued') reader?.forget(turn.turnId);
     }
   }
 
-  async #enqueue(
-    turn: AcceptedTurn,
-    {
-      busy,
-      found,
-      cancelled = false,
-      debounceMs = 0,
-      logged,
-      sessionEvent,
-      reader,
-    }: EnqueueOptions & Record<'sessionEvent' | 'reader', string>,
-  ): Promise<EnqueueOutcome> {
+  async #enqueue(turn: AcceptedTurn, options: EnqueueOptions, told: Record<'sessionEvent' | 'reader', string>): Promise<EnqueueOutcome> {
+    const { busy, found, cancelled = false, debounceMs = 0, logged } = options;
     const { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent } = turn;
+    const facts = { turnId, tenantId, sessionId, acceptedAtMs, requestHash, agent, keyId: turn.keyId ?? '' };
+    const rules = { busy, found, maxWaiting: mayWait(busy), maxLine: limits.tenantMaxWaiting };
     const given = {
-      turnId,
-      tenantId,
-      sessionId,
-      acceptedAtMs,
-      requestHash,
-      agent,
-      keyId: turn.keyId ?? '',
+      ...facts,
+      ...rules,
+      ...told,
       depth: readDepth(turn),
       collects: turn.collects === true,
       cancelled,
-      sessionEvent,
-      reader,
-      busy,
-      found,
-      maxWaiting: mayWait(busy),
-      maxLine: limits.tenantMaxWaiting,
       debounceMs: busy === 'collect' ? debounceMs : 0,
       log: logged?.logId ?? '',
       body: logged?.content ?? '',

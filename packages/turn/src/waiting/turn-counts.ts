@@ -21,13 +21,6 @@ export type TurnCounts = z.infer<typeof TurnCounts>;
 
 export const noCounts: TurnCounts = { ended: 0, failed: 0, waitedMs: [], ranMs: [], providers: {} };
 
-/** The same counts with one more time of this length. */
-export function countTime(buckets: readonly number[], ms: number): number[] {
-  const found = bucketEndsMs.findIndex((endMs) => ms <= endMs);
-  const place = found === -1 ? bucketEndsMs.length : found;
-  return Array.from({ length: Math.max(buckets.length, place + 1) }, (_, index) => (buckets[index] ?? 0) + (index === place ? 1 : 0));
-}
-
 /** Each bucket by itself; `sign` -1: what was added since. Never less than nothing. */
 function addBuckets(one: readonly number[], other: readonly number[], sign: 1 | -1): number[] {
   const length = Math.max(one.length, other.length);

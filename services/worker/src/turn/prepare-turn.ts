@@ -14,7 +14,6 @@ import {
   type PromptTurn,
   type ReadText,
   type Tool,
-  type ToolAccess,
   type TurnCapabilities,
 } from '@concierge/agent';
 import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
@@ -91,6 +90,21 @@ export interface PreparedTurn extends AsyncDisposable {
   readonly loop: LoopRun;
 }
 
+interface AskedPrompt extends PromptFacts {
+  readonly turns: TurnsToAnswer;
+}
+
+interface ModelAsked {
+  readonly ref: string | undefined;
+  readonly settings: TenantSettings;
+  readonly conversation: Conversation;
+}
+
+interface ModelOfTurn {
+  readonly model: ChosenModel;
+  readonly budget: TurnBudget | undefined;
+}
+
 /** All attachments of a message; one that is not read by then is left to `view_attachment`. */
 const READ_TIMEOUT_MS = 40_000;
 const TOOL_SETS_MAX = 1000;
@@ -143,14 +157,7 @@ export class TurnPreparation {
     return { loop, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
   }
 
-  async #chooseModel(
-    run: TurnRun,
-    {
-      ref,
-      settings,
-      conversation,
-    }: { readonly ref: string | undefined; readonly settings: TenantSettings; readonly conversation: Conversation },
-  ): Promise<{ readonly model: ChosenModel; readonly budget: TurnBudget | undefined }> {
+  async #chooseModel(run: TurnRun, { ref, settings, conversation }: ModelAsked): Promise<ModelOfTurn> {
     const model = this.#options.models.forRef(ref, await run.scope.openModelKeys());
     const budget = this.#options.budgets?.forTurn(run, settings, conversation.tally.models);
     // A budget is of what the operator pays.
@@ -158,11 +165,7 @@ export class TurnPreparation {
   }
 
   /** Adds the user's message: once, and journaled as it was. */
-  async addPrompt(
-    run: TurnRun,
-    conversation: Conversation,
-    { turns, ...facts }: PromptFacts & { readonly turns: TurnsToAnswer },
-  ): Promise<void> {
+  async addPrompt(run: TurnRun, conversation: Conversation, { turns, ...facts }: AskedPrompt): Promise<void> {
     const step = await this.buildPrompt(run, turns, facts);
     conversation.apply(step);
     run.writer.record(step);
@@ -188,10 +191,7 @@ export class TurnPreparation {
    * The one place that decides which tools a turn has: those of the registry and of attached servers that its agent's
    * access and every list allow. Turns of one kind of agent share a registry; one with attached tools has its own.
    */
-  async #findToolSet(
-    run: TurnRun,
-    { name, access, allow }: { readonly name: string; readonly access: ToolAccess; readonly allow: TurnAgent['allow'] },
-  ): Promise<ToolRegistry> {
+  async #findToolSet(run: TurnRun, { name, access, allow }: TurnAgent): Promise<ToolRegistry> {
     const attached = (await this.#options.tools?.attached?.listTools(run)) ?? [];
     const key = JSON.stringify([access, allow, ...(attached.length > 0 ? [run.turn.tenantId, name] : [])]);
     const known = this.#toolRegistries.get(key);

@@ -113,18 +113,13 @@ function nameOwner(file: string, access: TurnAgent['access']): string {
   return access === 'cs' && (file === 'MEMORY.md' || file === 'USER.md') ? `${file} of a contact` : file;
 }
 
-export function warnOfSmallWindow(
-  run: TurnRun,
-  {
-    budget,
-    model,
-    warn,
-  }: {
-    readonly budget: ContextBudget;
-    readonly model: { readonly ref: string; readonly facts: ModelFacts };
-    readonly warn: ReportWarning | undefined;
-  },
-): void {
+interface CrowdedWindow {
+  readonly budget: ContextBudget;
+  readonly model: { readonly ref: string; readonly facts: ModelFacts };
+  readonly warn: ReportWarning | undefined;
+}
+
+export function warnOfSmallWindow(run: TurnRun, { budget, model, warn }: CrowdedWindow): void {
   if (warn === undefined || !isCrowded(budget)) return;
   const { agent } = run.turn;
   const message = `Tools and prompt of the agent ${agent} take about ${String(budget.overheadTokens())} tokens, and ${model.ref} has a window of ${String(model.facts.contextWindow)}: conversations are shortened all the time. Give the agent fewer tools or a model with a larger window.`;
