@@ -38,6 +38,6 @@ export {
 export { lstatIfThere, toStatSignature, StatCache } from './stat-cache.ts';
 export { namesIn, ignoreMissing, isSystemError, toError } from './system-error.ts';
 export { foldName, invalidPath, nameProblem, parsePath, FolderHandle, isPlainFile } from './path-walk.ts';
-export { appendPlainFile, assertNoDuplicate, etagMatches, toEtag, readPlainFile, readPlainHead, writePlainFile } from './plain-file.ts';
+export { appendPlainFile, assertNoDuplicate, readPlainHead, writePlainFile } from './plain-file.ts';
 export { readContent, walkTree, type TreeContent, type TreeEntry } from './tree-walk.ts';
 export { readLog, recordMaxBytes, removeLog, WriteAheadLog, type LogRecord } from './write-ahead-log.ts';

@@ -60,6 +60,11 @@ const O_PATH = 0o10000000;
 /** Writers replace files whole, so a reader may come to the old one's name and open the new one: it looks again. */
 const replacedMax = 10;
 
+export interface PlainFile {
+  readonly bytes: Buffer;
+  readonly mtimeMs: number;
+}
+
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly stats: Stats;
@@ -148,6 +153,17 @@ export class FolderHandle implements AsyncDisposable {
       throw refusal(error);
     }
     await this.sync();
+  }
+
+  /** The content of a regular file with one link. @throws AppError not_found, invalid_request, too_large */
+  async readFile(name: string, maxBytes: number): Promise<PlainFile> {
+    const { handle, stats } = await this.openFile(name);
+    try {
+      if (stats.size > maxBytes) throw tooLarge(maxBytes);
+      return { bytes: await readBounded(handle, stats.size, maxBytes), mtimeMs: stats.mtimeMs };
+    } finally {
+      await handle.close();
+    }
   }
 
   /** A regular file with one link, open for reading. @throws AppError not_found, invalid_request */
@@ -288,4 +304,21 @@ function refusal(error: unknown): unknown {
   if (isSystemError(error, 'ENOTDIR', 'ELOOP', 'EMLINK', 'ENXIO', 'EISDIR'))
     return invalidPath('leads through a link or something that is no folder');
   return error;
+}
+
+/** Reads to the end even when the file grew since it was measured, but never more than the limit. */
+async function readBounded(handle: FileHandle, expected: number, maxBytes: number): Promise<Buffer> {
+  let buffer = Buffer.allocUnsafe(expected + 1);
+  let filled = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled);
+    filled += bytesRead;
+    if (filled > maxBytes) throw tooLarge(maxBytes);
+    if (bytesRead === 0) return buffer.subarray(0, filled);
+    if (filled === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+  }
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('too_large', `The file is larger than ${String(maxBytes)} bytes.`);
 }

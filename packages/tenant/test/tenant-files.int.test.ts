@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
-import { toEtag } from '@concierge/files';
-import { TenantFiles } from '../src/files/tenant-files.ts';
+import { TenantFiles, toEtag } from '../src/files/tenant-files.ts';
 import { temporaryFolder } from './support.ts';
 
 const run = promisify(execFile);

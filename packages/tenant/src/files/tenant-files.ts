@@ -1,22 +1,22 @@
+import { createHash } from 'node:crypto';
 import { rmdir, unlink } from 'node:fs/promises';
 import { AppError, limits } from '@concierge/contract';
 import {
   appendPlainFile,
   assertNoDuplicate,
   emptyFolder,
-  etagMatches,
-  toEtag,
   foldName,
   FolderHandle,
   invalidPath,
   parsePath,
-  readPlainFile,
   sweepFolder,
   temporaryMaxAgeMs,
   writePlainFile,
 } from '@concierge/files';
 import { KeyedMutex } from '@concierge/runtime';
 import { toFileEntry, listFolder, type FileEntry } from './list-folder.ts';
+
+const etagHexDigits = 32;
 
 /** What is not the tenant's to read or write by path: state with rules of its own, reached through its own classes. */
 const privateNames = new Set([
@@ -115,7 +115,7 @@ export class TenantFiles {
   async readBytes(path: string, options: { readonly maxBytes?: number } = {}): Promise<FileBytes> {
     const { parents, name } = readablePath(path);
     await using folder = await this.#walk(parents);
-    const { bytes, mtimeMs } = await readPlainFile(folder, name, options.maxBytes ?? limits.fileMaxBytes);
+    const { bytes, mtimeMs } = await folder.readFile(name, options.maxBytes ?? limits.fileMaxBytes);
     return { bytes, etag: toEtag(bytes), size: bytes.length, mtimeMs };
   }
 
@@ -313,4 +313,18 @@ async function makeFolders(root: string, names: readonly string[]): Promise<Fold
     }
   }
   return folder;
+}
+
+/** The strong entity tag of a file's content: quoted, as it stands in the header. */
+export function toEtag(content: Uint8Array | string): string {
+  return `"${createHash('sha256').update(content).digest('hex').slice(0, etagHexDigits)}"`;
+}
+
+/**
+ * Does an `If-Match` or `If-None-Match` header name this tag? `*` names any that exists; weak tags never match (RFC
+ * 9110, 13.1).
+ */
+export function etagMatches(header: string, etag: string | undefined): boolean {
+  if (etag === undefined) return false;
+  return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);
 }

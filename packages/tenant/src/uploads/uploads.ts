@@ -5,7 +5,6 @@ import {
   enterIfThere,
   FolderHandle,
   parseStored,
-  readPlainFile,
   removeTree,
   temporaryMaxAgeMs,
   temporaryName,
@@ -146,7 +145,7 @@ export class Uploads {
     if (!UploadId.safeParse(id).success) return undefined;
     try {
       await using folder = await FolderHandle.walk(this.#root, ['uploads', id]);
-      return (await readPlainFile(folder, name, maxBytes)).bytes;
+      return (await folder.readFile(name, maxBytes)).bytes;
     } catch (error) {
       if (error instanceof AppError && error.code === 'not_found') return undefined;
       throw error;

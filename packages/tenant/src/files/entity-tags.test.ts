@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { etagMatches, toEtag } from './plain-file.ts';
+import { etagMatches, toEtag } from './tenant-files.ts';
 
 describe('entity tags', () => {
   it('are quoted and follow the content', () => {
