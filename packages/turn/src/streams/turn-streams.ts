@@ -101,7 +101,9 @@ export class TurnStreams implements AcceptanceReader {
 
   #hear(slot: Redis): void {
     handleMessages(slot, LIVE_PREFIX, (name, payload) => {
-      this.#deliver(name, payload);
+      if (name !== this.#own) return this.#pass(name, payload);
+      const space = payload.indexOf(' ');
+      this.#pass(payload.slice(0, space), payload.slice(space + 1));
     });
     slot.on('close', () => {
       this.#miss(slot);
@@ -268,15 +270,6 @@ export class TurnStreams implements AcceptanceReader {
     for (const [slot, turnIds] of Map.groupBy(gone, (turnId) => this.#joined.get(turnId) ?? this.#subscriber))
       slot.unsubscribe(...turnIds.map(keyOf.live)).catch(() => undefined);
     for (const turnId of gone) this.#joined.delete(turnId);
-  }
-
-  #deliver(name: string, payload: string): void {
-    if (name !== this.#own) {
-      this.#pass(name, payload);
-      return;
-    }
-    const space = payload.indexOf(' ');
-    this.#pass(payload.slice(0, space), payload.slice(space + 1));
   }
 
   #pass(turnId: string, payload: string): void {

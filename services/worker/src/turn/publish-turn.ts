@@ -41,6 +41,7 @@ export class TurnPublication {
   async publishTurn(run: TurnRun, session: Session, ended: { conversation: Conversation; outcome: TurnOutcome }): Promise<TurnEnd> {
     const { scope, turn } = run;
     const { conversation, outcome } = ended;
+    const { metrics, spans, log } = this.#options;
     // Sub-agents end with the turn that waited for them; should this attempt die here, the next one finds the same.
     if (outcome.status !== 'done' && mayHaveStartedOthers(run, conversation)) await this.#options.capabilityFactories.cancelSubagents(run);
     const record = { ...turnRecord(run, conversation, outcome), trace: traceFacts(run, session, conversation) };
@@ -55,8 +56,12 @@ export class TurnPublication {
     const answered = records.map(({ id }) => id);
     await this.#indexSession(run, next, answered);
     await this.#followUp(run, next, record);
-    for (const one of [{ turn, record }, ...collected]) this.#noteEnd(one);
-    this.#logEnd(run, record);
+    for (const one of [{ turn, record }, ...collected]) {
+      metrics.ended(one.turn, one.record);
+      spans?.ended(one.turn, one.record);
+    }
+    // One line answers what happened to a message.
+    log.info({ ...logFacts(run), ...endFacts(run, record) }, 'turn ended');
     return { event: toEndEvent(record), answered };
   }
 
@@ -93,16 +98,6 @@ export class TurnPublication {
     await Promise.race([put, waited.promise]);
     isLate = true;
     clearTimeout(timer);
-  }
-
-  #noteEnd({ turn, record }: { readonly turn: TurnRun['turn']; readonly record: TurnRecord }): void {
-    this.#options.metrics.ended(turn, record);
-    this.#options.spans?.ended(turn, record);
-  }
-
-  /** One line answers what happened to a message. */
-  #logEnd(run: TurnRun, record: TurnRecord): void {
-    this.#options.log.info({ ...logFacts(run), ...endFacts(run, record) }, 'turn ended');
   }
 }
 
