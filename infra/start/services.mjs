@@ -17,10 +17,10 @@ const MAX_THREADS = 32;
 const preload = fileURLToPath(new URL('service-preload.mjs', import.meta.url));
 
 /**
- * Flags of every Node that runs a service from source. What a turn allocates is gone when it ends: with 32 MB for young
- * objects instead of 16 V8 collects half as often, and finds less that is still in use.
+ * Flags of every Node that runs a service from source. What a turn allocates is gone when it ends: with 64 MB for young
+ * objects instead of 16 V8 collects a quarter as often, and finds less that is still in use.
  */
-export const nodeFlags = ['--conditions=@concierge/source', '--max-semi-space-size=32', '--import', preload];
+export const nodeFlags = ['--conditions=@concierge/source', '--max-semi-space-size=64', '--import', preload];
 
 export const serviceNames = ['gateway', 'worker', 'cron', 'ui'];
 

@@ -7,10 +7,10 @@ import { isSystemError } from './system-error.ts';
 const SLOW_LOOK_MS = 0.3;
 /**
  * A busy machine makes any call slow now and then: so many more slow ones than one in `forgiven` show that it is the
- * disk.
+ * disk. So many looks through the thread pool cost the main thread as much as one slow look.
  */
 const slowCallsMax = 8;
-const forgiven = 64;
+const forgiven = 16;
 const distrustMs = 30_000;
 
 /**

@@ -21,7 +21,7 @@ export interface ServiceOptions {
 export const sourceFlags: readonly string[] = ['--conditions=@concierge/source', '--disable-warning=ExperimentalWarning'];
 
 /** As services are started (infra/start/services.mjs). */
-export const serviceFlags: readonly string[] = [...sourceFlags, '--max-semi-space-size=32'];
+export const serviceFlags: readonly string[] = [...sourceFlags, '--max-semi-space-size=64'];
 
 /** What each service logs once it serves. */
 const readyLine = '"msg":"ready"';
