@@ -7,8 +7,7 @@ import { ignoreMissing, toError } from './system-error.ts';
 
 /**
  * One operation on files, which need not be on disk when it is done. `create`: a new file, rejects with EEXIST where
- * there is one; on disk with `isSynced`. `remove`: does nothing where there is none. `passes`: the fail point that comes
- * after it.
+ * there is one; on disk with `isSynced`. `remove`: does nothing where there is none. `passes`: the fail point after it.
  */
 export type FileStep = { readonly passes?: string } & (
   | { readonly do: 'create'; readonly path: string; readonly content: string; readonly isSynced: boolean }
