@@ -21,7 +21,7 @@ const wanted = [
   {
     name: 'Chromium',
     tests: 'the console in a browser',
-    has: async () => findProgram('chromium', 'chromium-browser', 'google-chrome') !== null,
+    has: async () => findProgram('chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome') !== null,
   },
   { name: 'bubblewrap', tests: 'the sandbox that needs no engine', has: async () => findProgram('bwrap') !== null },
   { name: 'ripgrep', tests: 'searching in files', has: async () => findProgram('rg') !== null },

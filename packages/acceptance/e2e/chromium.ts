@@ -2,7 +2,8 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
+/** The first of them has no windows of its own and takes a third less time for the same pages. */
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
 const folders = ['/usr/local/bin', '/usr/bin', '/bin', '/snap/bin'];
 
 function isExecutable(path: string): boolean {
