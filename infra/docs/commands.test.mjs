@@ -21,6 +21,7 @@ const reasons = {
   provider: "an account with a channel's provider: servers of the same protocol in packages/channel and services",
   receiver: 'a receiver at a public address: packages/turn/test/events.int.test.ts',
   remote: 'another machine',
+  bench: 'a quiet machine for half an hour: its words are checked by infra/usage.test.mjs',
 };
 
 describe('blocks of shell', () => {
@@ -42,6 +43,7 @@ describe('blocks of shell', () => {
       'docs/deploying.md docker 4',
       'docs/events.md receiver 2',
       'docs/operators.md docker 1',
+      'docs/performance.md bench 1',
       'infra/helm/concierge/README.md cluster 1',
     ]);
   });
