@@ -109,7 +109,9 @@ export class FaultInjector {
     await eventually(async () => (await this.#callsInFlight()).length >= BUSY_CALLS, { timeoutMs: 5000, everyMs: 50 }).catch(
       () => undefined,
     );
-    const target = this.#choose(this.#fleet.workers);
+    const busy = new Set((await this.#callsInFlight()).map(({ caller }) => caller));
+    const withTurns = this.#fleet.workers.filter((worker) => busy.has(worker.name));
+    const target = this.#choose(withTurns.length > 0 ? withTurns : this.#fleet.workers);
     this.#evidence.fault({ atMs: Date.now(), kind: 'stop', target: target.name });
     await target.signal('SIGSTOP');
     this.#frozen.add(target);
