@@ -146,13 +146,14 @@ export class SessionStore {
    * a file that does not name it is not parsed.
    */
   async findTurn(id: string, turnId: string): Promise<TurnRecord | undefined> {
-    const listed = isHashedName(id) ? await this.#revisions.list(id) : undefined;
-    const newest = listed?.numbers.at(-1);
+    if (!isHashedName(id)) return undefined;
+    const newest = (await this.#revisions.list(id))?.numbers.at(-1);
     if (newest !== undefined && this.#cache.get(this.#cacheKey(id))?.session.revision !== newest) {
       const text = await this.#revisions.read(id, newest);
       if (text?.includes(`"${turnId}"`) === false) return undefined;
     }
-    return (await this.load(id))?.turns.find((record) => record.id === turnId);
+    const session = newest === undefined ? await this.#adoptView(id) : await this.load(id);
+    return session?.turns.find((record) => record.id === turnId);
   }
 
   /** As `findTurn`, of a turn that compaction has taken out of the session's file; reads all of the history. */

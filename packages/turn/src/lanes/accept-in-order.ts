@@ -94,12 +94,9 @@ export class OrderedAcceptance extends TurnAcceptance {
    */
   async #writeAll(
     scope: TenantScope,
-    messages: readonly Pick<Enqueued, 'input' | 'turn'>[],
+    messages: readonly Prepared[],
   ): Promise<{ readonly written: readonly WrittenAs[]; readonly failure: Error | undefined }> {
-    const logged = await this.append(
-      scope,
-      messages.map(({ turn }) => turn),
-    );
+    const logged = await this.append(scope, messages);
     if (logged.every((one) => one !== undefined)) return { written: logged, failure: undefined };
     for (const one of logged) if (one !== undefined && one !== 'exists') await one.settle();
     const news = messages.filter((_, index) => logged[index] !== 'exists');

@@ -44,11 +44,12 @@ export class TurnAcceptance {
    * `idempotency_conflict`, `overloaded` when neither the lane nor the disk can take it
    */
   async accept(scope: TenantScope, input: TurnInput): Promise<TurnReceipt> {
-    const { turn, ended } = await this.prepare(scope, input, this.now());
+    const prepared = await this.prepare(scope, input, this.now());
+    const { turn, ended } = prepared;
     if (ended !== null) return replay(ended, input);
     const isNumbered = await scope.laneOrder.isUsed(turn.sessionId);
     if (isNumbered) await this.#joinOrder(scope, input, turn);
-    const written = await this.write(scope, input, { turn, mayLog: !isNumbered });
+    const written = await this.write(scope, prepared, { mayLog: !isNumbered });
     if (written === 'exists') return await this.attach(scope, input, turn);
     try {
       await failpoint('accept.after-inbox');
@@ -66,10 +67,11 @@ export class TurnAcceptance {
    */
   protected async write(
     scope: TenantScope,
-    input: TurnInput,
-    { turn, mayLog }: { readonly turn: AcceptedTurn; readonly mayLog: boolean },
+    prepared: Prepared,
+    { mayLog }: { readonly mayLog: boolean },
   ): Promise<LoggedTurn | 'exists' | undefined> {
-    const [logged] = mayLog ? await this.append(scope, [turn]) : [];
+    const { input, turn } = prepared;
+    const [logged] = mayLog ? await this.append(scope, [prepared]) : [];
     if (logged !== undefined) return logged;
     // The same message may be in a log alone, and its place is the one that it has there.
     const first = input.dedupeId === null ? undefined : await scope.inbox.read(turn.turnId);
@@ -77,20 +79,21 @@ export class TurnAcceptance {
     return first !== undefined || created === 'exists' ? 'exists' : undefined;
   }
 
-  protected async append(scope: TenantScope, turns: readonly AcceptedTurn[]): Promise<readonly Appended[]> {
-    return this.#options.accepted.append(scope, turns);
+  protected async append(scope: TenantScope, prepared: readonly Prepared[]): Promise<readonly Appended[]> {
+    return this.#options.accepted.append(scope, prepared);
   }
 
   /** Builds the new turn, or finds the one that the same request made earlier. */
   protected async prepare(scope: TenantScope, input: TurnInput, acceptedAtMs: number): Promise<Prepared> {
-    const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(await scope.identity(), input.dedupeId);
+    const identity = await scope.identity();
+    const turnId = input.dedupeId === null ? newTurnId() : deriveTurnId(identity, input.dedupeId);
     const { agent, channel, sender, contactId } = input;
     const own = deriveSessionId(agent, channel, sender ?? deriveFreshSender(turnId));
     const named = contactId !== null && { agent, contactId, senders: sender === null ? null : own };
     const sessionId = named ? await findNamedSession(this.#options, scope, named) : own;
     // The duplicate check in Redis is part of the enqueue script: nearly all messages are new.
     const ended = input.dedupeId === null ? null : await findEnded(scope, turnId, sessionId);
-    return { input, ended, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
+    return { input, ended, identity, turn: toAccepted(input, { turnId, sessionId, acceptedAtMs, tenantId: scope.tenantId }) };
   }
 
   /**

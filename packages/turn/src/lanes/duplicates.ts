@@ -22,6 +22,8 @@ export interface Duplicate {
 export interface Prepared {
   readonly input: TurnInput;
   readonly turn: AcceptedTurn;
+  /** Of the tenant (`TenantScope.identity`). */
+  readonly identity: string;
   /** The turn was accepted before and has ended. */
   readonly ended: Duplicate | null;
 }

@@ -21,6 +21,9 @@ const RETRY_AFTER_MS = 2000;
 /** What became of a turn that was to be appended. */
 export type Appended = LoggedTurn | 'exists' | undefined;
 
+/** A turn, and whose it is. */
+type Identified = Pick<Entry, 'turn' | 'identity'>;
+
 export interface ProcessLogOptions {
   readonly redis: Redis;
   /** Of the logs of all processes: tenants/.wal */
@@ -67,20 +70,17 @@ export class ProcessLog implements Publications {
    * Turns of one tenant, in their order. Each is on disk when it resolves. `exists`: this process has accepted it
    * before, lately. undefined: it needs its file.
    */
-  async append(scope: TenantScope, turns: readonly AcceptedTurn[]): Promise<readonly Appended[]> {
+  async append(scope: TenantScope, turns: readonly Identified[]): Promise<readonly Appended[]> {
     const open = this.#open;
     if (open === undefined) {
       background(this.open(), this.#options.log);
       return turns.map(() => undefined);
     }
-    const identity = await scope.identity();
-    if (open !== this.#open) return turns.map(() => undefined);
     // Each is entered before the next one is looked at, and nothing is waited for meanwhile: that is their order.
-    return await Promise.all(turns.map(async (turn) => this.#appendTo(open, { scope, turn, identity })));
+    return await Promise.all(turns.map(async ({ turn, identity }) => this.#appendTo(open, { scope, turn, identity })));
   }
 
-  async #appendTo(open: OpenLog, given: { scope: TenantScope; turn: AcceptedTurn; identity: string }): Promise<Appended> {
-    const { scope, turn, identity } = given;
+  async #appendTo(open: OpenLog, { scope, turn, identity }: Identified & Pick<Entry, 'scope'>): Promise<Appended> {
     const known = this.#findEntry(turn.turnId);
     if (known !== undefined) return (await isAppended(known)) ? 'exists' : undefined;
     const entry = open.add({ turn, tenantId: turn.tenantId, identity, content: renderTurn(turn), scope });

@@ -6,7 +6,7 @@ import {
   type InboundRevocation,
   type ProviderUrls,
 } from '@concierge/channel';
-import { AppError, isSimulated, toAppName } from '@concierge/contract';
+import { AppError, isSimulated, toAppName, type TenantSettings } from '@concierge/contract';
 import { background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, StreamBytes, TurnReceipt, Turns } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
@@ -31,6 +31,12 @@ export interface InboundOptions {
   readonly siblings: Pick<Siblings, 'share'>;
   readonly providerUrls: ProviderUrls;
   readonly log: Log;
+}
+
+/** What holds for all messages of one sender in a delivery. */
+interface Given {
+  readonly settings: TenantSettings;
+  readonly receivedAtMs: number;
 }
 
 /** The outcome of a message that need not be delivered again. */
@@ -95,15 +101,15 @@ export class Inbound {
           known.push({ message, channelMessage, sender, rule: chooseBusyRule(settings, from.channel, message) });
         }
         // Several ids of one sender are one conversation unless they conflict.
-        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one, receivedAtMs);
+        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one, { settings, receivedAtMs });
       });
     }
   }
 
   /** Messages of one conversation. */
-  async #accept(from: BoundChannel, known: readonly KnownMessage[], receivedAtMs: number): Promise<void> {
+  async #accept(from: BoundChannel, known: readonly KnownMessage[], { settings, receivedAtMs }: Given): Promise<void> {
     const { scope } = from;
-    this.#options.streamQuota.refuseWhenFull(scope, await scope.settings());
+    this.#options.streamQuota.refuseWhenFull(scope, settings);
     const inputs = known.map((one) => ({ ...toTurnInput(from, one), receivedAtMs }));
     const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
