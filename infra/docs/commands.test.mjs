@@ -21,7 +21,7 @@ const reasons = {
   provider: "an account with a channel's provider: servers of the same protocol in packages/channel and services",
   receiver: 'a receiver at a public address: packages/turn/test/events.int.test.ts',
   remote: 'another machine',
-  bench: 'a quiet machine for half an hour: its words are checked by infra/usage.test.mjs',
+  bench: 'a quiet machine for half an hour; its flags: infra/usage.test.mjs',
 };
 
 describe('blocks of shell', () => {

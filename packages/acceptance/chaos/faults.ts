@@ -110,7 +110,7 @@ export class FaultInjector {
       () => undefined,
     );
     const busy = new Set((await this.#callsInFlight()).map(({ caller }) => caller));
-    const withTurns = this.#fleet.workers.filter((worker) => busy.has(worker.name));
+    const withTurns = this.#fleet.workers.filter((worker) => busy.has(worker.name) && !this.#frozen.has(worker));
     const target = this.#choose(withTurns.length > 0 ? withTurns : this.#fleet.workers);
     this.#evidence.fault({ atMs: Date.now(), kind: 'stop', target: target.name });
     await target.signal('SIGSTOP');

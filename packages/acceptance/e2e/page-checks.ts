@@ -53,29 +53,22 @@ function expectNoComplaints(): void {
 // Not where a visit ends: what is thrown there would take the place of what made the test fail.
 afterEach(expectNoComplaints);
 
-/** Until no color is on its way to that of another state or theme. */
-const settle = 'Promise.allSettled(document.getAnimations().map(({ finished }) => finished))';
+/** Until no color is on its way to that of another state or theme; one that is inherited may set out after another. */
+const settle = `(async () => {
+  const moving = () => document.getAnimations().filter(({ playState }) => playState === 'running');
+  for (let found = moving(); found.length > 0; found = moving()) await Promise.allSettled(found.map(({ finished }) => finished));
+})()`;
 
-/** The rules of axe-core for what a theme can make unsound of a page that is sound in another. */
-export const colorRules: readonly string[] = ['color-contrast', 'link-in-text-block'];
-
-/**
- * Findings of axe-core at any level, and how far the page scrolls sideways: none of either. `rules`: only these of
- * axe-core; all of them where there are none.
- */
-export async function expectSoundPage(page: Page, rules: readonly string[] = []): Promise<void> {
-  // By the debugger, which the page's policy does not bind. It takes longer to read than to run.
-  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source);
+/** Findings of axe-core at any level, and how far the page scrolls sideways: none of either. */
+export async function expectSoundPage(page: Page): Promise<void> {
+  // By the debugger, which the page's policy does not bind.
+  await page.evaluate(axe.source);
   await page.evaluate(settle);
-  const findings = await page.evaluate(
-    async (values) => {
-      // eslint-disable-next-line typescript/no-unsafe-type-assertion -- what the source has left there
-      const { run } = (globalThis as unknown as { axe: typeof axe }).axe;
-      const { violations } = await run(values.length === 0 ? {} : { runOnly: { type: 'rule', values } });
-      return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}: ${failureSummary}`));
-    },
-    [...rules],
-  );
+  const findings = await page.evaluate(async () => {
+    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- what the source has left there
+    const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}: ${failureSummary}`));
+  });
   expect(findings).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')).toBe(0);
 }

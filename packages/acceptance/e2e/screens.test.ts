@@ -7,17 +7,12 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, colorRules, expectSoundPage, signInOperator, signInOwner } from './page-checks.ts';
+import { BrowserVisit, expectSoundPage, signInOperator, signInOwner } from './page-checks.ts';
 import { openScreen, operatorScreens, ownerScreens, widths, type Screens, type Shown } from './screen-lists.ts';
 
 /** Kept until the next run, which names it. */
 const folder = join(import.meta.dirname, '../../../.cache/screens');
 const opsToken = 'the-token-of-operators';
-/** By theme: what is looked for. */
-const themes = [
-  ['light', []],
-  ['dark', colorRules],
-] as const;
 
 let system: System;
 let browser: Browser;
@@ -57,10 +52,10 @@ async function lookAt(screens: Screens, kept: string, options: BrowserContextOpt
   const { page } = visit;
   for (const [name, path] of Object.entries(screens)) {
     await openScreen(visit, path);
-    for (const [colorScheme, rules] of themes) {
+    for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await visit.shows(page.locator(`html[data-theme=${colorScheme}]`));
-      await expectSoundPage(page, rules);
+      await expectSoundPage(page);
       await page.screenshot({ path: join(folder, `${kept}-${name}-${colorScheme}.png`) });
     }
   }
