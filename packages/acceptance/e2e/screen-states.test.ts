@@ -73,7 +73,8 @@ class Service {
 async function seeStates(visit: BrowserVisit, path: string, service: Service): Promise<void> {
   const { page } = visit;
   const alerts = page.getByRole('alert').filter({ hasText: 'Der Dienst kann im Moment nicht antworten.' });
-  const again = page.getByRole('button', { name: 'Noch einmal versuchen' });
+  // Of this alert: one that says that there is no such thing offers the same.
+  const again = alerts.getByRole('button', { name: 'Noch einmal versuchen' });
   service.fallSilent();
   await visit.goTo(path);
   await visit.shows(page.getByRole('status').filter({ hasText: 'Lädt …' }).first());
@@ -85,7 +86,7 @@ async function seeStates(visit: BrowserVisit, path: string, service: Service): P
   });
   service.comeBack();
   await eventuallyHolds(async () => {
-    if ((await alerts.count()) > 0) await again.first().click();
+    if ((await alerts.count()) > 0) await again.first().click({ timeout: 5000 });
     expect(await alerts.count()).toBe(0);
   });
 }
