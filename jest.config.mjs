@@ -29,6 +29,7 @@ export default {
   watchman: false,
   testTimeout: TEST_TIMEOUT_MS,
   workerIdleMemoryLimit: WORKER_HEAP,
+  testSequencer: '<rootDir>/infra/test/longest-first.mjs',
   projects: [
     project('unit', '{packages,services}/*/{,web/}src/**/*.test.ts', 'infra/**/!(*.int|*.deploy|*.stack).test.mjs'),
     project('integration', '{packages,services}/*/test/**/*.int.test.ts', 'infra/**/*.int.test.mjs'),
