@@ -2,8 +2,8 @@
 import Sequencer from '@jest/test-sequencer';
 
 /**
- * Files that take minutes though they are short. Jest, which knows no durations in a fresh checkout, begins with what is
- * largest; these would come last, and run alone while one processor has nothing to do.
+ * Files that take minutes though they are short. Jest, which knows no durations in a fresh checkout, begins with what
+ * is largest; these would come last, and run alone while one processor has nothing to do.
  */
 export const longestFiles = [
   'services/worker/test/commands.int.test.ts',

@@ -10,6 +10,8 @@ const contact = 'somebody@example.com';
 const writes: Readonly<Record<string, (scope: TenantScope) => Promise<unknown>>> = {
   inbox: async ({ inbox }) => inbox.accept(acceptedTurn('t_1')),
   'inbox, for an id that was drawn': async ({ inbox }) => inbox.accept(acceptedTurn('t_2'), { isUnique: true }),
+  'inbox, the wish to cancel a turn that is in a log': async ({ inbox }) => inbox.markCancelled('t_3'),
+  'inbox, the journal of such a turn': async ({ inbox }) => inbox.appendJournal('t_3', [{ kind: 'intent', callId: 'c', name: 'bash' }]),
   sessions: async ({ sessions }) => sessions.publish(newSession(newSessionId())),
   keys: async ({ keys }) => keys.create({ scopes: ['cs'] }, ['admin']),
   channels: async ({ channels }) => channels.connect('channel_c', { botToken: 'token', secretToken: 'hook' }),

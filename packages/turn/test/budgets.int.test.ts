@@ -270,6 +270,7 @@ describe('Redis that was emptied', () => {
       return command.promise;
     };
     await call.settle(usage(200));
+    await expect(look(budgets)).rejects.toThrow('cut off');
     redis.sendCommand = sent;
     await recordEnd({ scope, nowMs }, turn, [usage(200)]);
     expect(await look(budgets)).toEqual({ 'day tokens': [200, 10] });
@@ -292,6 +293,20 @@ describe('a day that ends', () => {
     expect(await look()).toEqual({ 'day tokens': [20, 0], 'month tokens': [170, 0] });
     nowMs = Date.parse('2027-04-01T00:00:00Z');
     expect(await look()).toEqual({ 'day tokens': [0, 0], 'month tokens': [0, 0] });
+  });
+
+  it('and is the first of its month is counted and reported apart from the month', async () => {
+    nowMs = Date.parse('2027-04-01T09:00:00Z');
+    await scope.events.endpoints.create({ url: 'https://example.com/', types: ['budget.reached'] });
+    const settings = await limit({ tokensPerDay: 1000, tokensPerMonth: 1200 });
+    const budgets = newBudgets();
+    await callModel(budgets, settings, usage(850));
+    expect(await look()).toEqual({ 'day tokens': [850, 0], 'month tokens': [850, 0] });
+    await callModel(budgets, settings, usage(150));
+    const reports = async (): Promise<string[]> =>
+      (await scope.events.list({ limit: 10 })).items.map(({ data: { period, percent } }) => `${String(period)} ${String(percent)}`);
+    await eventually(async () => (await reports()).length === 3);
+    expect((await reports()).toSorted()).toEqual(['day 100', 'day 80', 'month 80']);
   });
 
   it('ends in the time zone of the tenant, or in the one that the operator has set', async () => {

@@ -34,7 +34,7 @@ export class TestCron implements AsyncDisposable {
 
   /** The objects of so many processes of the service, which share only files and Redis. */
   async replicas(count: number): Promise<ScheduleClock[]> {
-    return Promise.all(Array.from({ length: count }, async () => this.#newReplica()));
+    return Promise.all(Array.from({ length: count }, async () => this.replica()));
   }
 
   async scope(): Promise<TenantScope> {
@@ -159,7 +159,7 @@ export class TestCron implements AsyncDisposable {
     await redis.hdel(`concierge:{q0}:logged:${scope.tenantId}`, turnId);
   }
 
-  async #newReplica(): Promise<ScheduleClock> {
+  async replica(): Promise<ScheduleClock> {
     const { redis, tenants, turns, events } = await this.#opened.another();
     const now = (): number => this.nowMs;
     const budgets = new Budgets({ redis, webhookEvents: events.outgoing, log, now });

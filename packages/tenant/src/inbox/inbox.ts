@@ -85,12 +85,7 @@ export class Inbox {
    */
   async accept(turn: AcceptedTurn, { isUnique = false }: { readonly isUnique?: boolean } = {}): Promise<'accepted' | 'exists'> {
     const file = { ...toInboxFile(turn), folder: this.#folder, folders: this.#folders };
-    const write = async (): Promise<boolean> => (isUnique ? replaceFile(file).then(() => true) : createFile(file));
-    const created = await write().catch(async (error: unknown) => {
-      if (!isSystemError(error, 'ENOENT')) throw error;
-      await this.#makeFolder();
-      return write();
-    });
+    const created = await this.#inFolder(async () => (isUnique ? replaceFile(file).then(() => true) : createFile(file)));
     await failpoint('inbox.after-file');
     return created ? 'accepted' : 'exists';
   }
@@ -112,6 +107,16 @@ export class Inbox {
   }
 
   /** A backup without its empty folders: only then is the folder looked for. */
+  async #inFolder<Value>(write: () => Promise<Value>): Promise<Value> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isSystemError(error, 'ENOENT')) throw error;
+      await this.#makeFolder();
+      return await write();
+    }
+  }
+
   async #makeFolder(): Promise<void> {
     await keepFolders(await makeStoreFolder(this.#folder, { store: this.#folder }), this.#folders);
   }
@@ -173,7 +178,7 @@ export class Inbox {
 
   /** On disk when it returns. Marking a turn that is not here, or twice, does no harm. */
   async markCancelled(turnId: string): Promise<void> {
-    await writeFile(this.#toInboxPath(turnId, cancelSuffix), '', { mode: 0o600 });
+    await this.#inFolder(async () => writeFile(this.#toInboxPath(turnId, cancelSuffix), '', { mode: 0o600 }));
     await this.#folders.sync(this.#folder);
   }
 
@@ -184,7 +189,8 @@ export class Inbox {
   /** On disk when it returns. */
   async appendJournal(turnId: string, steps: readonly TurnStep[]): Promise<void> {
     const lines = steps.map((step) => JSON.stringify(step));
-    await appendLines(this.#toInboxPath(turnId, journalSuffix), lines, { path: this.#folder, folders: this.#folders });
+    const path = this.#toInboxPath(turnId, journalSuffix);
+    await this.#inFolder(async () => appendLines(path, lines, { path: this.#folder, folders: this.#folders }));
   }
 
   /** Turns that have a journal; in no order, one directory read. */

@@ -143,13 +143,14 @@ export class ScheduleRuns {
     return { id, scheduledAt, trigger, outcome, reason, missedSince, recordedAt, turn, delivery, alertedAt };
   }
 
-  /** Keeps only the newest finished runs. */
+  /** Keeps only the newest finished runs, and that of the latest time: without it the times before it were decided again. */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#names(scheduleId);
     if (names.length <= limits.scheduleRunsKept) return;
+    const latest = names.findLast((name) => name.startsWith('r_'));
     const settled = this.#settled.among(scheduleId, names);
     for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
-      if (!settled.has(id)) continue;
+      if (id === latest || !settled.has(id)) continue;
       await this.#records(scheduleId).remove(id);
       await this.#deliveries(scheduleId).remove(toDeliveryName(id));
     }

@@ -190,7 +190,13 @@ export class Budgets {
     let seeds: Record<string, unknown> = {};
     for (let sums = 0; sums <= SUMS_MAX; sums += 1) {
       const given = { ...base, seeds, ...(forget && sums === 0 && { forget }) };
-      const reply = ReserveReply.parse(await scripts.reserve.run(findSlot(redis, tenantId), budgetKeys(tenantId), [JSON.stringify(given)]));
+      const run = scripts.reserve.run(findSlot(redis, tenantId), budgetKeys(tenantId), [JSON.stringify(given)]);
+      const reply = ReserveReply.parse(
+        await run.catch((error: unknown) => {
+          if (forget) this.#doubted.add(tenantId);
+          throw error;
+        }),
+      );
       if (reply[0] !== 'unknown') return toLook(rules, reply);
       seeds = await this.#sumUp(scope, rules, reply);
     }
@@ -294,8 +300,9 @@ function budgetKeys(tenantId: string): string[] {
   return [keyOf.budgetSpent(tenantId), keyOf.budgetHeld(tenantId), queuePrefix];
 }
 
-function toStart({ fromMs }: Pick<BudgetPeriod, 'fromMs'>): string {
-  return String(fromMs);
+/** Of both: the first day of a month begins when the month does, and each has a sum of its own. */
+function toStart({ period, fromMs }: Pick<BudgetPeriod, 'period' | 'fromMs'>): string {
+  return `${String(fromMs)}${period}`;
 }
 
 function toCounters(periods: readonly BudgetPeriod[]): { readonly start: string; readonly limits: BudgetPeriod['limits'] }[] {

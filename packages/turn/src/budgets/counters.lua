@@ -1,4 +1,5 @@
--- Included by the scripts of budgets. One hash for each tenant holds, for each period that has a limit, by its start:
+-- Included by the scripts of budgets. One hash for each tenant holds, for each period that has a limit, by its start,
+-- which is where it begins and its kind (the first day of a month begins when the month does):
 --   <start>|seed           which sum of the usage records it began with; missing: it has to be summed up (again)
 --   <start>|tokens, nanos  spent: tokens; billionths of a dollar
 --   <start>|reached:<unit> the highest part in per cent that was reported

@@ -50,7 +50,7 @@ end
 if #unknown > 0 then
   -- Periods that are over go when the next one begins.
   for _, field in ipairs(redis.call('HKEYS', spent_key)) do
-    if not starts[string.match(field, '^%d+')] then redis.call('HDEL', spent_key, field) end
+    if not starts[string.match(field, '^[^|]+')] then redis.call('HDEL', spent_key, field) end
   end
   return { 'unknown', unknown, late }
 end

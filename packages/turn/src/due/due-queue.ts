@@ -7,6 +7,7 @@ import { keyOf, queuePrefix } from '../keys.ts';
 
 const scripts = {
   add: new RedisScript(new URL('due-add.lua', import.meta.url)),
+  complete: new RedisScript(new URL('due-complete.lua', import.meta.url)),
   claim: new RedisScript(new URL('due-claim.lua', import.meta.url)),
   plan: new RedisScript(new URL('due-plan.lua', import.meta.url)),
 };
@@ -108,9 +109,9 @@ export class DueQueue {
     return keys.filter((_key, index) => waiting?.[index] == null && claimed?.[index] == null);
   }
 
-  /** Whether `addAll` was called since Redis was empty. */
+  /** Whether `addAll` was called since this Redis was started, or emptied: one that was killed may lack a second. */
   async isComplete(): Promise<boolean> {
-    return (await this.#options.redis.exists(keyOf.dueComplete(this.kind))) === 1;
+    return (await scripts.complete.run(this.#options.redis, [keyOf.dueComplete(this.kind)], [])) === 1;
   }
 
   /**
@@ -173,7 +174,7 @@ export class DueQueue {
     return PlanReply.parse(await this.#run('plan', { member: toMember(claim), claim: claim.number, ...then }));
   }
 
-  async #run(name: keyof typeof scripts, given: object): Promise<unknown> {
+  async #run(name: 'add' | 'claim' | 'plan', given: object): Promise<unknown> {
     const { redis, clock } = this.#options;
     const facts = { ...given, ...(clock !== undefined && { nowMs: clock() }), ...(this.queues.length > 0 && { kind: this.kind }) };
     return scripts[name].run(redis, [queuePrefix, keyOf.dueWork(this.kind)], [JSON.stringify(facts)]);

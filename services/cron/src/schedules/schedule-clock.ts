@@ -10,6 +10,9 @@ const CLAIM_MS = 5000;
 /** The wait after a transient failure. */
 const AGAIN_AFTER_MS = 2000;
 
+/** Of the files of one tenant's schedules, by name. */
+type Versions = ReadonlyMap<string, string>;
+
 export interface ScheduleClockOptions {
   readonly redis: DueQueueOptions['redis'];
   readonly tenants: Tenants;
@@ -28,7 +31,8 @@ export class ScheduleClock extends Reconciler {
   readonly #options: ScheduleClockOptions;
   readonly #due: DueQueue;
   readonly #worker: DueWorker;
-  readonly #versions = new Map<string, ReadonlyMap<string, string>>();
+  /** By tenant, of all schedules that are planned. */
+  #versions: ReadonlyMap<string, Versions> = new Map();
 
   constructor(options: ScheduleClockOptions) {
     const { redis, now, log } = options;
@@ -57,30 +61,38 @@ export class ScheduleClock extends Reconciler {
 
   /** Plans every schedule whose files have changed since the last call. */
   async scan(): Promise<void> {
-    const { tenants } = this.#options;
+    const { tenants, log } = this.#options;
     const isComplete = await this.#due.isComplete();
+    const seen = new Map<string, Versions>();
     const changed: DueKey[] = [];
-    const tenantIds = await tenants.list();
-    for await (const tenantId of unhurried(tenantIds)) {
+    for await (const tenantId of unhurried(await tenants.list())) {
       const before = isComplete ? this.#versions.get(tenantId) : undefined;
-      const versions = (await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
-      for (const [name, version] of versions) {
-        if (before?.get(name) === version) continue;
-        // Most tenants have no heartbeat: they are not opened to find that out.
-        if (name !== heartbeatName || before !== undefined || (await tenants.mayAskForHeartbeat(tenantId)))
-          changed.push({ tenantId, name });
+      try {
+        const versions = (await tenants.scheduleVersions(tenantId)).set(heartbeatName, await tenants.settingsVersion(tenantId));
+        changed.push(...(await this.#changes(tenantId, before, versions)));
+        seen.set(tenantId, versions);
+      } catch (error) {
+        // It is looked at again; the others' schedules do not wait for it.
+        log.warn({ tenantId, err: error }, 'the schedules of a tenant cannot be looked at');
+        if (before !== undefined) seen.set(tenantId, before);
       }
-      this.#versions.set(tenantId, versions);
     }
-    const known = new Set(tenantIds);
-    for (const tenantId of this.#versions.keys()) if (!known.has(tenantId)) this.#versions.delete(tenantId);
     if (isComplete) await this.#due.add(changed.map((key) => ({ ...key, delayMs: 0 })));
     else await this.#due.addAll(changed);
+    // Not before: what Redis has refused has to be found again.
+    this.#versions = seen;
   }
 
   /** Processes everything that is due, once. */
   async fire(): Promise<void> {
     await this.#worker.poll();
+  }
+
+  async #changes(tenantId: string, before: Versions | undefined, versions: Versions): Promise<DueKey[]> {
+    const changed = [...versions.keys()].filter((name) => before?.get(name) !== versions.get(name));
+    // Most tenants have no heartbeat: they are not opened to find that out.
+    const isAsked = before !== undefined || !changed.includes(heartbeatName) || (await this.#options.tenants.mayAskForHeartbeat(tenantId));
+    return changed.filter((name) => isAsked || name !== heartbeatName).map((name) => ({ tenantId, name }));
   }
 
   async #reconcile({ tenantId, name }: DueClaim): Promise<number | null> {
