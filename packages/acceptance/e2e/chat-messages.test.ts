@@ -46,6 +46,32 @@ inBrowser('messages in the chat', () => {
     browser = stack.use(await startChromium(chromiumPath ?? ''));
   });
 
+  it('that were never accepted do not reach the tenant who signs in next, while their tab was away', async () => {
+    await using visit = await visitWith();
+    const refused = { type: 'about:blank', title: 'No', status: 400, detail: 'No.', code: 'invalid_request', requestId: 'r' };
+    await visit.page.route('**/api/admin*', async (route) =>
+      route.fulfill({ status: 400, contentType: 'application/problem+json', body: JSON.stringify(refused) }),
+    );
+    await visit.say('A secret of the first');
+    await visit.turn(0).getByRole('alert').waitFor();
+    const tab = await visit.openTab();
+    // As a tab is that the browser has put away: it hears of nothing.
+    await visit.page.goto('about:blank');
+    await visit.page.unrouteAll();
+    await tab.getByRole('button', { name: 'Sign out' }).click();
+    const next = await system.createTenant('tenant-next');
+    await tab.getByLabel('API key').fill(next.admin);
+    await tab.getByRole('button', { name: 'Sign in' }).click();
+    await tab.getByText('No conversations yet').waitFor();
+    await visit.page.goto(`${system.uiUrls[0] ?? ''}/chat`);
+    await visit.say('Of the second [[say:fine]]');
+    await visit.turnReaches(0, 'done');
+    expect(await questions(visit)).toEqual(['Of the second [[say:fine]]']);
+    expect(await visit.page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('secret');
+    const { index } = await system.scope(next.tenantId);
+    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]);
+  });
+
   it('that wait are taken back at once, with their words and files, which a reload says', async () => {
     await using visit = await visitWith();
     const goOn = await keepBusy(visit, 'Count slowly');

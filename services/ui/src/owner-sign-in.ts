@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { AppError, Problem } from '@concierge/contract';
 import { buildCookie, mayActByCookie, omitCookie, readCookie, Sealer, type BrowserRequest } from '@concierge/runtime/process';
 import express, { Router, type Request, type Response } from 'express';
@@ -39,7 +39,7 @@ export class OwnerSignIn {
     return Router()
       .post('/sign-in', express.json({ limit: '4kb' }), async (request, response) => this.#signIn(request, response))
       .post('/sign-out', (request, response) => this.#signOut(request, response))
-      .get('/signed-in', (request, response) => sendSignedIn(response, { reach: this.#open(request)?.reach ?? null }));
+      .get('/signed-in', (request, response) => sendSignedIn(response, this.#find(request)));
   }
 
   /** Adds the key of the cookie to a request that brings none along, and takes the cookie out of it. */
@@ -61,7 +61,7 @@ export class OwnerSignIn {
     const signIn: SealedSignIn = { key, reach, untilMs: this.#now() + LIFE_S * 1000 };
     const value = this.#sealer.seal(COOKIE.name, JSON.stringify(signIn));
     response.setHeader('set-cookie', buildCookie(request, { ...COOKIE, value, maxAgeS: LIFE_S }));
-    sendSignedIn(response, { reach });
+    sendSignedIn(response, { reach, id: identify(value) });
   }
 
   /** @throws AppError the gateway's refusal */
@@ -90,7 +90,13 @@ export class OwnerSignIn {
   #signOut(request: Request, response: Response): void {
     if (!mayActByCookie(request)) throw new AppError('invalid_request', 'Only a page of this console may sign out.');
     response.setHeader('set-cookie', buildCookie(request, { ...COOKIE, value: '', maxAgeS: 0 }));
-    sendSignedIn(response, { reach: null });
+    sendSignedIn(response, { reach: null, id: null });
+  }
+
+  #find(request: BrowserRequest): SignedIn {
+    const reach = this.#open(request)?.reach ?? null;
+    const sealed = readCookie(request, COOKIE.name);
+    return { reach, id: reach === null || sealed === undefined ? null : identify(sealed) };
   }
 
   /** Undefined without a cookie, and for one that is too old or of another secret. */
@@ -104,6 +110,11 @@ export class OwnerSignIn {
       return undefined;
     }
   }
+}
+
+/** A sign-in by what its cookie holds, which no other one has: not to be turned back into the cookie. */
+function identify(sealed: string): string {
+  return createHash('sha256').update(sealed).digest('base64url');
 }
 
 function sendSignedIn(response: Response, signedIn: SignedIn): void {

@@ -7,8 +7,11 @@ export type Reach = z.infer<typeof Reach>;
 /** Body of `POST /sign-in`. */
 export const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
 
-/** Answer of `GET /signed-in` and `POST /sign-in`; null: no owner is signed in by cookie. */
-export const SignedIn = z.object({ reach: Reach.nullable() });
+/**
+ * Answer of `GET /signed-in` and `POST /sign-in`; null: no owner is signed in by cookie. `id` is the same as long as the
+ * sign-in lasts, and of no other one; a console of an earlier version gives none.
+ */
+export const SignedIn = z.object({ reach: Reach.nullable(), id: z.string().nullable().default(null) });
 export type SignedIn = z.infer<typeof SignedIn>;
 
 /** What the cookie holds, sealed. */

@@ -5,6 +5,7 @@ import { Sealer, ServiceStack } from '@concierge/runtime/process';
 import { silentLog, temporaryDirectory } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { readConfig, type Config } from '../src/config.ts';
+import { SignedIn } from '../src/signed-in.ts';
 import { wire } from '../src/wire.ts';
 
 const goodKey = 'ck_live_good';
@@ -75,7 +76,7 @@ describe('the sign-in of an owner', () => {
   it('puts the key where no script can read it, for twelve hours', async () => {
     const url = await startConsole();
     const answer = await signIn(url, { key: goodKey });
-    expect([answer.status, await answer.json()]).toEqual([200, { reach: 'tenant' }]);
+    expect([answer.status, await answer.json()]).toEqual([200, { reach: 'tenant', id: expect.any(String) }]);
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(cookie).toMatch(/^concierge_key=[\w.-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/u);
     expect(cookie).not.toContain(goodKey);
@@ -86,9 +87,27 @@ describe('the sign-in of an owner', () => {
 
   it('tells who is signed in, and what a key for cs alone can reach', async () => {
     const url = await startConsole();
-    expect(await (await fetch(`${url}/signed-in`)).json()).toEqual({ reach: null });
+    expect(await (await fetch(`${url}/signed-in`)).json()).toEqual({ reach: null, id: null });
     const cookie = await fetchCookie(url, csKey);
-    expect(await (await fetch(`${url}/signed-in`, { headers: { cookie } })).json()).toEqual({ reach: 'cs' });
+    expect(await (await fetch(`${url}/signed-in`, { headers: { cookie } })).json()).toEqual({ reach: 'cs', id: expect.any(String) });
+  });
+
+  it('names each sign-in, so that a tab knows whose is what it keeps', async () => {
+    const url = await startConsole();
+    const enter = async (): Promise<{ cookie: string; id: unknown }> => {
+      const answer = await signIn(url, { key: goodKey });
+      const cookie = answer.headers.get('set-cookie')?.split(';', 1)[0] ?? '';
+      return { cookie, id: SignedIn.parse(await answer.json()).id };
+    };
+    const find = async (cookie: string): Promise<unknown> =>
+      SignedIn.parse(await (await fetch(`${url}/signed-in`, { headers: { cookie } })).json()).id;
+    const first = await enter();
+    const second = await enter();
+    expect([await find(first.cookie), await find(first.cookie), await find(second.cookie)]).toEqual([first.id, first.id, second.id]);
+    expect(first.id).not.toBe(second.id);
+    expect(first.cookie).not.toContain(first.id);
+    // An older console gives none: nothing that a tab keeps is known to be of this sign-in.
+    expect(SignedIn.parse({ reach: 'tenant' }).id).toBeNull();
   });
 
   it('refuses a key that the gateway refuses, and what is no key', async () => {

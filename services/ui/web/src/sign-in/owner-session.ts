@@ -20,6 +20,8 @@ export type OwnerState =
   | { readonly status: 'signed-in'; readonly owner: Owner };
 
 const NAME = 'concierge.signed-in';
+/** The sign-in by cookie that everything else in the tab's storage is of. */
+const KEPT_OF = 'concierge.kept-of';
 const KeptInTab = z.object({ key: z.string(), reach: z.enum(['tenant', 'cs']) });
 
 /**
@@ -64,8 +66,8 @@ export class OwnerSession {
       return;
     }
     try {
-      const { reach } = await readJson(await this.#client.request('/signed-in'), SignedIn);
-      if (reach === null) forgetAll('sessionStorage');
+      const { reach, id } = await readJson(await this.#client.request('/signed-in'), SignedIn);
+      keepOnlyOf(id);
       this.#change(reach === null ? { status: 'signed-out', notice: null } : { status: 'signed-in', owner: { key: undefined, reach } });
     } catch (error) {
       this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
@@ -76,11 +78,13 @@ export class OwnerSession {
   async signIn(key: string, isForTabOnly: boolean): Promise<void> {
     if (isForTabOnly) {
       const owner = { key, reach: await findReach(key) };
+      keepOnlyOf(null);
       keep('sessionStorage', NAME, JSON.stringify(owner));
       this.#change({ status: 'signed-in', owner });
       return;
     }
-    const { reach } = await readJson(await this.#post('/sign-in', { key }), SignedIn);
+    const { reach, id } = await readJson(await this.#post('/sign-in', { key }), SignedIn);
+    keepOnlyOf(id);
     this.#change({ status: 'signed-in', owner: { key: undefined, reach: reach ?? 'cs' } });
     this.#tabs.send();
   }
@@ -112,6 +116,16 @@ export class OwnerSession {
     if (state.status === 'signed-in') unsentWords.forget();
     for (const listener of this.#listeners) listener();
   }
+}
+
+/**
+ * Forgets what the tab keeps of other sign-ins: a tab that was away hears of no sign-out, and what it had not sent would
+ * go to whose sign-in it finds. Null: nothing in it is of this one.
+ */
+function keepOnlyOf(id: string | null): void {
+  if (id !== null && id === readKept('sessionStorage', KEPT_OF)) return;
+  forgetAll('sessionStorage');
+  keep('sessionStorage', KEPT_OF, id);
 }
 
 function readKeptKey(): Owner | null {
