@@ -39,6 +39,24 @@ describe('an error of the balancer', () => {
   });
 });
 
+describe('what the balancer says of a request', () => {
+  /** The rules of a section, such as `frontend secure`. */
+  const findRules = (path, section) => {
+    const [, rules = ''] = read(path).split(new RegExp(`^${section}$`, 'mu'));
+    return rules
+      .split(/^\S/mu)[0]
+      .split('\n')
+      .map((line) => line.trim());
+  };
+
+  it('is that it came over HTTPS, also to the console, whose cookie is then Secure', () => {
+    expect(findRules('infra/balancer/tls.cfg', 'frontend secure')).toContain('http-request set-header X-Forwarded-Proto https');
+    // And no client says so by itself to a gateway.
+    const atGateways = findRules('infra/balancer/haproxy.cfg', 'backend gateways');
+    expect(atGateways).toContain('http-request set-header X-Forwarded-Proto http unless { ssl_fc }');
+  });
+});
+
 describe('make-secrets.sh', () => {
   const make = () => execFileSync(join(root, 'infra/make-secrets.sh'), [join(folder, 'secrets')], { encoding: 'utf8' });
   const secret = (name) => readFileSync(join(folder, 'secrets', name), 'utf8');

@@ -265,7 +265,8 @@ async function askSecurely({ httpsPort, certificate }, path, { host = 'localhost
   sent.setHeader('Host', host);
   sent.end(body);
   const [answer] = await once(sent, 'response');
-  return { status: answer.statusCode, policy: answer.headers['strict-transport-security'], text: await readText(answer) };
+  const { 'strict-transport-security': policy, 'set-cookie': cookies = [] } = answer.headers;
+  return { status: answer.statusCode, policy, cookies, text: await readText(answer) };
 }
 
 describe('HTTPS', () => {
@@ -285,6 +286,9 @@ describe('HTTPS', () => {
         status: 200,
         text: expect.stringContaining('<html'),
       });
+      const signIn = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ key: keys.admin }) };
+      const signedIn = await askSecurely(served, '/sign-in', { host: 'console.localhost', ...signIn });
+      expect([signedIn.status, signedIn.cookies]).toEqual([200, [expect.stringMatching(/^concierge_key=.*; Secure$/u)]]);
       expect((await askSecurely(served, '/ops/queues')).status).toBe(404);
       const plain = await fetch(`http://127.0.0.1:${served.httpPort}/api/cs`, { redirect: 'manual' });
       expect([plain.status, plain.headers.get('location')]).toEqual([308, expect.stringMatching(/^https:\/\/127\.0\.0\.1\S*\/api\/cs$/u)]);
