@@ -130,6 +130,22 @@ describe('load_skill', () => {
     expect((await call('load_skill', { name: 'greet', file: '../../MEMORY.md' })).isError).toBe(true);
     expect(failures).toEqual([]);
   });
+
+  it('neither names nor gives what begins with a dot, at whatever depth', async () => {
+    const hidden = ['.env', '.git/config', 'references/.draft.md', 'references/.old/prices.md'];
+    for (const file of hidden) await scope.files.writeText(`skills/greet/${file}`, 'what the owner put aside');
+    for (const turn of [{ agent: 'cs', authority: 'cs', sender: 'bob' }, {}] as const) {
+      const { call } = box(turn);
+      expect((await call('load_skill', { name: 'greet' })).output).toMatch(/with file: references\/words\.md$/u);
+      for (const file of hidden)
+        expect(await call('load_skill', { name: 'greet', file })).toMatchObject({
+          isError: true,
+          output: `The skill greet has no file ${file}. It has: references/words.md.`,
+        });
+    }
+    expect((await box().call('read', { path: 'skills/greet/.git/config' })).output).toContain('what the owner put aside');
+    for (const file of hidden) await scope.files.remove(`skills/greet/${file}`);
+  });
 });
 
 describe('memory', () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import {
   AppError,
   invalidFields,
+  isSharedPath,
   skillFields,
   SkillFrontMatter,
   skillNamePattern,
@@ -13,7 +14,7 @@ import {
 import { FolderHandle, StatCache } from '@concierge/files';
 import { describeUnreadable, describeUnusable, type BrokenFile } from '../agents/agents.ts';
 import { parseFrontMatter, FrontMatterError } from '../agents/front-matter.ts';
-import type { TenantFiles } from '../files/tenant-files.ts';
+import { findPathProblem, type TenantFiles } from '../files/tenant-files.ts';
 
 export const skillFileMaxBytes = 256 * 1024;
 const skillsMax = 1000;
@@ -33,7 +34,7 @@ export interface LoadedSkill {
   readonly skill: Skill;
   /** What follows the front matter. */
   readonly body: string;
-  /** Other files of the skill, relative to its folder, for `readFile`. */
+  /** Other files of the skill, relative to its folder, for `readFile`; none that begins with a dot. */
   readonly files: readonly string[];
 }
 
@@ -86,18 +87,23 @@ export class Skills {
     const entries = await this.#files.list(`skills/${name}`, { recursive: true, limit: bundledFilesMax });
     const prefix = `skills/${name}/`;
     const files = entries
-      .filter((entry) => entry.kind === 'file' && entry.path !== skill.skill.path)
+      .filter((entry) => entry.kind === 'file' && entry.path !== skill.skill.path && isSharedPath(entry.path))
       .map((entry) => entry.path.slice(prefix.length));
     return { skill: skill.skill, body: parseFrontMatter(text).body, files };
   }
 
   /**
-   * A file that the skill brings along.
+   * A file that the skill brings along. What begins with a dot is not there: skills are read by customers' agents, too
+   * (decision 0010).
    * @throws AppError not_found, invalid_request, too_large, unsupported_media_type
    */
   async readFile(name: string, file: string): Promise<string> {
     assertSkillName(name);
-    return (await this.#files.readText(`skills/${name}/${file}`)).text;
+    const path = `skills/${name}/${file}`;
+    // A path that leads out of the folder begins with dots, too: that is refused as what it is.
+    if (!isSharedPath(path) && findPathProblem(path) === undefined)
+      throw new AppError('not_found', `The skill ${name} has no file ${file}.`);
+    return (await this.#files.readText(path)).text;
   }
 
   /** Folders only: a README beside them is not an error. */
