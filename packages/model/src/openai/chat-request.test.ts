@@ -56,6 +56,21 @@ describe('ChatRequests', () => {
     expect(bodyFor('https://api.mistral.ai/v1')).not.toHaveProperty('stream_options');
   });
 
+  it('gives Mistral the ids of calls that it takes, and pairs stay pairs', () => {
+    const ids = ['call_aGVsbG8gd29ybGQ', 'toolu_01A09q90qw90lq917835lq9', 'D681PevKs', 'call_1', 'call_2'];
+    const mistral = { ...requestWithCalls(ids), system: 'Be brief.' };
+    const body = CallsBody.parse(read(new ChatRequests(openModel('https://api.mistral.ai/v1')).write(mistral)));
+    expect(findMistralsRefusal(body)).toBeUndefined();
+    expect(idsOf(body).calls).toEqual(idsOf(body).results);
+    expect(new Set(idsOf(body).calls).size).toBe(ids.length);
+    expect(idsOf(body).calls[2]).toBe('D681PevKs');
+    const again = CallsBody.parse(read(new ChatRequests(openModel('https://api.mistral.ai/v1')).write(requestWithCalls(ids))));
+    expect(idsOf(again)).toEqual(idsOf(body));
+    const others = CallsBody.parse(read(new ChatRequests(openModel('https://x.test/v1')).write(requestWithCalls(ids))));
+    expect(idsOf(others)).toEqual({ calls: ids, results: ids });
+    expect(findMistralsRefusal(others)).toBe('Tool call id was call_aGVsbG8gd29ybGQ but must be a-z, A-Z, 0-9, with a length of 9.');
+  });
+
   it('sets no output limit for a model without a description', () => {
     expect(bodyFor('https://api.openai.com/v1', { name: 'new' })).not.toHaveProperty('max_completion_tokens');
   });
@@ -115,6 +130,35 @@ describe('ChatRequests', () => {
       expect(read(requests.write({ system, messages: [], tools: [] })).messages).toEqual([{ role: 'system', content: system }]);
   });
 });
+
+const CallsBody = z.object({
+  messages: z.array(
+    z.object({ role: z.string(), tool_calls: z.array(z.object({ id: z.string() })).default([]), tool_call_id: z.string().optional() }),
+  ),
+});
+
+function requestWithCalls(ids: readonly string[]): ModelRequest {
+  const messages: ModelMessage[] = [
+    { role: 'user', content: 'Look.' },
+    { role: 'assistant', text: '', toolCalls: ids.map((id) => ({ id, name: 'read', arguments: '{}' })) },
+    ...ids.map((callId): ModelMessage => ({ role: 'tool', callId, output: 'done' })),
+  ];
+  return { system: '', messages, tools: [] };
+}
+
+function idsOf({ messages }: z.output<typeof CallsBody>) {
+  return {
+    calls: messages.flatMap((message) => message.tool_calls.map(({ id }) => id)),
+    results: messages.flatMap(({ tool_call_id: id }) => id ?? []),
+  };
+}
+
+/** What Mistral answers to ids of calls, with status 400, in its own words; undefined when it takes them. */
+function findMistralsRefusal(body: z.output<typeof CallsBody>): string | undefined {
+  const { calls, results } = idsOf(body);
+  const refused = [...calls, ...results].find((id) => !/^[a-zA-Z0-9]{9}$/u.test(id));
+  return refused === undefined ? undefined : `Tool call id was ${refused} but must be a-z, A-Z, 0-9, with a length of 9.`;
+}
 
 function say(content: string): ModelMessage {
   return { role: 'user', content };

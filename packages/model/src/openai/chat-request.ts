@@ -4,6 +4,7 @@ import type { ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.t
 import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply } from './reply.ts';
+import { toNineCharacters } from './tool-call-ids.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
 type Message = OpenAI.ChatCompletionMessageParam;
@@ -20,15 +21,17 @@ interface Dialect {
   readonly streamOptions: boolean;
   /** OpenAI routes by it to the machine that has the prompt cached; strict servers refuse unknown fields. */
   readonly promptCacheKey: boolean;
+  /** Mistral refuses a conversation with other ids, such as those of a fallback of another provider. */
+  readonly nineCharacterIds: boolean;
 }
 
-const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false };
+const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false, nineCharacterIds: false };
 
 function findDialect(baseUrl: string): Dialect {
   const host = new URL(baseUrl).hostname;
-  if (host === 'api.openai.com') return { maxTokensField: 'max_completion_tokens', streamOptions: true, promptCacheKey: true };
+  if (host === 'api.openai.com') return { ...compatible, maxTokensField: 'max_completion_tokens', promptCacheKey: true };
   if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
-  if (host === 'api.mistral.ai') return { ...compatible, streamOptions: false };
+  if (host === 'api.mistral.ai') return { ...compatible, streamOptions: false, nineCharacterIds: true };
   return compatible;
 }
 
@@ -106,10 +109,16 @@ export class ChatRequests {
     const isContinued = before?.messages.every((message, index) => message === messages[index]) === true;
     const { messages: known, parts } = isContinued ? before : nothingWritten;
     if (isContinued && known.length === messages.length) return parts;
-    const added = messages.slice(known.length).flatMap((message) => toMessage(message, this.#model.facts.images));
+    const added = messages.slice(known.length).flatMap((message) => toMessage(this.#withIds(message), this.#model.facts.images));
     const written = { messages, parts: [...parts, writeMessages(added)] };
     this.#conversations.set(first, written);
     return written.parts;
+  }
+
+  #withIds(message: ModelMessage): ModelMessage {
+    if (!this.#dialect.nineCharacterIds || message.role === 'user') return message;
+    if (message.role === 'tool') return { ...message, callId: toNineCharacters(message.callId) };
+    return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, id: toNineCharacters(call.id) })) };
   }
 }
 
