@@ -61,7 +61,7 @@ export class OwnerSignIn {
     const signIn: SealedSignIn = { key, reach, untilMs: this.#now() + LIFE_S * 1000 };
     const value = this.#sealer.seal(COOKIE.name, JSON.stringify(signIn));
     response.setHeader('set-cookie', buildCookie(request, { ...COOKIE, value, maxAgeS: LIFE_S }));
-    sendSignedIn(response, { reach, id: identify(value) });
+    sendSignedIn(response, { reach, id: identify(key) });
   }
 
   /** @throws AppError the gateway's refusal */
@@ -94,9 +94,8 @@ export class OwnerSignIn {
   }
 
   #find(request: BrowserRequest): SignedIn {
-    const reach = this.#open(request)?.reach ?? null;
-    const sealed = readCookie(request, COOKIE.name);
-    return { reach, id: reach === null || sealed === undefined ? null : identify(sealed) };
+    const signIn = this.#open(request);
+    return signIn === undefined ? { reach: null, id: null } : { reach: signIn.reach, id: identify(signIn.key) };
   }
 
   /** Undefined without a cookie, and for one that is too old or of another secret. */
@@ -112,9 +111,9 @@ export class OwnerSignIn {
   }
 }
 
-/** A sign-in by what its cookie holds, which no other one has: not to be turned back into the cookie. */
-function identify(sealed: string): string {
-  return createHash('sha256').update(sealed).digest('base64url');
+/** Names a key, the same at each sign-in with it: keys are drawn at random, so the name leads back to none. */
+function identify(key: string): string {
+  return createHash('sha256').update('concierge console\n').update(key).digest('base64url');
 }
 
 function sendSignedIn(response: Response, signedIn: SignedIn): void {

@@ -8,8 +8,8 @@ export type Reach = z.infer<typeof Reach>;
 export const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
 
 /**
- * Answer of `GET /signed-in` and `POST /sign-in`; null: no owner is signed in by cookie. `id` is the same as long as the
- * sign-in lasts, and of no other one; a console of an earlier version gives none.
+ * Answer of `GET /signed-in` and `POST /sign-in`; null: no owner is signed in by cookie. `id` is the same for
+ * every sign-in with one key, and of no other; a console of an earlier version gives none.
  */
 export const SignedIn = z.object({ reach: Reach.nullable(), id: z.string().nullable().default(null) });
 export type SignedIn = z.infer<typeof SignedIn>;

@@ -20,7 +20,7 @@ export type OwnerState =
   | { readonly status: 'signed-in'; readonly owner: Owner };
 
 const NAME = 'concierge.signed-in';
-/** The sign-in by cookie that everything else in the tab's storage is of. */
+/** Whose sign-in by cookie everything else in the tab's storage is of. */
 const KEPT_OF = 'concierge.kept-of';
 const KeptInTab = z.object({ key: z.string(), reach: z.enum(['tenant', 'cs']) });
 
