@@ -110,4 +110,42 @@ inBrowser('a handover in the console', () => {
     expect(JSON.stringify(said)).not.toContain('Too late.');
     await visit.page.unrouteAll({ behavior: 'ignoreErrors' });
   });
+
+  it('leaves what is written in the inbox what it was begun as, when the conversation changes hands meanwhile', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await page.goto(`${system.uiUrls[0] ?? ''}/inbox`);
+    await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link').first().click();
+    const [note, reply] = [page.getByLabel('Note for staff'), page.getByLabel('Answer as staff')];
+    const withStaff = page.getByText('Staff has this conversation.');
+    await visit.shows(page.getByText(/^The agent answers here/u));
+    await note.fill('He always complains.');
+    const call = '[[tools:handoff {"action":"request","reason":"Wants a refund."}]] [[say:A colleague will answer.]]';
+    const { contact_id: id } = await write(`Refund! ${call}`);
+    await visit.shows(withStaff);
+    expect([await note.count(), await reply.count()]).toEqual([1, 0]);
+    await page.keyboard.press('Enter');
+    await visit.shows(page.getByRole('log', { name: 'Messages' }).getByText('He always complains.'));
+
+    // The next one is an answer, and no note when the agent has the conversation again.
+    await reply.fill('Dear Bob, ');
+    const given = { method: 'POST', headers: { 'x-api-key': keys.admin, 'content-type': 'application/json' }, body: '{}' };
+    expect((await fetch(`${system.url}/api/sessions/${id}/resume`, given)).status).toBe(200);
+    await withStaff.waitFor({ state: 'hidden' });
+    expect([await note.count(), await reply.inputValue()]).toEqual([0, 'Dear Bob, ']);
+    await visit.shows(page.getByText('The agent has it again: take it over to send this'));
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true);
+    await expectSoundPage(page);
+    await page.getByText('Note', { exact: true }).click();
+    expect(await note.inputValue()).toBe('Dear Bob, ');
+    await note.fill('');
+    await page.getByRole('button', { name: 'Take over' }).click();
+    await page.getByText('Answer', { exact: true }).click();
+    await reply.fill('It is on its way.');
+    await page.keyboard.press('Enter');
+    const { sessions } = await system.scope(keys.tenantId);
+    const readSaid = async (): Promise<string> => JSON.stringify((await sessions.view(id))?.messages);
+    await eventuallyHolds(async () => expect(await readSaid()).toContain('It is on its way.'));
+    expect(await readSaid()).not.toContain('complains');
+  });
 });

@@ -1,7 +1,7 @@
 import { randomKey } from '@concierge/client';
 import { codePoints, limits, routes } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { useGrowingField } from '../chat/use-growing-field.ts';
 import { useCanChange } from '../owner/owner-parts.tsx';
@@ -55,15 +55,23 @@ function useSending({ gateway, sessionId, onSent }: Pick<ReplyFieldProps, 'gatew
   return { answer, note, forgetKey };
 }
 
-/** What is written, and what becomes of it. */
-function useReply(kind: Kind, options: Parameters<typeof useSending>[0]) {
+/**
+ * What is written, and what becomes of it. Who reads it is settled by its first character: the conversation may change
+ * hands while it is written, and a note must not go to the contact then. Only the person who writes makes it another.
+ */
+function useReply({ canAnswer, ...options }: Omit<ReplyFieldProps, 'replies'>) {
   const explain = useExplain();
   const [text, setText] = useState('');
+  const [chosen, setChosen] = useState<Kind>('answer');
+  const [begunAs, setBegunAs] = useState<Kind>('note');
+  const openKind = canAnswer ? chosen : 'note';
+  const kind = text === '' ? openKind : begunAs;
+  const isBlocked = kind === 'answer' && !canAnswer;
   const [isSending, setSending] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const sending = useSending(options);
   const isTooLong = codePoints(text) > maxCharacters[kind];
-  const isSendable = !isSending && text.trim() !== '' && !isTooLong;
+  const isSendable = !isSending && !isBlocked && text.trim() !== '' && !isTooLong;
   const send = async (): Promise<void> => {
     if (!isSendable) return;
     setSending(true);
@@ -77,31 +85,42 @@ function useReply(kind: Kind, options: Parameters<typeof useSending>[0]) {
     setSending(false);
   };
   const change = (changed: string): void => {
+    if (text === '') setBegunAs(kind);
     setText(changed);
     sending.forgetKey();
   };
-  return { text, change, send, isSending, isSendable, isTooLong, problem };
+  const choose = useCallback((wanted: Kind): void => {
+    setChosen(wanted);
+    setBegunAs(wanted);
+  }, []);
+  return { text, kind, choose, change, send, isSending, isSendable, isBlocked, isTooLong, problem };
 }
 
 /** Where staff answers the contact in the agent's place, or notes something for other staff. */
-export function ReplyField({ canAnswer, replies, ...options }: ReplyFieldProps): ReactNode {
+export function ReplyField({ replies, ...options }: ReplyFieldProps): ReactNode {
+  const { canAnswer } = options;
   const words = useWords().inbox;
   const canChange = useCanChange();
-  const [chosen, setChosen] = useState<Kind>('answer');
-  const kind = canAnswer ? chosen : 'note';
-  const { text, change, send, isSending, isSendable, isTooLong, problem } = useReply(kind, options);
+  const { text, kind, choose, change, send, isSending, isSendable, isBlocked, isTooLong, problem } = useReply(options);
   const field = useGrowingField(text);
   const answers = useAnswerChoice(kind === 'answer' ? text : '', change);
+  // When the key is pressed, and not once more when another takes the conversation over later.
   useEffect(() => {
-    if (replies === 0 || !canAnswer) return;
-    setChosen('answer');
-    field.current?.focus();
+    if (replies > 0) choose('answer');
+  }, [replies, choose]);
+  useEffect(() => {
+    if (replies > 0 && canAnswer) field.current?.focus();
   }, [replies, canAnswer, field]);
   if (!canChange) return null;
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing || answers.onKeyDown(event) || event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
     void send();
+  };
+  const onKind = (wanted: Kind): void => {
+    choose(wanted);
+    // The choice is gone then, and with it the focus.
+    if (!canAnswer) field.current?.focus();
   };
   return (
     <form
@@ -132,8 +151,8 @@ export function ReplyField({ canAnswer, replies, ...options }: ReplyFieldProps):
           onKeyDown={onKeyDown}
         />
         <div className="flex items-center gap-1.5 p-1.5">
-          {canAnswer && <KindChoice kind={kind} onChange={setChosen} />}
-          <Hint kind={kind} isTooLong={isTooLong} />
+          {(canAnswer || isBlocked) && <KindChoice kind={kind} onChange={onKind} />}
+          <Hint kind={kind} isBlocked={isBlocked} isTooLong={isTooLong} />
           <IconButton
             type="submit"
             tone="primary"
@@ -169,18 +188,25 @@ function KindChoice({ kind, onChange }: { readonly kind: Kind; readonly onChange
   );
 }
 
-/** Who reads what is written here. */
-function Hint({ kind, isTooLong }: { readonly kind: Kind; readonly isTooLong: boolean }): ReactNode {
+interface HintProps {
+  readonly kind: Kind;
+  readonly isBlocked: boolean;
+  readonly isTooLong: boolean;
+}
+
+/** Who reads what is written here, or why it cannot be sent. */
+function Hint({ kind, isBlocked, isTooLong }: HintProps): ReactNode {
   const words = useWords().inbox;
   const Icon = kind === 'answer' ? StaffIcon : FileIcon;
   const text = kind === 'answer' ? words.answerHint : words.noteHint;
+  const problem = isBlocked ? words.answerBlocked : isTooLong ? words.tooLong : null;
   return (
     <p
       id="reply-hint"
       className={`flex min-w-0 flex-1 items-center gap-1.5 pl-1 text-xs ${kind === 'answer' ? 'text-warn' : 'text-muted-foreground'}`}
     >
       <Icon className="size-3.5 shrink-0" />
-      <span className="truncate">{isTooLong ? words.tooLong : text}</span>
+      {problem === null ? <span className="truncate">{text}</span> : <span role="status">{problem}</span>}
     </p>
   );
 }

@@ -40,6 +40,7 @@ export const inboxDe: Words['inbox'] = {
   answer: 'Als Mitarbeiter antworten',
   answerPlaceholder: 'Anstelle des Agenten antworten …',
   answerHint: 'Geht an den Kontakt; / für gespeicherte Antworten',
+  answerBlocked: 'Der Agent hat es wieder: Zum Senden übernehmen Sie es',
   kind: 'Was Sie schreiben',
   kinds: { answer: 'Antwort', note: 'Notiz' },
   note: 'Notiz für Mitarbeiter',

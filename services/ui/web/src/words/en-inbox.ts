@@ -38,6 +38,7 @@ export const inboxEn = {
   answer: 'Answer as staff',
   answerPlaceholder: 'Answer in the agent’s place …',
   answerHint: 'Goes to the contact; / for saved answers',
+  answerBlocked: 'The agent has it again: take it over to send this',
   kind: 'What you write',
   kinds: { answer: 'Answer', note: 'Note' },
   note: 'Note for staff',
