@@ -77,6 +77,8 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
     // What is being written is not replaced by what another tab has stored: storing notices that.
     staleTime: Infinity,
     refetchOnWindowFocus: false,
+    // A file that is opened again begins with what is stored by then.
+    gcTime: 0,
     queryFn: async ({ signal }) => readText(gateway, path, signal),
   });
   // Another round begins with the text that is stored then.
@@ -200,7 +202,8 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
       const response = await gateway.request(address(path), { method: 'PUT', headers, body: text });
       const written = response.status === 204 ? nothingWrong : Written.parse(await response.json());
       const etag = response.headers.get('etag');
-      queries.setQueryData<StoredFile>([routes.getFile.id, path], { text, etag });
+      // Of a file that is still open: nothing is kept for the next time.
+      queries.setQueryData<StoredFile>([routes.getFile.id, path], (open) => (open === undefined ? undefined : { text, etag }));
       return written;
     },
     onSuccess: async () =>
@@ -290,7 +293,6 @@ function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: 
   const [, navigate] = useBrowserLocation();
   const remove = async (): Promise<void> => {
     await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
-    queries.removeQueries({ queryKey: [routes.getFile.id, path] });
     const lists = [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id];
     await Promise.all(lists.map(async (id) => askAnew(queries, { queryKey: [id] })));
     navigate('/files');
