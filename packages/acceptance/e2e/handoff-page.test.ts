@@ -148,4 +148,36 @@ inBrowser('a handover in the console', () => {
     await eventuallyHolds(async () => expect(await readSaid()).toContain('It is on its way.'));
     expect(await readSaid()).not.toContain('complains');
   });
+
+  it('keeps an answer that is not sent while a colleague gives the conversation back, until it is taken over again', async () => {
+    await using visit = await visitWith();
+    await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await answer(visit).fill('Anna here: it comes on Monday.');
+    const { index, sessions } = await system.scope(keys.tenantId);
+    const [session] = (await index.listSessions({ limit: 1, agent: 'cs' })).items;
+    const id = session?.id ?? '';
+    await fetch(`${system.url}/api/sessions/${id}/resume`, { method: 'POST', headers: { 'x-api-key': keys.admin } });
+    const message = visit.page.getByLabel('Message', { exact: true });
+    await visit.shows(message);
+    // It can be read and copied, and does not stand where it would be sent as something else.
+    const unsent = visit.page.getByRole('region', { name: 'Answer that was not sent' });
+    await visit.shows(unsent.getByText('Anna here: it comes on Monday.'));
+    await visit.shows(unsent.getByRole('button', { name: 'Copy the answer' }));
+    expect(await message.inputValue()).toBe('');
+    await expectSoundPage(visit.page);
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await eventuallyHolds(async () => expect(await answer(visit).inputValue()).toBe('Anna here: it comes on Monday.'));
+    expect(await unsent.count()).toBe(0);
+    await answer(visit).press('Enter');
+    await visit.shows(visit.turn(1).getByText('A person, in the agent’s place'));
+    expect(JSON.stringify((await sessions.view(id))?.messages).split('it comes on Monday').length).toBe(2);
+    await answer(visit).fill('Not meant to go.');
+    await visit.page.getByRole('button', { name: 'Give back to the agent' }).click();
+    await unsent.getByRole('button', { name: 'Discard the answer' }).click();
+    await unsent.waitFor({ state: 'detached' });
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await visit.shows(answer(visit));
+    expect(await answer(visit).inputValue()).toBe('');
+  });
 });

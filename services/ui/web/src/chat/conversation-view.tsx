@@ -8,7 +8,7 @@ import { Composer, type Draft } from './composer.tsx';
 import { SpinnerIcon } from '../parts/icons.tsx';
 import { preloadMarkdown } from './lazy-markdown.tsx';
 import { NewConversation } from './new-conversation.tsx';
-import { StaffComposer } from './staff-composer.tsx';
+import { StaffComposer, UnsentAnswer, useStaffAnswer } from './staff-composer.tsx';
 import { useForks, type ForkActions } from './use-forks.ts';
 import { TurnWaitsProvider } from '../sessions/turn-waits.tsx';
 import type { Words } from '../words/en.ts';
@@ -49,6 +49,8 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
     };
   }, [conversation]);
 
+  const answer = useStaffAnswer(async (text, key) => conversation.answerAsPerson(text, key));
+  const isStaffs = isWithStaff && mayWrite;
   const forks = useForks(gateway, conversation, state);
   const running = state.turns.find(isUnderWay);
   return (
@@ -69,8 +71,9 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
           {forks.problem}
         </p>
       )}
-      {isWithStaff && mayWrite ? (
-        <StaffComposer onAnswer={async (text, key) => conversation.answerAsPerson(text, key)} />
+      {!isStaffs && <UnsentAnswer answer={answer} />}
+      {isStaffs ? (
+        <StaffComposer answer={answer} />
       ) : (
         <Composer
           gateway={gateway}

@@ -1,32 +1,38 @@
 import { randomKey } from '@concierge/client';
 import { codePoints, limits } from '@concierge/contract';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { IconButton } from '../parts/button.tsx';
-import { StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
+import { CopyButton, IconButton } from '../parts/button.tsx';
+import { CloseIcon, StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { useGrowingField } from './use-growing-field.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 
-export interface StaffComposerProps {
-  /** Rejects when it was not accepted; the same key then sends the same message. */
-  readonly onAnswer: (text: string, key: string) => Promise<void>;
+/** An answer of staff while it is written and sent. */
+export interface StaffAnswer {
+  readonly text: string;
+  readonly change: (text: string) => void;
+  /** Resolves when it is accepted, or `problem` says why it is not. */
+  readonly send: () => Promise<void>;
+  readonly sending: boolean;
+  readonly problem: string | null;
 }
 
 /**
- * Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here.
+ * Keeps what staff writes, also while the agent has the conversation again and the field is gone.
+ *
+ * @param onAnswer Rejects when it was not accepted; the same key then sends the same message.
  */
-export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
-  const words = useWords().chat.staff;
+export function useStaffAnswer(onAnswer: (text: string, key: string) => Promise<void>): StaffAnswer {
   const explain = useExplain();
   const [text, setText] = useState('');
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const key = useRef<string | null>(null);
-  const field = useGrowingField(text);
-  const length = codePoints(text);
-  const sendable = !sending && text.trim() !== '' && length <= limits.messageMaxCharacters;
-
+  const change = (changed: string): void => {
+    setText(changed);
+    // Other words are another message.
+    key.current = null;
+  };
   const send = async (): Promise<void> => {
-    if (!sendable) return;
     key.current ??= randomKey();
     setSending(true);
     setProblem(null);
@@ -38,6 +44,23 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
       setProblem(explain(error));
     }
     setSending(false);
+  };
+  return { text, change, send, sending, problem };
+}
+
+/**
+ * Where staff answers in the agent's place. It looks unlike the other composer: the contact reads what is written here.
+ */
+export function StaffComposer({ answer }: { readonly answer: StaffAnswer }): ReactNode {
+  const words = useWords().chat.staff;
+  const { text, sending, problem } = answer;
+  const field = useGrowingField(text);
+  const length = codePoints(text);
+  const sendable = !sending && text.trim() !== '' && length <= limits.messageMaxCharacters;
+
+  const send = async (): Promise<void> => {
+    if (!sendable) return;
+    await answer.send();
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -69,11 +92,7 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
           readOnly={sending}
           className="block max-h-[40vh] w-full resize-none bg-transparent px-4 pt-3 pb-1 outline-none placeholder:text-muted-foreground"
           value={text}
-          onChange={(event) => {
-            setText(event.target.value);
-            // Other words are another message.
-            key.current = null;
-          }}
+          onChange={({ target }) => answer.change(target.value)}
           onKeyDown={onKeyDown}
         />
         <div className="flex items-center gap-1.5 p-2">
@@ -87,5 +106,25 @@ export function StaffComposer({ onAnswer }: StaffComposerProps): ReactNode {
         </div>
       </div>
     </form>
+  );
+}
+
+/** The answer that has not gone when the agent has the conversation again; nothing where there is none. */
+export function UnsentAnswer({ answer: { text, change, sending } }: { readonly answer: StaffAnswer }): ReactNode {
+  const words = useWords().chat.staff;
+  if (sending || text.trim() === '') return null;
+  return (
+    <section aria-label={words.unsent} className="mx-auto mb-2 w-full max-w-3xl px-3 sm:px-5">
+      <div className="rounded-lg bg-warn-soft px-3 py-2 text-sm">
+        <p className="text-warn">{words.unsentText}</p>
+        <div className="mt-1.5 flex items-start gap-1">
+          <p className="max-h-40 min-w-0 flex-1 overflow-y-auto whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
+          <CopyButton text={text} label={words.copyUnsent} />
+          <IconButton label={words.discardUnsent} className="size-7!" onClick={() => change('')}>
+            <CloseIcon className="size-3.5" />
+          </IconButton>
+        </div>
+      </div>
+    </section>
   );
 }

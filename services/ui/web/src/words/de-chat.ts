@@ -50,6 +50,10 @@ export const chatDe: Words['chat'] = {
     tooLong: 'Zu lang: Bitte kürzen',
     hint: 'Geht an Stelle des Agenten an den Kontakt',
     send: 'Als Mensch senden',
+    unsent: 'Antwort, die nicht gesendet wurde',
+    unsentText: 'Ihre Antwort wurde nicht gesendet: Der Agent hat das Gespräch wieder. Übernehmen Sie es, steht sie wieder im Feld.',
+    copyUnsent: 'Antwort kopieren',
+    discardUnsent: 'Antwort verwerfen',
   },
   turn: {
     turn: 'Wechsel',

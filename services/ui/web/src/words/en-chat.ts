@@ -49,6 +49,10 @@ export const chatEn = {
     tooLong: 'Too long: shorten the message',
     hint: 'Goes to the contact in the agent’s place',
     send: 'Send as a person',
+    unsent: 'Answer that was not sent',
+    unsentText: 'Your answer was not sent: the agent has the conversation again. Take it over, and the answer is back in its field.',
+    copyUnsent: 'Copy the answer',
+    discardUnsent: 'Discard the answer',
   },
   turn: {
     turn: 'Turn',
