@@ -56,4 +56,65 @@ inBrowser('the page of files', () => {
     });
     expect(complaints).toEqual([]);
   });
+
+  it('asks at each way out before a text that is not stored is lost', async () => {
+    for (const text of ['Be brief.', 'Be kind.']) await store('SOUL.md', text);
+    await store('USER.md', 'Ann.');
+    const complaints = await visit('/schedules', async (page) => {
+      await openPage(page, 'Files');
+      await page.getByRole('link', { name: 'SOUL.md', exact: true }).click();
+      await expectText(page, 'SOUL.md', 'Be kind.');
+      await editor(page, 'SOUL.md').fill('Be bold.');
+      const asked: string[] = [];
+      let goes = false;
+      page.on('dialog', (dialog) => {
+        asked.push(dialog.message());
+        void (goes ? dialog.accept() : dialog.dismiss());
+      });
+      const question = 'There are changes that are not saved.';
+      const expectAsked = async (way: string): Promise<void> => {
+        await eventuallyHolds(async () => expect([way, ...asked]).toEqual([way, question]));
+        asked.length = 0;
+      };
+      const newFile = page.getByRole('textbox', { name: 'New file' });
+      const choose = async (words: string): Promise<void> => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Go to' }).fill(words);
+        await page.keyboard.press('Enter');
+      };
+      const ways: Readonly<Record<string, () => Promise<unknown>>> = {
+        link: async () => page.getByRole('link', { name: 'Schedules', exact: true }).click(),
+        'another file': async () => page.getByRole('link', { name: 'USER.md', exact: true }).click(),
+        'Ctrl-K': async () => choose('Schedules'),
+        'sign-out by Ctrl-K': async () => choose('Sign out'),
+        'sign-out': async () => page.getByRole('button', { name: 'Sign out' }).click(),
+        Back: async () => page.evaluate('history.back()'),
+        'new file': async () => {
+          await newFile.fill('NEW.md');
+          await newFile.press('Enter');
+        },
+        'earlier version': async () => page.getByRole('table', { name: 'History' }).getByRole('button', { name: 'Restore' }).last().click(),
+      };
+      for (const [way, leave] of Object.entries(ways)) {
+        await leave();
+        await expectAsked(way);
+        expect([way, new URL(page.url()).search]).toEqual([way, '?path=SOUL.md']);
+        expect([way, await editor(page, 'SOUL.md').inputValue()]).toEqual([way, 'Be bold.']);
+      }
+      expect(await newFile.inputValue()).toBe('NEW.md');
+      goes = true;
+      await page.evaluate('history.back()');
+      await expectAsked('Back');
+      await editor(page, 'SOUL.md').waitFor({ state: 'detached' });
+      await page.evaluate('history.forward()');
+      await expectText(page, 'SOUL.md', 'Be kind.');
+      // Who deletes the file has been asked for its text as well.
+      await editor(page, 'SOUL.md').fill('Be bold.');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await editor(page, 'SOUL.md').waitFor({ state: 'detached' });
+      expect(asked).toEqual([]);
+    });
+    expect(complaints).toEqual([]);
+  });
 });

@@ -3,7 +3,8 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { lazy, StrictMode, Suspense, type ReactNode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ErrorBoundary } from 'react-error-boundary';
-import { useLocation } from 'wouter';
+import { Router, useLocation } from 'wouter';
+import { useConsoleLocation } from './navigation.ts';
 import { Loading } from './parts/states.tsx';
 import { Broken } from './shell/broken.tsx';
 import { SpeechProvider } from './words/words.tsx';
@@ -35,7 +36,9 @@ if (root !== null) {
       <SpeechProvider>
         <QueryClientProvider client={queries}>
           <ErrorBoundary FallbackComponent={Broken}>
-            <App />
+            <Router hook={useConsoleLocation}>
+              <App />
+            </Router>
           </ErrorBoundary>
         </QueryClientProvider>
       </SpeechProvider>

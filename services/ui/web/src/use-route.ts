@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { useLocation } from 'wouter';
-import { navigate } from 'wouter/use-browser-location';
 import { formatRoute, parseRoute, type Route } from '../../src/chat/route.ts';
+import { navigate } from './navigation.ts';
 
 /** The conversation that the address names. */
 export function useRoute(): Route {

@@ -1,7 +1,7 @@
 import { routes, type SessionListItem } from '@concierge/contract';
 import { useEffect, useState, type ReactNode } from 'react';
-import { navigate } from 'wouter/use-browser-location';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { navigate } from '../navigation.ts';
 import { useFilters } from '../operate/use-filters.ts';
 import { useTitle } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';

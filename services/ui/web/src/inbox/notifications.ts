@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
-import { navigate } from 'wouter/use-browser-location';
 import type { WaitingList } from '../../../src/chat/gateway-client.ts';
+import { navigate } from '../navigation.ts';
 import { keep, readKept, subscribeToKept } from '../parts/browser-storage.ts';
 import { useWords } from '../words/words.tsx';
 

@@ -1,8 +1,8 @@
 import { countDrift, DAY_MS, limits, routes, type CancelledTurns, type OperatedTenantDetails, type TenantDrift } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { navigate } from 'wouter/use-browser-location';
 import { buildAddress } from '../../../src/json-client.ts';
+import { navigate } from '../navigation.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';

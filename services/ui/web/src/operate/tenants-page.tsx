@@ -1,7 +1,7 @@
 import { routes, tenantIdPattern, type CreatedTenant, type ImportedTenant, type OperatedTenant } from '@concierge/contract';
 import { useId, useState, type ReactNode, type SubmitEvent } from 'react';
-import { navigate } from 'wouter/use-browser-location';
 import { Button } from '../parts/button.tsx';
+import { navigate } from '../navigation.ts';
 import { Dialog } from '../parts/confirm-dialog.tsx';
 import { SearchField, SelectField, TextField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';

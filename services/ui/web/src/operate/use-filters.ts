@@ -1,6 +1,6 @@
 import { useCallback, useMemo } from 'react';
 import { useSearch } from 'wouter';
-import { navigate } from 'wouter/use-browser-location';
+import { navigate } from '../navigation.ts';
 
 /** Which filters change, and to what; an empty one is left out of the address. */
 export type FilterChange = Readonly<Record<string, string>>;

@@ -1,11 +1,11 @@
 import { ConciergeError } from '@concierge/client';
 import { FileProblem, routes } from '@concierge/contract';
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useId, useState, type ReactNode } from 'react';
-import { useBrowserLocation } from 'wouter/use-browser-location';
+import { useId, useState, type ReactNode } from 'react';
 import { z } from 'zod';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { buildAddress } from '../../../src/json-client.ts';
+import { discardUnsaved, navigate, useLeaveGuard } from '../navigation.ts';
 import { Button } from '../parts/button.tsx';
 import { FileProblems } from '../parts/coded-words.tsx';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
@@ -215,26 +215,6 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
   });
 }
 
-/** Asks before the page is left with changes in it: by the browser, or by a link of the console. */
-function useLeaveGuard(isDirty: boolean, question: string): void {
-  useEffect(() => {
-    if (!isDirty) return undefined;
-    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
-    const askAtLink = (event: MouseEvent): void => {
-      const isLink = event.target instanceof Element && event.target.closest('a[href]') !== null;
-      if (!isLink || confirm(question)) return;
-      event.preventDefault();
-      event.stopPropagation();
-    };
-    addEventListener('beforeunload', ask);
-    addEventListener('click', askAtLink, { capture: true });
-    return () => {
-      removeEventListener('beforeunload', ask);
-      removeEventListener('click', askAtLink, { capture: true });
-    };
-  }, [isDirty, question]);
-}
-
 interface OutcomeProps {
   readonly save: ReturnType<typeof useSave>;
   /** What storing it answered is of the text that is there. */
@@ -290,11 +270,11 @@ function SaveProblem({ error, onReload, onOverwrite }: SaveProblemProps): ReactN
 function DeleteFile({ gateway, path, etag }: FileEditorProps & { readonly etag: string }): ReactNode {
   const words = useWords().owner;
   const queries = useQueryClient();
-  const [, navigate] = useBrowserLocation();
   const remove = async (): Promise<void> => {
     await gateway.request(address(path), { method: 'DELETE', headers: { 'if-match': etag } });
     const lists = [routes.listFiles.id, routes.listAgents.id, routes.listSkills.id];
     await Promise.all(lists.map(async (id) => askAnew(queries, { queryKey: [id] })));
+    discardUnsaved();
     navigate('/files');
   };
   return (

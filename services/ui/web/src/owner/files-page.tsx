@@ -1,8 +1,8 @@
 import { routes } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { useBrowserLocation } from 'wouter/use-browser-location';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { navigate } from '../navigation.ts';
 import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { FileIcon, PlusIcon } from '../parts/icons.tsx';
@@ -43,7 +43,6 @@ export function FilesPage({ gateway }: { readonly gateway: GatewayClient }): Rea
 
 function NewFile(): ReactNode {
   const { files: words } = useWords().owner;
-  const [, navigate] = useBrowserLocation();
   const [path, setPath] = useState('');
   const canChange = useCanChange();
   if (!canChange) return null;
@@ -54,8 +53,7 @@ function NewFile(): ReactNode {
         event.preventDefault();
         const wanted = path.trim().replace(/^\//u, '');
         if (wanted === '') return;
-        navigate(formatFilePath(wanted));
-        setPath('');
+        if (navigate(formatFilePath(wanted))) setPath('');
       }}
     >
       <div className="min-w-0 flex-1">

@@ -3,8 +3,8 @@ import { routes, type Skill } from '@concierge/contract';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { useBrowserLocation } from 'wouter/use-browser-location';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
+import { navigate } from '../navigation.ts';
 import { FileProblems } from '../parts/coded-words.tsx';
 import { Button } from '../parts/button.tsx';
 import { TextField } from '../parts/fields.tsx';
@@ -142,7 +142,6 @@ function Unusable({ gateway, path }: { readonly gateway: GatewayClient; readonly
 /** Opens the file of a skill that is not there yet, which begins with a template. */
 function NewSkill(): ReactNode {
   const { skills: words } = useWords().tools;
-  const [, navigate] = useBrowserLocation();
   const canChange = useCanChange();
   const [name, setName] = useState('');
   if (!canChange) return null;

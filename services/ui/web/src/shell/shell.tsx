@@ -1,6 +1,7 @@
 import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { ErrorBoundary } from 'react-error-boundary';
 import { Link, useLocation } from 'wouter';
+import { mayLeave } from '../navigation.ts';
 import { IconButton } from '../parts/button.tsx';
 import { CloseIcon, DeviceIcon, LogoIcon, MenuIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Loading } from '../parts/states.tsx';
@@ -38,11 +39,14 @@ export function Shell({ title, items, home, onSignOut, actions = [], useMore, ch
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
   const theme = useTheme();
+  const signOut = (): void => {
+    if (mayLeave()) onSignOut();
+  };
   const entries: readonly PaletteEntry[] = [
     ...items,
     ...actions,
     { label: words.tools.palette.theme, icon: <DeviceIcon />, onChosen: theme.next },
-    { label: words.shell.signOut, icon: <SignOutIcon />, onChosen: onSignOut },
+    { label: words.shell.signOut, icon: <SignOutIcon />, onChosen: signOut },
   ];
   return (
     <div className="flex h-full flex-col lg:flex-row">
@@ -63,7 +67,7 @@ export function Shell({ title, items, home, onSignOut, actions = [], useMore, ch
         <LogoIcon className="size-5" />
         <span className="truncate text-sm font-semibold">{title}</span>
       </header>
-      <Sidebar isOpen={isOpen} onClose={() => setOpen(false)} title={title} theme={theme} onSignOut={onSignOut}>
+      <Sidebar isOpen={isOpen} onClose={() => setOpen(false)} title={title} theme={theme} onSignOut={signOut}>
         {items.map((item) => (
           <NavigationLink
             key={item.path}

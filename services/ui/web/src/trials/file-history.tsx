@@ -1,5 +1,6 @@
 import { routes, type Actor, type FileVersionView } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
+import { mayLeave } from '../navigation.ts';
 import { Button } from '../parts/button.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -23,7 +24,9 @@ export function FileHistory({ path, text, onRestored }: FileHistoryProps): React
   const [shown, setShown] = useState('');
   const query = useRead(routes.listFileVersions, { params: { path } });
   const restore = useChange(routes.restoreFile, [routes.listFileVersions, routes.listFiles, routes.listAgents, routes.listSkills]);
-  const onRestore = (id: string): void => restore.mutate({ params: { path }, body: { id } }, { onSuccess: onRestored });
+  const onRestore = (id: string): void => {
+    if (mayLeave()) restore.mutate({ params: { path }, body: { id } }, { onSuccess: onRestored });
+  };
   return (
     <Section title={words.title} about={words.about}>
       <Loaded query={query}>
