@@ -162,6 +162,27 @@ inBrowser('conversations in the chat', () => {
     expect(visit.complaints.texts).toEqual([]);
   });
 
+  it('show in another tab all of a long message, with its files, once it is answered', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    const tab = await visit.openTab();
+    await tab.getByText('reply one', { exact: true }).waitFor();
+    const turn = tab.getByRole('article', { name: 'Turn' }).nth(1);
+    const goOn = gate();
+    model.when('A long story', [say('begun'), until(goOn.opened), say(' and ended')]);
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say(`A long story: ${'and then '.repeat(40)}the end`);
+    await turn.getByText(/^A long story.*…$/u).waitFor();
+    goOn.open();
+    await turn.getByText('begun and ended').waitFor();
+    await turn.getByText(/^A long story.*the end$/u).waitFor();
+    await turn.getByText('notes.txt').waitFor();
+    expect(await turn.getByRole('button', { name: 'Answer again' }).count()).toBe(1);
+    expect(visit.complaints.texts).toEqual([]);
+  });
+
   it('are read, and not changed, with a key that may only read', async () => {
     await using visit = await visitWith();
     await ask(visit, 0, 'To be read [[say:reply one]]');

@@ -252,6 +252,36 @@ describe('after a reload', () => {
     expect(listReplies(page)).toEqual(['An answer']);
   });
 
+  it('shows all of a long message that was asked elsewhere, with its files, once it is stored', async () => {
+    const asked = `Please read this ${'again and '.repeat(40)}again.`;
+    gateway.addTurn(contact, asked).say('I have');
+    const page = await openPage({ contactId: contact });
+    await reaches(page, 'running');
+    expect(listTurns(page)[0]?.question).toMatchObject({ text: expect.stringMatching(/^Please .*…$/u), isExcerpt: true });
+    const { messages, ...session } = storedSession(contact, 't1', [asked, 'I have']);
+    const file = { id: `u_${'f'.repeat(32)}`, name: 'plan.pdf', type: 'application/pdf' as const, size: 9 };
+    gateway.sessions.set(contact, {
+      ...session,
+      messages: messages.map((message) => (message.role === 'user' ? { ...message, attachments: [file] } : message)),
+    });
+    gateway.turn(0).finish();
+    await soon(() => listTurns(page)[0]?.question?.text === asked);
+    expect(listTurns(page)[0]?.question).toEqual({ text: asked, attachments: [file], at: expect.any(String) });
+    expect(listReplies(page)).toEqual(['I have']);
+  });
+
+  it('does not ask again with the beginning of a message of which it does not know the rest', async () => {
+    gateway.addTurn(contact, 'Try this '.repeat(40));
+    const page = await openPage({ contactId: contact });
+    gateway.turn(0).emit({ type: 'error', data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' } });
+    await reaches(page, 'failed');
+    page.retry('t1');
+    // Whatever is sent is sent in order.
+    say(page, 'Then this');
+    await reaches(page, 'failed', 'waiting');
+    expect(gateway.sent('POST', /admin/u).map(({ body }) => body)).toEqual([{ message: 'Then this', contact_id: contact }]);
+  });
+
   it('takes the stored reply when the stream is not kept any more', async () => {
     const before = await openPage();
     say(before, 'Long ago');

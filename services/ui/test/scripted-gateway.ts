@@ -1,7 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { encodeServerSentEvent, type ErrorCode, type SessionPage, type TurnEvent, type TurnView, errorCodes } from '@concierge/contract';
+import {
+  clip,
+  encodeServerSentEvent,
+  limits,
+  type ErrorCode,
+  type SessionPage,
+  type TurnEvent,
+  type TurnView,
+  errorCodes,
+} from '@concierge/contract';
 
 export interface SeenRequest {
   readonly method: string;
@@ -18,13 +27,16 @@ const at = '2026-11-20T12:00:00.000Z';
 export class ScriptedTurn {
   readonly id: string;
   readonly contactId: string;
+  /** Null: the conversation no longer has it. */
+  readonly message: string | null;
   status: TurnView['status'] = 'running';
   readonly #log: string[] = [];
   readonly #readers = new Set<ServerResponse>();
 
-  constructor(id: string, contactId: string) {
+  constructor(id: string, { contactId, message }: Pick<ScriptedTurn, 'contactId' | 'message'>) {
     this.id = id;
     this.contactId = contactId;
+    this.message = message;
     this.emit({ type: 'session', data: { contact_id: contactId, turnId: id } });
   }
 
@@ -82,6 +94,7 @@ export class ScriptedTurn {
       usage,
       finishReason: null,
       error: null,
+      ...(this.message !== null && { input: clip(this.message, limits.excerptMaxCharacters - 1) }),
     };
   }
 }
@@ -128,8 +141,8 @@ export class ScriptedGateway implements AsyncDisposable {
   }
 
   /** A turn that was not asked for on this page. */
-  addTurn(contactId: string): ScriptedTurn {
-    const turn = new ScriptedTurn(`t${String(this.turns.length + 1)}`, contactId);
+  addTurn(contactId: string, message: string | null = null): ScriptedTurn {
+    const turn = new ScriptedTurn(`t${String(this.turns.length + 1)}`, { contactId, message });
     this.turns.push(turn);
     return turn;
   }
@@ -171,7 +184,7 @@ export class ScriptedGateway implements AsyncDisposable {
       return;
     }
     const key = String(request.headers['idempotency-key']);
-    const turn = this.#byIdempotencyKey.get(key) ?? this.addTurn(readContact(body));
+    const turn = this.#byIdempotencyKey.get(key) ?? this.addTurn(readContact(body), readMessage(body));
     this.#byIdempotencyKey.set(key, turn);
     if (trouble === 'cut') response.destroy();
     else if (trouble === undefined) turn.read(response, undefined);
@@ -204,6 +217,11 @@ async function readText(request: IncomingMessage): Promise<string> {
 function readContact(body: unknown): string {
   const named = typeof body === 'object' && body !== null && 'contact_id' in body ? body.contact_id : undefined;
   return typeof named === 'string' ? named : 'c'.repeat(32);
+}
+
+function readMessage(body: unknown): string | null {
+  const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined;
+  return typeof message === 'string' ? message : null;
 }
 
 function sendOr404(response: ServerResponse, body: unknown): void {

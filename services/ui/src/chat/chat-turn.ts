@@ -78,6 +78,11 @@ export function isUnderWay(turn: ChatTurn): boolean {
   return turn.state.at === 'waiting' || turn.state.at === 'running';
 }
 
+/** What was asked, where all of it is known: only that may be sent again. */
+export function findWholeQuestion({ question }: Pick<ChatTurn, 'question'>): Question | null {
+  return question?.isExcerpt === true ? null : question;
+}
+
 /** Turns that wait behind another one that waits or runs, in their order. */
 export function findQueued(turns: readonly ChatTurn[]): ChatTurn[] {
   return turns.filter(isUnderWay).slice(1);

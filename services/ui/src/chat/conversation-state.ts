@@ -1,6 +1,6 @@
 import type { ConciergeError, ReplyPart } from '@concierge/client';
 import { JsonObject, type SessionTurn, type SessionView, type TurnView, type ChannelName } from '@concierge/contract';
-import { hasEnded, isUnderWay, newTurn, type ChatTurn, type Question, type TurnState } from './chat-turn.ts';
+import { findWholeQuestion, hasEnded, isUnderWay, newTurn, type ChatTurn, type Question, type TurnState } from './chat-turn.ts';
 import type { SavedTurn } from './saved-turns.ts';
 
 /** loading → ready, or failed; failed → loading when the user tries again. */
@@ -140,7 +140,9 @@ export function withStored(shown: readonly ChatTurn[], stored: readonly ChatTurn
     .map((turn) => {
       const before = shown.find((other) => other.turnId === turn.turnId);
       if (before === undefined) return turn;
-      return before.parts.length === 0 ? { ...turn, key: before.key } : { ...before, question: before.question ?? turn.question };
+      return before.parts.length === 0
+        ? { ...turn, key: before.key }
+        : { ...before, question: findWholeQuestion(before) ?? turn.question ?? before.question };
     });
   return [...earlier, ...ended, ...kept.filter((turn) => !earlier.has(turn))];
 }

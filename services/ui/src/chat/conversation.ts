@@ -1,6 +1,6 @@
 import { ConciergeError, type RetryOptions } from '@concierge/client';
 import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
-import { applyEvent, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
+import { applyEvent, findWholeQuestion, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
 import { changeTurn, compareTurns, takenBack, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { KeptMessages } from './kept-messages.ts';
@@ -176,12 +176,13 @@ export class Conversation {
 
   /**
    * A message that was never accepted is handed in once more, as the same one; a failed turn is asked again, as a new
-   * one.
+   * one, where all of its message is known.
    */
   retry(key: string): void {
     const turn = this.#turn(key);
+    const question = turn === undefined ? null : findWholeQuestion(turn);
     if (turn?.state.at === 'unsent') this.#sendAgain(turn);
-    else if (turn?.state.at === 'failed' && turn.question !== null) this.send(turn.question);
+    else if (turn?.state.at === 'failed' && question !== null) this.send(question);
     this.#advance();
   }
 
@@ -316,7 +317,7 @@ export class Conversation {
   async #conclude(key: string): Promise<void> {
     this.#kept.end(key);
     const turn = this.#turn(key);
-    if (turn?.question === null) await this.#loadStored();
+    if (turn !== undefined && findWholeQuestion(turn) === null) await this.#loadStored();
     if (turn !== undefined && !this.#closed) this.#options.onTurnEnded?.(turn);
   }
 

@@ -1,4 +1,4 @@
-import { findQueued, isUnderWay, type ChatTurn, type Question } from './chat-turn.ts';
+import { findQueued, findWholeQuestion, isUnderWay, type ChatTurn, type Question } from './chat-turn.ts';
 import type { GatewayClient } from './gateway-client.ts';
 
 /** The conversation whose messages wait. */
@@ -88,7 +88,6 @@ export class QueuedMessages {
   }
 }
 
-/** All of it is known here. */
-function canBeSentAgain({ question }: ChatTurn): boolean {
-  return question !== null && question.isExcerpt !== true;
+function canBeSentAgain(turn: ChatTurn): boolean {
+  return findWholeQuestion(turn) !== null;
 }

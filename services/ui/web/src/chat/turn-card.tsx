@@ -2,7 +2,7 @@ import { replyText, type ReplyPart } from '@concierge/client';
 import type { FinishReason } from '@concierge/contract';
 import { createContext, memo, useContext, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
+import { findWholeQuestion, hasEnded, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import { TurnWait } from '../sessions/turn-waits.tsx';
 import type { Words } from '../words/en.ts';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
@@ -76,7 +76,7 @@ function Asked({ turn, question, queued, actions, forks, mayWrite }: AskedProps)
     <>
       <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
       {queued && <QueuedLine turn={turn} actions={actions} mayWrite={mayWrite} onEdit={() => setEdited(true)} />}
-      {forks !== null && !queued && (
+      {forks !== null && !queued && question.isExcerpt !== true && (
         <div className="-mt-2 flex justify-end">
           <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited(true)}>
             <PencilIcon className="size-3.5" />
@@ -134,7 +134,7 @@ interface QueuedLineProps {
 
 function QueuedLine({ turn, actions, mayWrite, onEdit }: QueuedLineProps): ReactNode {
   const words = useWords().chat.turn;
-  const isWhole = turn.question !== null && turn.question.isExcerpt !== true;
+  const isWhole = findWholeQuestion(turn) !== null;
   return (
     <p className="flex flex-wrap items-center justify-end gap-x-3 gap-y-1 text-xs text-muted-foreground">
       {turn.stopping ? words.stopping : turn.state.at === 'sending' ? words.sending : <QueuedReason turn={turn} />}
@@ -189,9 +189,11 @@ function Reply({ turn, last, actions, forks }: Omit<TurnCardProps, 'queued' | 'm
           {text !== '' && <CopyButton text={text} label={words.copyReply} className="-ml-1.5" />}
           {forks !== null && (
             <>
-              <IconButton label={words.again} className={`size-7! ${quiet}`} onClick={() => forks.onAnswerAgain(turn)}>
-                <RetryIcon className="size-3.5" />
-              </IconButton>
+              {findWholeQuestion(turn) !== null && (
+                <IconButton label={words.again} className={`size-7! ${quiet}`} onClick={() => forks.onAnswerAgain(turn)}>
+                  <RetryIcon className="size-3.5" />
+                </IconButton>
+              )}
               <IconButton label={words.goOn} className={`size-7! ${quiet}`} onClick={() => forks.onGoOn(turn)}>
                 <ForkIcon className="size-3.5" />
               </IconButton>
@@ -278,7 +280,7 @@ function Outcome({ turn, last, actions }: { readonly turn: ChatTurn; readonly la
   if (state.at === 'failed') {
     return (
       <Notice tone="danger" text={explain(state.failure)}>
-        {last && turn.question !== null && (
+        {last && findWholeQuestion(turn) !== null && (
           <Button onClick={() => actions.onRetry(key)}>
             <RetryIcon className="size-3.5" /> {words.retry}
           </Button>

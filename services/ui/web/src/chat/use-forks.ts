@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'react';
-import type { ChatTurn, Question } from '../../../src/chat/chat-turn.ts';
+import { findWholeQuestion, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
@@ -42,9 +42,13 @@ export function useForks(gateway: GatewayClient, conversation: Conversation, sta
     };
     return {
       onAskDifferently: (turn, text) => {
-        if (turn.question !== null) void begin(turn, { ...turn.question, text });
+        const question = findWholeQuestion(turn);
+        if (question !== null) void begin(turn, { ...question, text });
       },
-      onAnswerAgain: (turn) => void begin(turn, turn.question),
+      onAnswerAgain: (turn) => {
+        const question = findWholeQuestion(turn);
+        if (question !== null) void begin(turn, question);
+      },
       onGoOn: (turn) => void begin(turn, null),
     };
   }, [gateway, conversation]);
