@@ -3,6 +3,7 @@ import { ConciergeError } from './concierge-error.ts';
 import { hasFields, parseJson, type Shape } from './has-fields.ts';
 import { readTurnEvent, type FeedEvent } from './read-event.ts';
 import { repeatReading, type RetryOptions } from './retries.ts';
+import { Silence } from './silence.ts';
 import { readChanges, streamEvents, type StreamOptions, type Streamed, type StreamPosition } from './stream-events.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -37,6 +38,7 @@ export interface TurnOptions extends RetryOptions {
 }
 
 export interface ClientRequest extends RequestInit {
+  /** How long nothing may come: until the answer begins, and then from one piece of its body to the next. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -112,13 +114,14 @@ export class ConciergeClient {
   }
 
   /**
-   * Any other request of the API, such as `/api/sessions?limit=10`. Resolves with an answer of 2xx; its body is read
-   * within the same time.
+   * Any other request of the API, such as `/api/sessions?limit=10`. Resolves with an answer of 2xx. Its body may take
+   * long; reading it rejects with a `TimeoutError` when nothing comes of it for `timeoutMs`.
    */
   async request(path: string, { timeoutMs = REQUEST_TIMEOUT_MS, signal, ...init }: ClientRequest = {}): Promise<Response> {
-    const limit = AbortSignal.timeout(timeoutMs);
+    const silence = new Silence(timeoutMs);
+    const ended = signal == null ? silence.signal : AbortSignal.any([signal, silence.signal]);
     try {
-      return await this.#send(path, { ...init, signal: signal == null ? limit : AbortSignal.any([signal, limit]) });
+      return silence.watch(await silence.during(this.#send(path, { ...init, signal: ended })));
     } catch (error) {
       signal?.throwIfAborted();
       throw error;

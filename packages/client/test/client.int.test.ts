@@ -232,6 +232,32 @@ describe('other requests', () => {
     expect(reported).toEqual(['revoked_key']);
     await expect(client.request('/api/agents', { timeoutMs: 20 })).rejects.toMatchObject({ code: 'unreachable' });
   });
+
+  it('read an answer that takes longer than their time, as long as something comes', async () => {
+    const pieces = ['one ', 'two ', 'three ', 'four ', 'five ', 'six'];
+    await serve((response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      const left = [...pieces];
+      const clock = setInterval(() => {
+        const piece = left.shift();
+        if (piece !== undefined) response.write(piece);
+        if (left.length === 0) response.end(() => clearInterval(clock));
+      }, 250);
+    });
+    const slow = await client.request('/api/tenant/export', { timeoutMs: 1000 });
+    expect([slow.status, slow.headers.get('content-type'), await slow.text()]).toEqual([200, 'text/plain', pieces.join('')]);
+  });
+
+  it('end when an answer stops in the middle, or when it is not wanted any more', async () => {
+    const first: Step = (response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('one ');
+    await serve(first);
+    const stopped = await client.request('/api/tenant/export', { timeoutMs: 500 });
+    await expect(stopped.text()).rejects.toMatchObject({ name: 'TimeoutError' });
+    const user = new AbortController();
+    const left = await client.request('/api/tenant/export', { signal: user.signal });
+    user.abort(new Error('left'));
+    await expect(left.text()).rejects.toThrow('left');
+  });
 });
 
 describe('the feed of a tenant', () => {
