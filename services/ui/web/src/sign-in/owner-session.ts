@@ -67,7 +67,7 @@ export class OwnerSession {
     }
     try {
       const { reach, id } = await readJson(await this.#client.request('/signed-in'), SignedIn);
-      keepOnlyOf(id);
+      forgetOthers(id);
       this.#change(reach === null ? { status: 'signed-out', notice: null } : { status: 'signed-in', owner: { key: undefined, reach } });
     } catch (error) {
       this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
@@ -78,13 +78,13 @@ export class OwnerSession {
   async signIn(key: string, isForTabOnly: boolean): Promise<void> {
     if (isForTabOnly) {
       const owner = { key, reach: await findReach(key) };
-      keepOnlyOf(null);
+      forgetOthers(null);
       keep('sessionStorage', NAME, JSON.stringify(owner));
       this.#change({ status: 'signed-in', owner });
       return;
     }
     const { reach, id } = await readJson(await this.#post('/sign-in', { key }), SignedIn);
-    keepOnlyOf(id);
+    forgetOthers(id);
     this.#change({ status: 'signed-in', owner: { key: undefined, reach: reach ?? 'cs' } });
     this.#tabs.send();
   }
@@ -119,10 +119,10 @@ export class OwnerSession {
 }
 
 /**
- * Forgets what the tab keeps of other sign-ins: a tab that was away hears of no sign-out, and what it had not sent would
- * go to whose sign-in it finds. Null: nothing in it is of this one.
+ * Forgets what the tab keeps of other sign-ins: a tab that was away hears of no sign-out, and what it had not sent
+ * would go to whose sign-in it finds. Null: nothing in it is of this one.
  */
-function keepOnlyOf(id: string | null): void {
+function forgetOthers(id: string | null): void {
   if (id !== null && id === readKept('sessionStorage', KEPT_OF)) return;
   forgetAll('sessionStorage');
   keep('sessionStorage', KEPT_OF, id);
