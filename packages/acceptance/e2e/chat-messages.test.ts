@@ -209,6 +209,11 @@ inBrowser('messages in the chat', () => {
     await open.click();
     const drawer = visit.page.getByRole('dialog', { name: 'Sidebar' });
     await visit.shows(drawer.getByRole('searchbox'));
+    // The list is there twice, one of them hidden; each says what it shows.
+    const chosen = await visit.page
+      .locator('fieldset', { hasText: 'Show conversations of' })
+      .evaluateAll((groups) => groups.map((group) => group.querySelectorAll('input:checked').length));
+    expect(chosen).toEqual([1, 1]);
     for (let presses = 0; presses < 25; presses += 1) {
       await visit.page.keyboard.press('Tab');
       const place = await visit.page.evaluate(

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { useId, type ReactNode } from 'react';
 import { channelDefinitions, isMessagingChannel, type ChannelName } from '@concierge/contract';
 import { useQuery } from '@tanstack/react-query';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
@@ -14,6 +14,8 @@ export interface ChoiceProps<Value extends string> {
 
 /** One of a few, side by side: radio buttons, so that arrow keys and screen readers know them. */
 export function Choice<Value extends string>({ label, value, options, onChange }: ChoiceProps<Value>): ReactNode {
+  // The same choice may be there twice, in what a phone hides and in its drawer: buttons of one name are one choice.
+  const name = useId();
   return (
     <fieldset className="flex rounded-lg bg-muted p-0.5 text-[0.8125rem]">
       <legend className="sr-only">{label}</legend>
@@ -25,7 +27,7 @@ export function Choice<Value extends string>({ label, value, options, onChange }
         >
           <input
             type="radio"
-            name={label}
+            name={name}
             className="sr-only"
             checked={option.value === value}
             disabled={option.disabled}
