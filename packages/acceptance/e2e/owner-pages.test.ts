@@ -253,6 +253,13 @@ inBrowser('the pages of an owner', () => {
     await visiting.shows(page.getByRole('link', { name: '(Mitarbeiter)', exact: true }));
     await visiting.goTo('/usage');
     await visiting.shows(page.getByRole('cell', { name: /^\d\d\.\d\d\.\d{4}$/u }));
+    await call(`/api/cron/${scheduleId}/run`, {});
+    await visiting.goTo(`/schedules/${scheduleId}`);
+    await visiting.shows(page.getByRole('cell').getByRole('link', { name: /^(?:wartet|läuft|fertig)$/u }));
+    await visiting.goTo('/chat');
+    const file = { name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.alloc(1_500_000, 'a') };
+    await page.locator('input[type=file]').setInputFiles(file);
+    await visiting.shows(page.getByText('1,5 MB'));
     expect(visiting.complaints.texts).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useWords } from '../words/words.tsx';
+import { useFormats, useWords } from '../words/words.tsx';
 import { CloseIcon, FileIcon, ImageIcon, SpinnerIcon } from '../parts/icons.tsx';
 
 export interface AttachmentChipProps {
@@ -14,14 +14,9 @@ export interface AttachmentChipProps {
   readonly onOpen?: () => void;
 }
 
-export function fileSize(bytes: number): string {
-  if (bytes < 1024) return `${String(bytes)} B`;
-  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(0)} KB`;
-  return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
-}
-
 export function AttachmentChip({ onRemove, onOpen, ...shown }: AttachmentChipProps): ReactNode {
   const words = useWords().chat.composer;
+  const formats = useFormats();
   const { name, size, state = 'ready', problem = null } = shown;
   const failed = state === 'failed';
   return (
@@ -37,7 +32,7 @@ export function AttachmentChip({ onRemove, onOpen, ...shown }: AttachmentChipPro
             </button>
           )}
         </span>
-        <span className={`block ${failed ? 'text-danger' : 'truncate text-muted-foreground'}`}>{problem ?? fileSize(size)}</span>
+        <span className={`block ${failed ? 'text-danger' : 'truncate text-muted-foreground'}`}>{problem ?? formats.bytes(size)}</span>
       </span>
       {onRemove !== undefined && (
         <button

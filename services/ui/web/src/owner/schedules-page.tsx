@@ -131,7 +131,8 @@ function History({ id }: { readonly id: string }): ReactNode {
 }
 
 function RunsTable({ runs }: { readonly runs: readonly ScheduleRunView[] }): ReactNode {
-  const words = useWords().owner.schedules;
+  const { owner } = useWords();
+  const words = owner.schedules;
   const formats = useFormats();
   const columns: readonly Column<ScheduleRunView>[] = [
     { label: words.planned, cell: ({ scheduledAt }) => formats.time(scheduledAt) },
@@ -150,7 +151,7 @@ function RunsTable({ runs }: { readonly runs: readonly ScheduleRunView[] }): Rea
           '–'
         ) : (
           <Link href={`/turns/${turn.id}`} className="text-primary underline">
-            {turn.error ?? turn.status}
+            {turn.error ?? (turn.status === 'lost' ? words.lost : owner.status[turn.status])}
           </Link>
         ),
     },

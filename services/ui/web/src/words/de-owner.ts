@@ -116,6 +116,7 @@ export const ownerDe: Words['owner'] = {
     started: 'Der Lauf ist angenommen.',
     history: 'Verlauf',
     noHistory: 'Er lief noch nicht.',
+    lost: 'verloren',
     planned: 'Geplant',
     outcome: 'Ausgang',
     turn: 'Turn',

@@ -134,6 +134,7 @@ export const ownerEn = {
     started: 'The run has been accepted.',
     history: 'History',
     noHistory: 'It has not run yet.',
+    lost: 'lost',
     planned: 'Planned',
     outcome: 'Outcome',
     turn: 'Turn',
