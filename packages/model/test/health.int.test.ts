@@ -1,6 +1,6 @@
 import { setUpEach } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
-import { say, startScriptedModel, status, type ScriptedModel } from '@concierge/testing';
+import { callTools, hang, say, startScriptedModel, status, type ScriptedModel } from '@concierge/testing';
 import type { ModelHealth } from '../src/openai/index.ts';
 import { asking, collectEvents, findEnd, modelsOver, neverAborted } from './provider-fixture.ts';
 
@@ -64,6 +64,21 @@ describe('the health of models', () => {
       ['p0/m', 'provider failed'],
       ['p1/m', 'answered'],
     ]);
+  });
+
+  it('learns nothing of a model that was silent over a call: that one reply was long', async () => {
+    const { models } = modelsOver({ urls: [first.url, second.url], limits: { idleMs: 50, firstByteMs: 2000 }, health });
+    const request = asking('write', { tools: [{ name: 'write', description: 'Writes.', parameters: { type: 'object' } }] });
+    first.enqueue([callTools([{ name: 'write', args: { text: 'half' } }]), hang()]);
+    expect(findEnd(await collectEvents(models.forRef().stream(request, neverAborted))).model).toBe('p1/m');
+    expect(health.reports).toEqual([['p1/m', 'answered']]);
+    first.enqueue([say('half'), hang()]);
+    expect(findEnd(await collectEvents(models.forRef().stream(request, neverAborted))).model).toBe('p1/m');
+    expect(health.reports.slice(1)).toEqual([
+      ['p0/m', 'failed'],
+      ['p1/m', 'answered'],
+    ]);
+    models.close();
   });
 
   it('puts what cools down behind the others, where it still is the last resort', async () => {

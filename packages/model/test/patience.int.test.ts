@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { eventually, hang, raw, say, startScriptedModel, status, wait, type ScriptedModel } from '@concierge/testing';
-import type { ModelEvent } from '../src/index.ts';
+import { eventually, finish, hang, raw, say, startScriptedModel, status, wait, type ScriptedModel } from '@concierge/testing';
+import type { ModelEvent, ModelTool } from '../src/index.ts';
 import type { ModelLimits } from '../src/openai/index.ts';
 import { DRAIN_MS } from '../src/openai/transport.ts';
 import { asking, findEnd, collectEvents, heard, modelsOver, neverAborted } from './provider-fixture.ts';
@@ -20,6 +20,14 @@ function modelWith(limits: Partial<ModelLimits> = {}) {
   const { models, failures } = modelsOver({ urls: [server.url], limits: { attempts: 1, ...limits } });
   open.push(models);
   return { model: models.forRef(), failures };
+}
+
+const readTool: ModelTool = { name: 'read', description: 'Reads.', parameters: { type: 'object' } };
+
+/** A piece of the arguments of one call, which begins with the first of them. */
+function callDelta(text: string): string {
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'read', arguments: text } };
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n`;
 }
 
 class Cancelled extends Error {}
@@ -87,6 +95,27 @@ describe('silence', () => {
     const { models } = modelsOver({ urls: [server.url], limits: { firstByteMs: 50, attempts: 1 }, facts });
     open.push(models);
     expect(findEnd(await collectEvents(models.forRef().stream(asking('hi'), neverAborted))).text).toBe('thought');
+  });
+
+  it.each([
+    ['once a call has begun', [say('half'), raw(callDelta('{"path":')), wait(300), raw(callDelta('"a"}'))]],
+    ['between a sentence and a call that comes in one piece', [say('I will look. '), wait(300), raw(callDelta('{"path":"a"}'))]],
+  ])('may last as long as before a first token %s', async (_case, script) => {
+    server.enqueue([...script, finish('tool_calls')]);
+    const { model, failures } = modelWith({ idleMs: 50 });
+    const end = findEnd(await collectEvents(model.stream(asking('look', { tools: [readTool] }), neverAborted)));
+    expect(end.toolCalls).toEqual([{ id: 'call_1', name: 'read', arguments: '{"path":"a"}' }]);
+    expect(failures).toEqual([]);
+  });
+
+  it.each([
+    ['where there are no tools', 'A sentence.', []],
+    ['in mid-sentence', 'I will', [readTool]],
+  ])('after text ends an attempt %s', async (_case, text, tools) => {
+    server.enqueue([say(text), hang()]);
+    const { model, failures } = modelWith({ idleMs: 50 });
+    await expect(collectEvents(model.stream(asking('look', { tools }), neverAborted))).rejects.toMatchObject({ kind: 'timeout' });
+    expect(failures).toMatchObject([{ reason: 'nothing from the provider for 50 ms' }]);
   });
 
   it('after the finish reason only costs the usage figures', async () => {

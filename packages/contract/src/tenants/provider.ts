@@ -16,9 +16,9 @@ const timeoutMs = z
 const ModelTimeouts = z.strictObject({
   /** From the request to the headers of its answer. */
   headersMs: timeoutMs.optional(),
-  /** From there to the first word or call: models that reason think long. */
+  /** From there to the first word or call, and for a call that is being written: models that reason think long. */
   firstTokenMs: timeoutMs.optional(),
-  /** Between two pieces of a reply that has begun. */
+  /** In the middle of text. */
   silenceMs: timeoutMs.optional(),
 });
 

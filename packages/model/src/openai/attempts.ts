@@ -9,10 +9,11 @@ export interface ModelLimits {
   readonly headersMs: number;
   /**
    * The longest silence from the headers until the reply begins: reasoning is silent. Shorter than `headersMs`, it
-   * counts before the headers, too.
+   * counts before the headers, too. Also the longest silence once a tool call has begun, or may have after a sentence:
+   * providers buffer its arguments, some the whole call.
    */
   readonly firstByteMs: number;
-  /** The longest pause between two pieces of a reply that has begun. */
+  /** The longest pause in the middle of text. */
   readonly idleMs: number;
   /** How long usage figures may take after the finish reason. */
   readonly afterFinishMs: number;

@@ -18,6 +18,8 @@ export class CallFailure extends Error {
   readonly code: string | undefined;
   /** The provider asked for this much patience. */
   readonly retryAfterMs: number | undefined;
+  /** It may lie in what this one reply was to be, and says nothing of the model's other replies. */
+  readonly ofReply: boolean;
 
   constructor(verdict: Verdict, message: string, facts: FailureFacts = {}) {
     super(message, { cause: facts.cause });
@@ -26,6 +28,7 @@ export class CallFailure extends Error {
     this.status = facts.status;
     this.code = facts.code;
     this.retryAfterMs = facts.retryAfterMs;
+    this.ofReply = facts.ofReply === true;
   }
 }
 
@@ -33,6 +36,7 @@ interface FailureFacts {
   readonly status?: number | undefined;
   readonly code?: string | undefined;
   readonly retryAfterMs?: number | undefined;
+  readonly ofReply?: boolean;
   readonly cause?: unknown;
 }
 
@@ -81,8 +85,8 @@ export function timedOut(message: string): CallFailure {
 }
 
 /** The attempt has cost its user a long wait already, and would again. */
-export function fellSilent(message: string): CallFailure {
-  return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message);
+export function fellSilent(message: string, facts: Pick<FailureFacts, 'ofReply'>): CallFailure {
+  return new CallFailure({ kind: 'timeout', remedy: 'elsewhere' }, message, facts);
 }
 
 /** The text exceeds any reply: the model or a proxy runs in circles, and would again. */

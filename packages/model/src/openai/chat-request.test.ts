@@ -61,13 +61,13 @@ describe('ChatRequests', () => {
     const mistral = { ...requestWithCalls(ids), system: 'Be brief.' };
     const body = CallsBody.parse(read(new ChatRequests(openModel('https://api.mistral.ai/v1')).write(mistral)));
     expect(findMistralsRefusal(body)).toBeUndefined();
-    expect(idsOf(body).calls).toEqual(idsOf(body).results);
-    expect(new Set(idsOf(body).calls).size).toBe(ids.length);
-    expect(idsOf(body).calls[2]).toBe('D681PevKs');
+    expect(listIds(body).calls).toEqual(listIds(body).results);
+    expect(new Set(listIds(body).calls).size).toBe(ids.length);
+    expect(listIds(body).calls[2]).toBe('D681PevKs');
     const again = CallsBody.parse(read(new ChatRequests(openModel('https://api.mistral.ai/v1')).write(requestWithCalls(ids))));
-    expect(idsOf(again)).toEqual(idsOf(body));
+    expect(listIds(again)).toEqual(listIds(body));
     const others = CallsBody.parse(read(new ChatRequests(openModel('https://x.test/v1')).write(requestWithCalls(ids))));
-    expect(idsOf(others)).toEqual({ calls: ids, results: ids });
+    expect(listIds(others)).toEqual({ calls: ids, results: ids });
     expect(findMistralsRefusal(others)).toBe('Tool call id was call_aGVsbG8gd29ybGQ but must be a-z, A-Z, 0-9, with a length of 9.');
   });
 
@@ -146,7 +146,7 @@ function requestWithCalls(ids: readonly string[]): ModelRequest {
   return { system: '', messages, tools: [] };
 }
 
-function idsOf({ messages }: z.output<typeof CallsBody>) {
+function listIds({ messages }: z.output<typeof CallsBody>) {
   return {
     calls: messages.flatMap((message) => message.tool_calls.map(({ id }) => id)),
     results: messages.flatMap(({ tool_call_id: id }) => id ?? []),
@@ -155,7 +155,7 @@ function idsOf({ messages }: z.output<typeof CallsBody>) {
 
 /** What Mistral answers to ids of calls, with status 400, in its own words; undefined when it takes them. */
 function findMistralsRefusal(body: z.output<typeof CallsBody>): string | undefined {
-  const { calls, results } = idsOf(body);
+  const { calls, results } = listIds(body);
   const refused = [...calls, ...results].find((id) => !/^[a-zA-Z0-9]{9}$/u.test(id));
   return refused === undefined ? undefined : `Tool call id was ${refused} but must be a-z, A-Z, 0-9, with a length of 9.`;
 }

@@ -220,7 +220,7 @@ export class ChatModel {
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
   async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
     const deadline = new CallDeadline(signal, this.#limits);
-    const reply = new Reply();
+    const reply = new Reply({ offersTools: request.tools.length > 0 });
     let body: StreamedBody | undefined;
     try {
       body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);

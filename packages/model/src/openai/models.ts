@@ -238,8 +238,9 @@ class FallbackModel implements Model {
     const { kind, status } = failure;
     const code = failure.code && redact(failure.code, model.facts.provider.apiKey);
     this.#options.onFailedAttempt({ model: model.facts.ref, attempt: number, kind, status, code, reason, waitMs, ownKey: model.ownKey });
-    // What befalls one tenant's key says nothing of others'.
-    if (waitMs === null && failure.remedy !== 'none' && !model.ownKey) this.#options.health.failed(model.facts.ref, toSickness(failure));
+    // What befalls one tenant's key, or the long call of one turn, says nothing of others'.
+    const isOthers = failure.remedy !== 'none' && !failure.ofReply && !model.ownKey;
+    if (waitMs === null && isOthers) this.#options.health.failed(model.facts.ref, toSickness(failure));
     return waitMs;
   }
 }

@@ -115,16 +115,27 @@ export function openEventParser(onData: (data: string) => void): EventSourcePars
   });
 }
 
+/** The end of a sentence, with what may stand behind it: the text may be over, and a call be what comes next. */
+const sentenceEnd = /[.!?:…。！？\n][)\]"'*_`”’»]?\s?$/u;
+
 /** A reply as its chunks come in. */
 export class Reply {
+  readonly #offersTools: boolean;
   readonly #calls = new ToolCallSlots();
   #text = '';
+  /** The last piece of it. */
+  #lastPiece = '';
   #unsent = '';
   #received = 0;
   #finishReason: string | undefined;
   #usage: ChunkUsage | undefined;
   /** The provider has announced the end of the reply. */
   isClosed = false;
+
+  /** `offersTools`: the model may call some. */
+  constructor({ offersTools }: { readonly offersTools: boolean }) {
+    this.#offersTools = offersTools;
+  }
 
   /** The data of one server-sent event. Throws `CallFailure` on anything that is no chunk, and on a reported error. */
   add(data: string): void {
@@ -149,10 +160,16 @@ export class Reply {
     return text;
   }
 
-  /** `speaking`: text or a tool call has begun. `finished`: the model is done, and only usage may follow. */
-  get phase(): 'waiting' | 'speaking' | 'finished' {
+  /**
+   * `speaking`: text has begun. `preparing`: a tool call has begun, or may have: with tools the silence after a
+   * sentence may be a call that the provider sends in one piece. `finished`: the model is done, and only usage may
+   * follow.
+   */
+  get phase(): 'waiting' | 'speaking' | 'preparing' | 'finished' {
     if (this.finished) return 'finished';
-    return this.#text !== '' || this.#calls.size > 0 ? 'speaking' : 'waiting';
+    if (this.#calls.size > 0) return 'preparing';
+    if (this.#text === '') return 'waiting';
+    return this.#offersTools && sentenceEnd.test(this.#lastPiece) ? 'preparing' : 'speaking';
   }
 
   /** The model is done; only usage may follow. */
@@ -182,6 +199,7 @@ export class Reply {
     const text = textOfContent(delta?.content) + (delta?.refusal ?? '');
     this.#text += text;
     this.#unsent += text;
+    if (text !== '') this.#lastPiece = text;
     for (const call of delta?.tool_calls ?? []) this.#calls.add(call);
     if (finishReason) this.#finishReason = finishReason;
   }

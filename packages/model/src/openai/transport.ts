@@ -192,8 +192,11 @@ export class StreamedBody {
   }
 }
 
-/** calling → waiting (headers came) → speaking (text or a call began) → finished (finish reason seen). */
-type CallPhase = 'calling' | 'waiting' | 'speaking' | 'finished';
+/**
+ * calling → waiting (headers came) → speaking (text began) ⇄ preparing (a call began, or may have) → finished (finish
+ * reason seen).
+ */
+type CallPhase = 'calling' | 'waiting' | 'speaking' | 'preparing' | 'finished';
 
 /**
  * Ends one attempt when the caller aborts, when the provider falls silent for too long, or when it all takes too long.
@@ -245,9 +248,17 @@ export class CallDeadline {
 
   #watch(): NodeJS.Timeout {
     const { headersMs, firstByteMs, idleMs, afterFinishMs } = this.#limits;
-    const patienceMs = { calling: Math.min(headersMs, firstByteMs), waiting: firstByteMs, speaking: idleMs, finished: afterFinishMs };
+    const patienceMs = {
+      calling: Math.min(headersMs, firstByteMs),
+      waiting: firstByteMs,
+      speaking: idleMs,
+      preparing: Math.max(firstByteMs, idleMs),
+      finished: afterFinishMs,
+    };
     const silenceMs = patienceMs[this.#phase];
-    return setTimeout(() => this.#expireUnlessHeard(fellSilent(`nothing from the provider for ${String(silenceMs)} ms`)), silenceMs);
+    const ofReply = this.#phase === 'preparing';
+    const message = `nothing from the provider for ${String(silenceMs)} ms`;
+    return setTimeout(() => this.#expireUnlessHeard(fellSilent(message, { ofReply })), silenceMs);
   }
 
   /** Timers come before what has arrived while this process stood still: that is read first. */
