@@ -178,7 +178,7 @@ export class TurnContainer {
         AttachStderr: true,
         abortSignal: AbortSignal.timeout(engineTimeoutMs),
       });
-      return { exec, stream: await exec.start({ hijack: true, stdin: hasInput }) };
+      return { exec, stream: await startExec(exec, hasInput) };
     } catch (error) {
       if (!isGone(error)) throw engineError(error, this.#plan.engine.image);
       this.#isGone = true;
@@ -201,6 +201,17 @@ export class TurnContainer {
       await wait(exitEveryMs);
     }
     throw new SandboxUnavailable('The container engine did not say how the command ended.');
+  }
+}
+
+/** The limit is for the start alone: the connection lives as long as its command. */
+async function startExec(exec: Docker.Exec, stdin: boolean): Promise<Duplex> {
+  const controller = new AbortController();
+  const limit = setTimeout(() => controller.abort(), engineTimeoutMs);
+  try {
+    return await exec.start({ hijack: true, stdin, abortSignal: controller.signal });
+  } finally {
+    clearTimeout(limit);
   }
 }
 
