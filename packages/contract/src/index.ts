@@ -261,6 +261,7 @@ export {
 } from './tenants/schedule.ts';
 export {
   AssistantMessage,
+  CallExtra,
   HistoryLine,
   Session,
   StoredSession,

@@ -87,6 +87,10 @@ export const limits = {
   /** One turn, first start to end, over all its model calls and tools. */
   turnTimeoutMs: 30 * 60_000,
   toolOutputEventMaxBytes: 16 * 1024,
+  /** What a provider wants back with a tool call, as JSON. A longer one is dropped: cut, a signature is none. */
+  callExtraMaxCharacters: 64 * 1024,
+  /** Thoughts of one reply that are kept for its provider; what is beyond is cut. */
+  reasoningMaxCharacters: 128 * 1024,
   /** A tool result as the model sees it. */
   toolOutputModelMaxBytes: 64 * 1024,
   /** A call that has run for this long begins to report its output. */

@@ -1,6 +1,7 @@
 export { estimateTokens } from './estimate-tokens.ts';
 export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model.ts';
 export type {
+  AssistantModelMessage,
   ImagePart,
   Model,
   ModelEnd,

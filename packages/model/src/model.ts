@@ -12,9 +12,19 @@ export interface ImagePart {
   readonly base64: string;
 }
 
+/** `model` wrote it; its thoughts and the extras of its calls are for that model alone. */
+export interface AssistantModelMessage {
+  readonly role: 'assistant';
+  readonly text: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly reasoning?: string | undefined;
+  /** `provider/model`; undefined: unknown. */
+  readonly model?: string | undefined;
+}
+
 export type ModelMessage =
   | { readonly role: 'user'; readonly content: string | readonly (TextPart | ImagePart)[] }
-  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly ToolCall[] }
+  | AssistantModelMessage
   | { readonly role: 'tool'; readonly callId: string; readonly output: string };
 
 export interface ModelTool {
@@ -47,6 +57,8 @@ export interface ModelEnd {
   /** In the model's order, ids unique within the reply; `arguments` as the model wrote them, perhaps no JSON at all. */
   readonly toolCalls: readonly ToolCall[];
   readonly finishReason: ModelFinishReason;
+  /** Thoughts before the calls, where its provider wants them back; never shown to a client. */
+  readonly reasoning?: string;
   /** Usage of the one call that answered. */
   readonly usage: ModelUsage;
   /** The provider gave no figures; `usage` is our own count. */

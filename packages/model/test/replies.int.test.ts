@@ -250,3 +250,21 @@ describe('a request to the provider', () => {
     expect(server.connections).toBeLessThanOrEqual(2);
   });
 });
+
+describe.each(['gemini', 'deepseek'] as const)('a provider that wants its thoughts back, as %s does', (thinksAs) => {
+  it('goes on after a tool call that has them, and refuses one without them', async () => {
+    await using thinking = await startScriptedModel({ thinksAs });
+    const { models: asked } = modelsOver({ urls: [thinking.url] });
+    thinking.enqueue([callTools([{ name: 'read', args: {} }])], [say('Done.')]);
+    const called = findEnd(await collectEvents(asked.forRef().stream(asking('look', { tools: [readTool] }), neverAborted)));
+    const { text, toolCalls, reasoning, model } = called;
+    const goOn = (by: string) => {
+      const results = toolCalls.map(({ id }) => ({ role: 'tool', callId: id, output: 'ok' }) as const);
+      const messages = [...asking('look').messages, { role: 'assistant', text, toolCalls, reasoning, model: by } as const, ...results];
+      return collectEvents(asked.forRef().stream(asking('look', { messages }), neverAborted));
+    };
+    await expect(goOn('p1/m')).rejects.toMatchObject({ kind: 'rejected', status: 400 });
+    expect(heard(await goOn(model))).toBe('Done.');
+    asked.close();
+  });
+});

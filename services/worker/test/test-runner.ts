@@ -12,6 +12,7 @@ import {
   TestTenants,
   type RecordedRequest,
   type ScriptedModel,
+  type ScriptedModelOptions,
 } from '@concierge/testing';
 import type { TurnRun } from '@concierge/turn';
 import { UploadTexts } from '@concierge/upload';
@@ -100,11 +101,11 @@ export class TestRunner implements AsyncDisposable {
     this.#runners = { seeing: this.#newRunner(true), blind: this.#newRunner(false) };
   }
 
-  /** `parts`: what the turns have beside ours. */
-  static async start(parts: Pick<TurnRunnerOptions, 'tools' | 'channels'> = {}): Promise<TestRunner> {
+  /** `parts`: what the turns have beside ours; `script`: what the model does by itself. */
+  static async start(parts: Pick<TurnRunnerOptions, 'tools' | 'channels'> = {}, script: ScriptedModelOptions = {}): Promise<TestRunner> {
     await using opened = new AsyncDisposableStack();
     const scope = await opened.use(await TestTenants.start()).scope();
-    const model = opened.use(await startScriptedModel());
+    const model = opened.use(await startScriptedModel(script));
     return new TestRunner({ scope, model, clearing: opened.move(), parts });
   }
 

@@ -28,7 +28,7 @@ export function messageTokens(message: SessionMessage, budget: Pick<ContextBudge
       return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(sentText(message)) + countImages(message) * IMAGE_TOKENS;
     case 'assistant': {
       const calls = message.toolCalls?.reduce((sum, call) => sum + budget.estimateTokens(call.arguments) + MESSAGE_OVERHEAD_TOKENS, 0) ?? 0;
-      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text) + calls;
+      return MESSAGE_OVERHEAD_TOKENS + budget.estimateTokens(message.text + (message.reasoning ?? '')) + calls;
     }
     case 'tool': {
       const text = message.pruned === true ? prunedNote(message.output) : message.output;

@@ -1,4 +1,4 @@
-import type { AssistantMessage, SessionMessage, SessionSummary, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
+import type { AssistantMessage, SessionMessage, SessionSummary, ToolCall, ToolMessage, UploadRef, UserMessage } from '@concierge/contract';
 import type { ModelMessage } from '@concierge/model';
 import { heartbeatBlock, sentText } from '../prompt/user-message.ts';
 import type { Conversation, KnownMessages } from './conversation.ts';
@@ -80,7 +80,13 @@ class SentMessages {
       case 'user':
         return { role: 'user', content: this.#userContent(message) };
       case 'assistant':
-        return { role: 'assistant', text: writeText(message), toolCalls: message.toolCalls ?? [] };
+        return {
+          role: 'assistant',
+          text: writeText(message),
+          toolCalls: message.toolCalls ?? [],
+          ...(message.model !== undefined && { model: message.model }),
+          ...(message.reasoning !== undefined && { reasoning: message.reasoning }),
+        };
       case 'tool':
         return { role: 'tool', callId: message.callId, output: message.pruned === true ? prunedNote(message.output) : message.output };
     }
@@ -177,10 +183,18 @@ export function countCharacters(message: SessionMessage): number {
     case 'user':
       return message.text.length + message.sent.length + (message.heartbeat?.length ?? 0);
     case 'assistant':
-      return message.text.length + (message.toolCalls?.reduce((sum, call) => sum + call.arguments.length, 0) ?? 0);
+      return (message.toolCalls ?? []).reduce(
+        (sum, call) => sum + call.arguments.length + countExtra(call),
+        message.text.length + (message.reasoning?.length ?? 0),
+      );
     case 'tool':
       return message.output.length;
   }
+}
+
+/** Characters that a call's extra takes; signatures are long. */
+function countExtra({ extra }: ToolCall): number {
+  return extra === undefined ? 0 : JSON.stringify(extra).length;
 }
 
 /** The summary as it counts: with the HEARTBEAT that the model is shown with it. */

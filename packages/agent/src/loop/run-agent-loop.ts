@@ -114,7 +114,7 @@ function assistantStep(run: LoopRun, end: ModelEnd, startedAtMs: number): Assist
       at: new Date().toISOString(),
       role: 'assistant',
       text: end.text,
-      ...(toolCalls.length > 0 && { toolCalls }),
+      ...(toolCalls.length > 0 && { toolCalls, ...(end.reasoning !== undefined && { reasoning: end.reasoning }) }),
       model: end.model,
     },
     finishReason: end.finishReason,

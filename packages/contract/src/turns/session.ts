@@ -25,10 +25,14 @@ export const UserMessage = z.object({
   /** The text of each of several messages that were answered together, so that one can be retracted by itself. */
   said: z.array(z.object({ turnId: z.string(), text: z.string(), uploads: z.array(z.string()) })).optional(),
 });
+/** What a provider sends along with a tool call and wants back unchanged, by its name: Google's `thought_signature`. */
+export const CallExtra = z.record(z.string(), z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])));
+export type CallExtra = z.infer<typeof CallExtra>;
 export const ToolCall = z.object({
   id: z.string(),
   name: z.string(),
   /** As the model wrote it; may be no JSON at all. */ arguments: z.string(),
+  /** For the model that made the call alone: no view has it. */ extra: CallExtra.optional(),
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 export const AssistantMessage = z.object({
@@ -37,6 +41,8 @@ export const AssistantMessage = z.object({
   text: z.string(),
   toolCalls: z.array(ToolCall).optional(),
   model: z.string().optional(),
+  /** Thoughts before its calls, which some providers want back with them. For this model alone: no view has it. */
+  reasoning: z.string().optional(),
   /** Cut by a cancel or an error. */ partial: z.literal(true).optional(),
   /** The staff member who wrote it in the agent's place. */ by: Actor.optional(),
 });
@@ -234,7 +240,11 @@ export const SessionView = z
     ...listed,
     forkedFrom: SessionFork.optional().meta({ description: 'The conversation that it goes on with; missing where it began by itself.' }),
     messages: z.array(
-      z.discriminatedUnion('role', [UserMessage.omit({ sent: true, heartbeat: true, said: true }), AssistantMessage, ToolMessage]),
+      z.discriminatedUnion('role', [
+        UserMessage.omit({ sent: true, heartbeat: true, said: true }),
+        AssistantMessage.omit({ reasoning: true }).extend({ toolCalls: z.array(ToolCall.omit({ extra: true })).optional() }),
+        ToolMessage,
+      ]),
     ),
   })
   .meta({ id: 'Session' });

@@ -150,7 +150,10 @@ function countCharacters(message: SessionMessage): number {
     case 'user':
       return message.sent.length;
     case 'assistant':
-      return (message.toolCalls ?? []).reduce((sum, { name, arguments: given }) => sum + name.length + given.length, message.text.length);
+      return (message.toolCalls ?? []).reduce(
+        (sum, { name, arguments: given }) => sum + name.length + given.length,
+        message.text.length + (message.reasoning?.length ?? 0),
+      );
     case 'tool':
       return message.pruned === true ? 0 : message.output.length;
   }

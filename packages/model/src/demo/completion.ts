@@ -46,6 +46,8 @@ export interface CompletionToolCall {
   readonly name: string;
   /** JSON text, or what the test wants in its place. */
   readonly arguments: string;
+  /** Sent as `extra_content`, as Google sends its signature. */
+  readonly extra?: Readonly<Record<string, unknown>>;
 }
 
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' } as const;
@@ -73,7 +75,8 @@ export class CompletionStream {
   /** Split as providers split it: the name first, the arguments after it in two pieces. */
   toolCall(index: number, call: CompletionToolCall): string {
     const half = Math.ceil(call.arguments.length / 2);
-    const opening = { index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } };
+    const extra = call.extra === undefined ? {} : { extra_content: call.extra };
+    const opening = { index, id: call.id, type: 'function', function: { name: call.name, arguments: '' }, ...extra };
     const pieces = [call.arguments.slice(0, half), call.arguments.slice(half)].filter((piece) => piece !== '');
     const deltas = [opening, ...pieces.map((piece) => ({ index, function: { arguments: piece } }))];
     return deltas.map((delta) => this.#choice(JSON.stringify({ tool_calls: [delta] }), null)).join('');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ProvidersFile } from '@concierge/contract';
 import { z } from 'zod';
-import type { ModelMessage, ModelRequest, ModelTool } from '../model.ts';
+import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool } from '../model.ts';
 import { findModel, resolveProviders, type UsableModel } from '../providers.ts';
 import { ChatRequests } from './chat-request.ts';
 
@@ -159,6 +159,63 @@ function findMistralsRefusal(body: z.output<typeof CallsBody>): string | undefin
   const refused = [...calls, ...results].find((id) => !/^[a-zA-Z0-9]{9}$/u.test(id));
   return refused === undefined ? undefined : `Tool call id was ${refused} but must be a-z, A-Z, 0-9, with a length of 9.`;
 }
+
+describe('thoughts in the history', () => {
+  const signed = { google: { thought_signature: 'abc' } };
+  const call = { id: 'c1', name: 'read', arguments: '{}' };
+  const placeholder = { google: { thought_signature: 'skip_thought_signature_validator' } };
+  const gemini = 'https://generativelanguage.googleapis.com/v1beta/openai';
+  const own = {
+    model: 'p/m',
+    reasoning: 'because',
+    toolCalls: [
+      { ...call, extra: signed },
+      { ...call, id: 'c2' },
+    ],
+  };
+  const Sent = z.looseObject({ tool_calls: z.array(z.looseObject({ extra_content: z.unknown().optional() })).optional() });
+
+  function sent(baseUrl: string, facts: Partial<AssistantModelMessage>, name = 'm') {
+    const message: AssistantModelMessage = { role: 'assistant', text: '', toolCalls: [call, { ...call, id: 'c2' }], ...facts };
+    const body = read(new ChatRequests(openModel(baseUrl, { name })).write({ ...request, messages: [say('go'), message] }));
+    return Sent.parse(body.messages[1]);
+  }
+  const extras = (...parts: Parameters<typeof sent>) => sent(...parts).tool_calls?.map(({ extra_content: extra }) => extra);
+
+  it.each([gemini, 'https://x.test/v1'])('go back as they came to the model that had them, at %s', (baseUrl) => {
+    expect(extras(baseUrl, own)).toEqual([signed, undefined]);
+    expect(sent(baseUrl, own)).toMatchObject({ reasoning_content: 'because' });
+  });
+
+  it('have the name that OpenRouter gives them', () => {
+    expect(sent('https://openrouter.ai/api/v1', own)).toMatchObject({ reasoning: 'because' });
+    expect(sent('https://openrouter.ai/api/v1', own)).not.toHaveProperty('reasoning_content');
+  });
+
+  it('go to no other model', () => {
+    for (const model of ['q/m', undefined])
+      expect(JSON.stringify(sent('https://x.test/v1', { ...own, model }))).not.toMatch(/extra_content|reasoning|abc/u);
+  });
+
+  it('are not sent with a message without calls, which older models refuse', () => {
+    const answer = sent('https://api.deepseek.com/v1', { ...own, text: 'Hello', toolCalls: [] });
+    expect(answer).toEqual({ role: 'assistant', content: 'Hello' });
+  });
+
+  it('are signed for Gemini 3 with what Google documents where another model made the calls, the first of them alone', () => {
+    expect(extras(gemini, { model: 'q/m', toolCalls: own.toolCalls })).toEqual([placeholder, undefined]);
+    expect(extras(gemini, {}, 'gemini-3-flash-preview')).toEqual([placeholder, undefined]);
+    expect(extras(gemini, {}, 'gemini-2.5-flash')).toEqual([undefined, undefined]);
+  });
+
+  it.each(['https://api.deepseek.com/v1', 'https://api.moonshot.ai/v1', 'https://api.moonshot.cn/v1'])(
+    'have a placeholder at %s where they are not known',
+    (baseUrl) => {
+      expect(sent(baseUrl, { model: 'q/m', reasoning: 'because' })).toMatchObject({ reasoning_content: ' ' });
+      expect(sent(baseUrl, own)).toMatchObject({ reasoning_content: 'because' });
+    },
+  );
+});
 
 function say(content: string): ModelMessage {
   return { role: 'user', content };

@@ -1,9 +1,10 @@
 import type OpenAI from 'openai';
 import type { ModelUsage } from '@concierge/contract';
-import type { ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.ts';
+import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply } from './reply.ts';
+import { findThoughts, sendThoughts } from './thoughts.ts';
 import { toNineCharacters } from './tool-call-ids.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
@@ -109,7 +110,7 @@ export class ChatRequests {
     const isContinued = before?.messages.every((message, index) => message === messages[index]) === true;
     const { messages: known, parts } = isContinued ? before : nothingWritten;
     if (isContinued && known.length === messages.length) return parts;
-    const added = messages.slice(known.length).flatMap((message) => toMessage(this.#withIds(message), this.#model.facts.images));
+    const added = messages.slice(known.length).flatMap((message) => toMessage(this.#withIds(message), this.#model));
     const written = { messages, parts: [...parts, writeMessages(added)] };
     this.#conversations.set(first, written);
     return written.parts;
@@ -138,12 +139,12 @@ function writeMessages(messages: readonly Message[]): Buffer {
   return list.subarray(0, -1);
 }
 
-function toMessage(message: ModelMessage, images: boolean): Message[] {
+function toMessage(message: ModelMessage, model: UsableModel): Message[] {
   switch (message.role) {
     case 'user':
-      return [{ role: 'user', content: toUserContent(message.content, images) }];
+      return [{ role: 'user', content: toUserContent(message.content, model.facts.images) }];
     case 'assistant':
-      return toAssistantMessage(message);
+      return toAssistantMessage(message, model);
     case 'tool':
       return [{ role: 'tool', tool_call_id: message.callId, content: message.output.toWellFormed() }];
   }
@@ -162,14 +163,15 @@ function toUserContent(content: UserContent, images: boolean): string | UserPart
 }
 
 /** An assistant message without text and calls is refused by several providers and carries nothing: it is left out. */
-function toAssistantMessage({ text, toolCalls }: Extract<ModelMessage, { role: 'assistant' }>): Message[] {
+function toAssistantMessage(message: AssistantModelMessage, model: UsableModel): Message[] {
+  const { text, toolCalls } = message;
   if (toolCalls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text.toWellFormed() }];
   const calls = toolCalls.map((call) => ({
     id: call.id,
     type: 'function' as const,
     function: { name: toFunctionName(call.name), arguments: toArguments(call.arguments) },
   }));
-  return [{ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }];
+  return [sendThoughts({ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }, message, model)];
 }
 
 /**
@@ -220,7 +222,7 @@ export class ChatModel {
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
   async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
     const deadline = new CallDeadline(signal, this.#limits);
-    const reply = new Reply({ offersTools: request.tools.length > 0 });
+    const reply = new Reply({ offersTools: request.tools.length > 0, reasoningField: findThoughts(this.facts).field });
     let body: StreamedBody | undefined;
     try {
       body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);

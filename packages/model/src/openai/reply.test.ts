@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { limits } from '@concierge/contract';
 import { CallFailure } from './call-failure.ts';
-import { openEventParser, ToolCallSlots, type ToolCallDelta, Chunk, plainTextChunk } from './reply.ts';
+import { openEventParser, Reply, ToolCallSlots, type ReasoningField, type ToolCallDelta, Chunk, plainTextChunk } from './reply.ts';
 
 function read(...pieces: string[]): string[] {
   const found: string[] = [];
@@ -114,5 +115,55 @@ describe('plainTextChunk', () => {
     ['no object', 'text'],
   ])('leaves %s to the schema', (_name, json) => {
     expect(plainTextChunk(json)).toBeUndefined();
+  });
+});
+
+function finished(field: ReasoningField | undefined, ...deltas: unknown[]) {
+  const reply = new Reply({ offersTools: false, reasoningField: field });
+  for (const delta of deltas) reply.add(JSON.stringify({ choices: [{ index: 0, delta }] }));
+  reply.add('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}');
+  return reply.finish();
+}
+
+describe('the thoughts of a reply', () => {
+  const call = { id: 'a', function: { name: 'read', arguments: '{}' } };
+  const signed = { google: { thought_signature: 'abc' } };
+
+  it('are put together and are no text', () => {
+    const deltas = [{ content: '', reasoning_content: 'be' }, { content: null, reasoning_content: 'cause' }, { content: 'Yes' }];
+    expect(finished(undefined, ...deltas)).toMatchObject({ text: 'Yes', reasoning: 'because' });
+    expect(finished(undefined, { content: 'Yes', reasoning_content: null })).not.toHaveProperty('reasoning');
+  });
+
+  it('have the name that the provider gives them', () => {
+    expect(finished('reasoning', { content: '', reasoning: 'because' })).toMatchObject({ reasoning: 'because' });
+    expect(finished(undefined, { content: '', reasoning: 'because' })).not.toHaveProperty('reasoning');
+  });
+
+  it('are cut where they are longer than what is kept', () => {
+    const piece = { reasoning_content: 'x'.repeat(limits.reasoningMaxCharacters - 1) };
+    expect(finished(undefined, piece, piece, piece).reasoning).toHaveLength(limits.reasoningMaxCharacters);
+  });
+
+  it('are signed on the call, with its first delta or behind its arguments', () => {
+    const kept = [{ id: 'a', name: 'read', arguments: '{}', extra: signed }];
+    expect(finished(undefined, { tool_calls: [{ ...call, extra_content: signed }] }).toolCalls).toEqual(kept);
+    expect(finished(undefined, { tool_calls: [call] }, { tool_calls: [{ extra_content: signed }] }).toolCalls).toEqual(kept);
+  });
+
+  it('are signed on the first of parallel calls, which Google sends without an index', () => {
+    const second = { id: 'b', function: { name: 'write', arguments: '{}' } };
+    expect(finished(undefined, { tool_calls: [{ ...call, extra_content: signed }, second] }).toolCalls).toEqual([
+      { id: 'a', name: 'read', arguments: '{}', extra: signed },
+      { id: 'b', name: 'write', arguments: '{}' },
+    ]);
+  });
+
+  it('lose a signature that is too long or none, and keep the call', () => {
+    const long = { google: { thought_signature: 'x'.repeat(limits.callExtraMaxCharacters) } };
+    for (const extra of [long, 'abc', { google: 'abc' }, { google: { deep: { er: 1 } } }, null])
+      expect(finished(undefined, { tool_calls: [{ ...call, extra_content: extra }] }).toolCalls).toEqual([
+        { id: 'a', name: 'read', arguments: '{}' },
+      ]);
   });
 });

@@ -1,4 +1,4 @@
-import type { ToolCall, ModelFacts } from '@concierge/contract';
+import { CallExtra, limits, type ToolCall, type ModelFacts } from '@concierge/contract';
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -10,6 +10,8 @@ const ToolCallDelta = z.object({
   index: z.number().nullish(),
   id: z.string().nullish(),
   function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
+  /** Google's name; one of another shape is not understood, and no reason to refuse the reply. */
+  extra_content: CallExtra.nullish().catch(undefined),
 });
 export type ToolCallDelta = z.infer<typeof ToolCallDelta>;
 
@@ -23,6 +25,10 @@ const Choice = z.object({
       content: z.union([z.string(), ContentParts]).nullish(),
       refusal: z.string().nullish(),
       tool_calls: z.array(ToolCallDelta).nullish(),
+      /** Thoughts of DeepSeek, Kimi and others. */
+      reasoning_content: z.string().nullish().catch(undefined),
+      /** The same of OpenRouter. */
+      reasoning: z.string().nullish().catch(undefined),
     })
     .nullish(),
   finish_reason: z.string().nullish(),
@@ -60,6 +66,8 @@ export function plainTextChunk(json: unknown): Chunk | undefined {
 
 function plainContent(delta: unknown): string | undefined {
   if (!isRecord(delta) || delta['tool_calls'] != null || delta['refusal'] != null) return undefined;
+  // Some send empty content along with thoughts.
+  if (delta['reasoning_content'] != null || delta['reasoning'] != null) return undefined;
   return typeof delta['content'] === 'string' ? delta['content'] : undefined;
 }
 
@@ -82,6 +90,8 @@ export interface FinishedReply {
   readonly text: string;
   readonly toolCalls: ToolCall[];
   readonly finishReason: ModelFinishReason;
+  /** Missing when there was none. */
+  readonly reasoning?: string;
   /** Undefined when the provider gave none. */
   readonly usage: ChunkUsage | undefined;
 }
@@ -118,10 +128,21 @@ export function openEventParser(onData: (data: string) => void): EventSourcePars
 /** The end of a sentence, with what may stand behind it: the text may be over, and a call be what comes next. */
 const sentenceEnd = /[.!?:…。！？\n][)\]"'*_`”’»]?\s?$/u;
 
+/** The field of thoughts: strict servers refuse the other one. */
+export type ReasoningField = 'reasoning_content' | 'reasoning';
+
+export interface ReplyOptions {
+  /** The model may call some. */
+  readonly offersTools: boolean;
+  readonly reasoningField?: ReasoningField;
+}
+
 /** A reply as its chunks come in. */
 export class Reply {
   readonly #offersTools: boolean;
   readonly #calls = new ToolCallSlots();
+  readonly #reasoningField: ReasoningField;
+  #reasoning = '';
   #text = '';
   /** The last piece of it. */
   #lastPiece = '';
@@ -132,9 +153,9 @@ export class Reply {
   /** The provider has announced the end of the reply. */
   isClosed = false;
 
-  /** `offersTools`: the model may call some. */
-  constructor({ offersTools }: { readonly offersTools: boolean }) {
+  constructor({ offersTools, reasoningField = 'reasoning_content' }: ReplyOptions) {
     this.#offersTools = offersTools;
+    this.#reasoningField = reasoningField;
   }
 
   /** The data of one server-sent event. Throws `CallFailure` on anything that is no chunk, and on a reported error. */
@@ -187,6 +208,7 @@ export class Reply {
       toolCalls: this.#calls.finish(),
       finishReason: this.#mapFinishReason(this.#finishReason),
       usage: this.#usage,
+      ...(this.#reasoning !== '' && { reasoning: this.#reasoning.slice(0, limits.reasoningMaxCharacters) }),
     };
   }
 
@@ -200,6 +222,7 @@ export class Reply {
     this.#text += text;
     this.#unsent += text;
     if (text !== '') this.#lastPiece = text;
+    if (this.#reasoning.length < limits.reasoningMaxCharacters) this.#reasoning += delta?.[this.#reasoningField] ?? '';
     for (const call of delta?.tool_calls ?? []) this.#calls.add(call);
     if (finishReason) this.#finishReason = finishReason;
   }
@@ -224,6 +247,7 @@ interface Slot {
   id: string;
   name: string;
   arguments: string;
+  extra: CallExtra | undefined;
 }
 
 /** Puts tool calls together from their deltas. */
@@ -240,6 +264,8 @@ export class ToolCallSlots {
     // Assigned, not appended: some servers repeat the whole name with every delta.
     if (delta.function?.name) slot.name = delta.function.name;
     slot.arguments += delta.function?.arguments ?? '';
+    // It may come by itself, after the arguments.
+    if (delta.extra_content) slot.extra = { ...slot.extra, ...delta.extra_content };
   }
 
   /** Did some call never get a name? It cannot be run, nor sent back in the history. */
@@ -250,10 +276,11 @@ export class ToolCallSlots {
   /** Ids are kept where the provider gave one that is unique here. */
   finish(): ToolCall[] {
     const taken = new Set<string>();
-    return this.#slots.map(({ id, name, arguments: text }) => {
+    return this.#slots.map(({ id, name, arguments: text, extra }) => {
       const unique = id === '' || taken.has(id) ? `call_${randomUUID().replaceAll('-', '')}` : id;
       taken.add(unique);
-      return { id: unique, name, arguments: text };
+      const isKept = extra !== undefined && JSON.stringify(extra).length <= limits.callExtraMaxCharacters;
+      return { id: unique, name, arguments: text, ...(isKept && { extra }) };
     });
   }
 
@@ -266,7 +293,7 @@ export class ToolCallSlots {
     const slot = this.#slots.findLast((candidate) => candidate.index === index);
     const startsAnother = slot !== undefined && delta.id && slot.id !== '' && delta.id !== slot.id && delta.function?.name;
     if (slot !== undefined && !startsAnother) return slot;
-    const opened = { index, id: '', name: '', arguments: '' };
+    const opened = { index, id: '', name: '', arguments: '', extra: undefined };
     this.#slots.push(opened);
     return opened;
   }
@@ -304,7 +331,7 @@ function listWords(message: ModelRequest['messages'][number]): string {
         ? message.content
         : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
     case 'assistant':
-      return [message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
+      return [message.reasoning ?? '', message.text, ...message.toolCalls.map((call) => call.name + call.arguments)].join('\n');
     case 'tool':
       return message.output;
   }

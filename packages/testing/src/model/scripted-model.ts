@@ -5,6 +5,7 @@ import { readDirectives } from './scripted-model-directives.ts';
 import { playScript } from './scripted-model-player.ts';
 import { ScriptedEmbeddings } from './scripted-embeddings.ts';
 import { say, status, type Script } from './scripted-model-script.ts';
+import { ScriptedThinking, type ThinkingProvider } from './scripted-thinking.ts';
 import type { Synonyms } from './stand-in-embedding.ts';
 
 /** One call as the model server saw it. */
@@ -37,6 +38,8 @@ export interface ScriptedModelOptions {
   readonly fallback?: Script | ((request: RecordedRequest) => Script);
   /** Keep requests in `requests`; off for benches. Default true. */
   readonly record?: boolean;
+  /** It thinks as this provider does, and refuses what this provider refuses. */
+  readonly thinksAs?: ThinkingProvider;
   /** Words that its vectors take for the same. */
   readonly synonyms?: Synonyms;
   readonly onStart?: (request: RecordedRequest) => void;
@@ -56,6 +59,7 @@ export class ScriptedModel implements AsyncDisposable {
   readonly #matchers: { matcher: RequestMatcher; scripts: Script[] }[] = [];
   /** How often a directed failure has been played, by turn text and round. */
   readonly #failuresPlayed = new Map<string, number>();
+  readonly #thinking: ScriptedThinking | undefined;
   readonly #server: Server;
   #count = 0;
   #connections = 0;
@@ -63,6 +67,7 @@ export class ScriptedModel implements AsyncDisposable {
   constructor(options: ScriptedModelOptions) {
     this.#options = options;
     this.embeddings = new ScriptedEmbeddings(options.synonyms);
+    this.#thinking = options.thinksAs === undefined ? undefined : new ScriptedThinking(options.thinksAs);
     this.#server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => this.#receive(request, response));
     this.#server.on('connection', () => {
       this.#connections += 1;
@@ -172,6 +177,13 @@ export class ScriptedModel implements AsyncDisposable {
   }
 
   #scriptFor(record: RecordedRequest): Script {
+    const refusal = this.#thinking?.refuse(record.raw);
+    if (refusal !== undefined) return refusal;
+    const script = this.#nextScript(record);
+    return this.#thinking?.think(script) ?? script;
+  }
+
+  #nextScript(record: RecordedRequest): Script {
     return this.#queue.shift() ?? this.#matched(record) ?? this.#directed(record) ?? this.#fallback(record);
   }
 

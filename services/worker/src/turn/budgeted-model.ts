@@ -54,7 +54,11 @@ function countCharacters(messages: ModelRequest['messages']): number {
   for (const message of messages) {
     if (message.role === 'user') characters += typeof message.content === 'string' ? message.content.length : countParts(message.content);
     else if (message.role === 'tool') characters += message.output.length;
-    else characters += message.text.length + message.toolCalls.reduce((sum, call) => sum + call.arguments.length, 0);
+    else
+      characters += message.toolCalls.reduce(
+        (sum, call) => sum + call.arguments.length,
+        message.text.length + (message.reasoning?.length ?? 0),
+      );
   }
   return characters;
 }
