@@ -12,7 +12,6 @@ import {
   type ScriptedModel,
   type ScriptedSystem,
   type System,
-  type SystemOptions,
   type TenantKeys,
 } from '@concierge/testing';
 import type { TenantScope } from '@concierge/tenant';
@@ -48,7 +47,7 @@ export class TestSystem implements AsyncDisposable {
     this.#stack = stack;
   }
 
-  static async start(options: Partial<SystemOptions> = {}): Promise<TestSystem> {
+  static async start(options: Parameters<typeof startScriptedSystem>[1] = {}): Promise<TestSystem> {
     await using opened = new AsyncDisposableStack();
     const parts = await startScriptedSystem(opened, options);
     return new TestSystem(parts, opened.move());

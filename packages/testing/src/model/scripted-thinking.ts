@@ -13,7 +13,7 @@ const Asked = z.looseObject({
 });
 type AskedMessage = z.infer<typeof Asked>['messages'][number];
 
-/** What Google documents for calls that another model made (https://ai.google.dev/gemini-api/docs/thought-signatures). */
+/** What Google documents for other models' calls (https://ai.google.dev/gemini-api/docs/thought-signatures). */
 const UNSIGNED = 'skip_thought_signature_validator';
 
 /**
