@@ -134,7 +134,7 @@ export type ReasoningField = 'reasoning_content' | 'reasoning';
 export interface ReplyOptions {
   /** The model may call some. */
   readonly offersTools: boolean;
-  readonly reasoningField?: ReasoningField;
+  readonly reasoningField?: ReasoningField | undefined;
 }
 
 /** A reply as its chunks come in. */
