@@ -43,7 +43,7 @@ describe('the agent loop', () => {
     expect(run.writer.events[0]).toEqual({ type: 'tool_call_start', data: { id: 'c1', name: 'look', input: { at: 1 } } });
     expect(run.writer.events[2]).toEqual({ type: 'tool_result', data: { id: 'c1', name: 'look', output: 'seen', isError: false } });
     expect(model.requests[1]?.messages.slice(1)).toEqual([
-      { role: 'assistant', text: '', toolCalls: [toolCall('c1', 'look', { at: 1 })] },
+      { role: 'assistant', text: '', toolCalls: [toolCall('c1', 'look', { at: 1 })], model: 'test/model' },
       { role: 'tool', callId: 'c1', output: 'seen' },
     ]);
   });

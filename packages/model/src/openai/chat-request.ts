@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type OpenAI from 'openai';
 import type { ModelUsage } from '@concierge/contract';
 import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.ts';
@@ -5,7 +6,6 @@ import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply } from './reply.ts';
 import { findThoughts, sendThoughts } from './thoughts.ts';
-import { toNineCharacters } from './tool-call-ids.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
 type Message = OpenAI.ChatCompletionMessageParam;
@@ -160,6 +160,18 @@ function toUserContent(content: UserContent, images: boolean): string | UserPart
     if (!images) return { type: 'text', text: '[An image was attached; this model cannot see images.]' };
     return { type: 'image_url', image_url: { url: `data:${part.mediaType};base64,${part.base64}` } };
   });
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/**
+ * The id of a tool call in nine letters and digits, as Mistral wants them: the id itself when it is such a one, else
+ * made of its hash. The same id gives the same text, so that a call and its result stay a pair.
+ */
+function toNineCharacters(id: string): string {
+  if (/^[A-Za-z0-9]{9}$/u.test(id)) return id;
+  const bytes = createHash('sha256').update(id).digest().subarray(0, 9);
+  return Array.from(bytes, (byte) => letters.charAt(byte % letters.length)).join('');
 }
 
 /** An assistant message without text and calls is refused by several providers and carries nothing: it is left out. */

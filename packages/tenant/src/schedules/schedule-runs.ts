@@ -143,7 +143,7 @@ export class ScheduleRuns {
     return { id, scheduledAt, trigger, outcome, reason, missedSince, recordedAt, turn, delivery, alertedAt };
   }
 
-  /** Keeps only the newest finished runs, and that of the latest time: without it the times before it were decided again. */
+  /** Keeps only the newest finished runs, and that of the latest time: without it earlier times were decided again. */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#names(scheduleId);
     if (names.length <= limits.scheduleRunsKept) return;

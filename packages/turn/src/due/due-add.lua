@@ -6,7 +6,6 @@
 -- Atomic because another process may claim or add a member meanwhile, and because a Redis that is emptied has all
 -- members or no flag.
 #include "due.lua"
-#include "../lua/run-id.lua"
 local wakeups = {}
 for _, item in ipairs(given.members) do
   local member, known, is_taken = item.member, redis.call('ZSCORE', due, item.member), is_claimed(item.member)

@@ -27,3 +27,12 @@ local function note_time(prefix)
   redis.call('HSET', prefix .. ':clock', 'last', now, 'shift', now - wall)
   return now
 end
+
+-- Tells this Redis from another: one that was started again, or took over from another, has another run id and may
+-- have lost its last second. A Redis that does not expose its run id has none here: then only an empty one is noticed.
+local function run_id()
+  local info = redis.pcall('INFO', 'server')
+  if type(info) ~= 'string' then return '' end
+  local _, at = string.find(info, 'run_id:', 1, true)
+  return at and string.sub(info, at + 1, at + 40) or ''
+end

@@ -8,7 +8,6 @@
 -- depth.
 
 #include "clock.lua"
-#include "run-id.lua"
 
 -- A tenant's pool at a depth, as in `acme` or `acme@1`: no tenant id contains `@`.
 local function pool_at(account, depth)
