@@ -1,3 +1,6 @@
+/** Good answers that cannot have a body (https://fetch.spec.whatwg.org/#null-body-status). */
+const withoutContent = new Set([204, 205]);
+
 /**
  * Ends a request whose answer is silent for too long: until it begins, and then from one piece of its body to the next.
  */
@@ -25,8 +28,9 @@ export class Silence {
 
   /** The answer to a request that has this signal, with a body that may take long as long as something comes. */
   watch(answer: Response): Response {
-    const reader = answer.body?.getReader();
-    if (reader === undefined) return answer;
+    // Chromium gives an answer without content a body, with which no answer of that status can be made.
+    if (answer.body === null || withoutContent.has(answer.status)) return answer;
+    const reader = answer.body.getReader();
     const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
       {
         pull: async (pieces) => {
