@@ -1,11 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import Docker from 'dockerode';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { temporaryDirectory } from '@concierge/testing';
 import { TurnContainer } from '../src/docker/turn-container.ts';
 import { SandboxUnavailable } from '../src/index.ts';
 import { defaultLimits, type SandboxCommand } from '../src/sandbox.ts';
@@ -16,22 +15,23 @@ import { Workspaces } from './workspaces.ts';
 class SilentEngine implements AsyncDisposable {
   readonly docker: Docker;
   readonly #server: Server;
-  readonly #folder: string;
+  readonly #stack: AsyncDisposableStack;
   readonly #sockets = new Set<Duplex>();
   /** The command is to be started. */
   readonly asked = Promise.withResolvers<void>();
 
-  private constructor(folder: string) {
-    this.#folder = folder;
-    this.docker = new Docker({ socketPath: join(folder, 'docker.sock') });
+  private constructor(socketPath: string, stack: AsyncDisposableStack) {
+    this.#stack = stack;
+    this.docker = new Docker({ socketPath });
     this.#server = createServer((request, response) => this.#answer(request, response));
     this.#server.on('upgrade', (request, socket) => this.#upgrade(request, socket));
   }
 
   static async start(): Promise<SilentEngine> {
-    const folder = await mkdtemp(join(tmpdir(), 'concierge-engine-'));
-    const engine = new SilentEngine(folder);
-    engine.#server.listen(join(folder, 'docker.sock'));
+    await using opened = new AsyncDisposableStack();
+    const socketPath = join(opened.use(await temporaryDirectory()).path, 'docker.sock');
+    const engine = new SilentEngine(socketPath, opened.move());
+    engine.#server.listen(socketPath);
     await once(engine.#server, 'listening');
     return engine;
   }
@@ -40,7 +40,7 @@ class SilentEngine implements AsyncDisposable {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
     this.#server.closeAllConnections();
-    await rm(this.#folder, { recursive: true });
+    await this.#stack.disposeAsync();
   }
 
   #answer({ url = '' }: IncomingMessage, response: ServerResponse): void {

@@ -4,37 +4,13 @@ import type { ModelUsage } from '@concierge/contract';
 import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
-import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply } from './reply.ts';
-import { findThoughts, sendThoughts } from './thoughts.ts';
+import { findDialect, type Dialect } from './dialect.ts';
+import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply, type ReasoningField } from './reply.ts';
+import { sendThoughts } from './thoughts.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
 type Message = OpenAI.ChatCompletionMessageParam;
 type UserPart = OpenAI.ChatCompletionContentPartText | OpenAI.ChatCompletionContentPartImage;
-
-/** Where the compatible servers part ways. */
-interface Dialect {
-  /**
-   * OpenAI's reasoning models refuse `max_tokens`; nearly everyone else knows only that, and Mistral answers 422 to the
-   * other.
-   */
-  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens';
-  /** Mistral answers 422 to `stream_options` and sends usage without being asked. */
-  readonly streamOptions: boolean;
-  /** OpenAI routes by it to the machine that has the prompt cached; strict servers refuse unknown fields. */
-  readonly promptCacheKey: boolean;
-  /** Mistral refuses a conversation with other ids, such as those of a fallback of another provider. */
-  readonly nineCharacterIds: boolean;
-}
-
-const compatible: Dialect = { maxTokensField: 'max_tokens', streamOptions: true, promptCacheKey: false, nineCharacterIds: false };
-
-function findDialect(baseUrl: string): Dialect {
-  const host = new URL(baseUrl).hostname;
-  if (host === 'api.openai.com') return { ...compatible, maxTokensField: 'max_completion_tokens', promptCacheKey: true };
-  if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
-  if (host === 'api.mistral.ai') return { ...compatible, streamOptions: false, nineCharacterIds: true };
-  return compatible;
-}
 
 /** What all calls of one model with one list of tools have in common. */
 type Parameters = Omit<OpenAI.ChatCompletionCreateParamsStreaming, 'messages'>;
@@ -59,7 +35,7 @@ export class ChatRequests {
 
   constructor(model: UsableModel) {
     this.#model = model;
-    this.#dialect = findDialect(model.provider.baseUrl);
+    this.#dialect = findDialect(model);
   }
 
   /** The parts of the body, which are sent one behind the other. */
@@ -110,10 +86,22 @@ export class ChatRequests {
     const isContinued = before?.messages.every((message, index) => message === messages[index]) === true;
     const { messages: known, parts } = isContinued ? before : nothingWritten;
     if (isContinued && known.length === messages.length) return parts;
-    const added = messages.slice(known.length).flatMap((message) => toMessage(this.#withIds(message), this.#model));
+    const added = messages.slice(known.length).flatMap((message) => this.#toMessage(this.#withIds(message)));
     const written = { messages, parts: [...parts, writeMessages(added)] };
     this.#conversations.set(first, written);
     return written.parts;
+  }
+
+  #toMessage(message: ModelMessage): Message[] {
+    const { ref, facts } = this.#model;
+    switch (message.role) {
+      case 'user':
+        return [{ role: 'user', content: toUserContent(message.content, facts.images) }];
+      case 'assistant':
+        return toAssistantMessage(message, { ref, dialect: this.#dialect });
+      case 'tool':
+        return [{ role: 'tool', tool_call_id: message.callId, content: message.output.toWellFormed() }];
+    }
   }
 
   #withIds(message: ModelMessage): ModelMessage {
@@ -137,17 +125,6 @@ function writeMessages(messages: readonly Message[]): Buffer {
   const list = Buffer.from(JSON.stringify(messages));
   list.write(',');
   return list.subarray(0, -1);
-}
-
-function toMessage(message: ModelMessage, model: UsableModel): Message[] {
-  switch (message.role) {
-    case 'user':
-      return [{ role: 'user', content: toUserContent(message.content, model.facts.images) }];
-    case 'assistant':
-      return toAssistantMessage(message, model);
-    case 'tool':
-      return [{ role: 'tool', tool_call_id: message.callId, content: message.output.toWellFormed() }];
-  }
 }
 
 type UserContent = Extract<ModelMessage, { role: 'user' }>['content'];
@@ -175,7 +152,7 @@ function toNineCharacters(id: string): string {
 }
 
 /** An assistant message without text and calls is refused by several providers and carries nothing: it is left out. */
-function toAssistantMessage(message: AssistantModelMessage, model: UsableModel): Message[] {
+function toAssistantMessage(message: AssistantModelMessage, to: { ref: string; dialect: Dialect }): Message[] {
   const { text, toolCalls } = message;
   if (toolCalls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: text.toWellFormed() }];
   const calls = toolCalls.map((call) => ({
@@ -183,7 +160,7 @@ function toAssistantMessage(message: AssistantModelMessage, model: UsableModel):
     type: 'function' as const,
     function: { name: toFunctionName(call.name), arguments: toArguments(call.arguments) },
   }));
-  return [sendThoughts({ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }, message, model)];
+  return [sendThoughts({ role: 'assistant', content: text === '' ? null : text.toWellFormed(), tool_calls: calls }, message, to)];
 }
 
 /**
@@ -219,6 +196,7 @@ export class ChatModel {
   readonly ownKey: boolean;
   readonly #endpoint: Endpoint;
   readonly #requests: ChatRequests;
+  readonly #reasoningField: ReasoningField;
   readonly #transport: HttpTransport;
   readonly #limits: ModelLimits;
 
@@ -228,13 +206,14 @@ export class ChatModel {
     this.#limits = applyTimeouts(options.limits, model.facts);
     this.#endpoint = openEndpoint(model.provider, '/chat/completions');
     this.#requests = new ChatRequests(model);
+    this.#reasoningField = findDialect(model).reasoningField;
     this.#transport = options.transport;
   }
 
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
   async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
     const deadline = new CallDeadline(signal, this.#limits);
-    const reply = new Reply({ offersTools: request.tools.length > 0, reasoningField: findThoughts(this.facts).field });
+    const reply = new Reply({ offersTools: request.tools.length > 0, reasoningField: this.#reasoningField });
     let body: StreamedBody | undefined;
     try {
       body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);
