@@ -4,9 +4,8 @@ import type { ModelUsage } from '@concierge/contract';
 import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool, ModelEnd } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
-import { findDialect, type Dialect } from './dialect.ts';
+import { findDialect, sendThoughts, type Dialect } from './dialect.ts';
 import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply, type ReasoningField } from './reply.ts';
-import { sendThoughts } from './thoughts.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
 type Message = OpenAI.ChatCompletionMessageParam;
