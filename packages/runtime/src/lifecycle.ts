@@ -41,15 +41,31 @@ export interface ServiceOptions {
   readonly wire: (stack: ServiceStack) => Promise<unknown>;
 }
 
-/** Beyond the grace, the time a service has to close its connections before it is ended anyway. */
+/**
+ * Beyond the grace, the time a service has to close its connections before it is ended anyway: time in which it ran.
+ * One that stood still, or whose machine did, has closed nothing meanwhile.
+ */
 const CLOSE_MARGIN_MS = 5000;
+const DEADLINE_PART_MS = 500;
+
+/** Calls `end` after so much time; a part of it that took longer counts as one. @returns what is cleared in the end */
+function endAfter(ms: number, end: () => void): NodeJS.Timeout {
+  let partsLeft = Math.ceil(ms / DEADLINE_PART_MS);
+  const parts = setInterval(() => {
+    partsLeft -= 1;
+    if (partsLeft > 0) return;
+    clearInterval(parts);
+    end();
+  }, DEADLINE_PART_MS);
+  return parts;
+}
 
 /** @returns whether all of it closed cleanly. Ends the process when that takes too long. */
 async function stopInTime(stack: ServiceStack, graceMs: number, log: Log): Promise<boolean> {
-  const deadline = setTimeout(() => {
+  const deadline = endAfter(graceMs + CLOSE_MARGIN_MS, () => {
     log.error('did not stop in time');
     process.exit(1);
-  }, graceMs + CLOSE_MARGIN_MS);
+  });
   try {
     await stack.stop(graceMs);
     return true;
@@ -57,7 +73,7 @@ async function stopInTime(stack: ServiceStack, graceMs: number, log: Log): Promi
     for (const err of toFailures(error)) log.error({ err }, 'did not stop cleanly');
     return false;
   } finally {
-    clearTimeout(deadline);
+    clearInterval(deadline);
   }
 }
 
@@ -81,9 +97,6 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
     await stopInTime(stack, 0, log);
     process.exit(1);
   });
-  // For the parent of this process when it opened a channel (`npm start`, a primary, tests).
-  process.send?.({ ready: true });
-  log.info('ready');
   let stopping = false;
   const stop = async (reason: object): Promise<void> => {
     if (stopping) return;
@@ -101,6 +114,10 @@ export async function runService({ log, graceMs, wire }: ServiceOptions): Promis
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
   followPrimary(stop);
+  // Last, as who hears of it may stop the process at once. For the parent of this process when it opened a channel
+  // (`npm start`, a primary, tests).
+  process.send?.({ ready: true });
+  log.info('ready');
 }
 
 /** What a primary sends to its processes so that they stop. */
