@@ -31,12 +31,16 @@ export interface AnnouncedProcess extends Pick<ProcessFacts, 'service' | 'databa
   readonly log: Log;
 }
 
-/** Redis' clock, and how far this machine's is ahead of it, as exactly as one question tells. */
+/**
+ * Redis' clock, and how far this machine's is ahead of it at least: any time between question and answer may be the one
+ * that Redis told, and a process that stood still meanwhile has no wrong clock.
+ */
 export async function readClocks(redis: Redis): Promise<{ readonly nowMs: number; readonly aheadMs: number }> {
   const askedMs = Date.now();
   const [seconds, microseconds] = await redis.time();
   const nowMs = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
-  return { nowMs, aheadMs: Math.round((askedMs + Date.now()) / 2 - nowMs) };
+  const aheadMs = Math.max(0, askedMs - nowMs) + Math.min(0, Date.now() - nowMs);
+  return { nowMs, aheadMs };
 }
 
 /**
