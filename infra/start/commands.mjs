@@ -20,11 +20,14 @@ export function findProgram(...names) {
   return null;
 }
 
+/** Only a program that hangs takes this long: a machine or an engine that has much to do is no failure. */
+const TIMEOUT_MS = 60_000;
+
 /**
  * Runs a program; never rejects. `ok` is false when it failed, is missing, took longer than `timeoutMs` or was ended by
  * `signal`.
  */
-export function run(command, args, { timeoutMs = 10_000, env = process.env, signal } = {}) {
+export function run(command, args, { timeoutMs = TIMEOUT_MS, env = process.env, signal } = {}) {
   return new Promise((resolve) => {
     const child = execFile(command, args, { timeout: timeoutMs, env, signal, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
       resolve({ ok: error === null, stdout, stderr: error === null ? stderr : `${stderr}${error.message}` });

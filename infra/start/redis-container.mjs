@@ -5,11 +5,13 @@ import { say } from './terminal.mjs';
 
 const DEFAULT_IMAGE = 'redis:7-alpine';
 const PULL_TIMEOUT_MS = 120_000;
+/** An engine that hangs delays a start by this; one that has much to do takes seconds. */
+const ANSWER_TIMEOUT_MS = 30_000;
 const known = /^(?:[\w.:-]+\/)*(?:redis|valkey):/u;
 
 /** Whether a Docker engine answers. */
 export async function dockerAnswers() {
-  return (await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeoutMs: 4000 })).ok;
+  return (await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeoutMs: ANSWER_TIMEOUT_MS })).ok;
 }
 
 /** An image that is there, else one that can be pulled, else null. */

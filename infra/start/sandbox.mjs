@@ -5,7 +5,8 @@ import { dockerAnswers } from './redis-container.mjs';
 import { buildSandboxImage } from './sandbox-image.mjs';
 import { installHint, installSystemPackage } from './system-packages.mjs';
 
-const PROBE_TIMEOUT_MS = 5000;
+/** A sandbox is made in milliseconds, but for a machine that has much to do. */
+const PROBE_TIMEOUT_MS = 30_000;
 const withoutSandbox = 'bash and exec answer with an error';
 
 /** What the worker's sandboxes are made of: namespaces, no capabilities, no way to further user namespaces. */
