@@ -15,6 +15,7 @@ import {
   type ConnectedChannel,
   type ReplyWindowView,
 } from '@concierge/contract';
+import { answerDeadline } from '@concierge/runtime';
 import type { ChannelWebhooks, ConversationHint, WebhookAddresses } from './channel-adapter.ts';
 import { channelAdapters, readBinding, openSender, openWebhooks, readSelfId, type OpenBinding } from './channel-adapters.ts';
 import type { CredentialCheck } from './outbound/channel-sender.ts';
@@ -151,7 +152,7 @@ export class ChannelConnections {
   }
 
   async #ask(binding: OpenBinding): Promise<CredentialCheck> {
-    return openSender(binding, { urls: this.#urls }).checkCredentials(AbortSignal.timeout(this.#timeoutMs));
+    return openSender(binding, { urls: this.#urls }).checkCredentials(answerDeadline(this.#timeoutMs));
   }
 
   /** The webhook of a previous bot is removed: it would go on delivering messages that are not accepted. */

@@ -2,6 +2,12 @@
 const withoutContent = new Set([204, 205]);
 
 /**
+ * A silence is waited for in so many parts. A pause in which this page or process itself stood still counts as one of
+ * them: timers come before what has arrived.
+ */
+const PARTS = 3;
+
+/**
  * Ends a request whose answer is silent for too long: until it begins, and then from one piece of its body to the next.
  */
 export class Silence {
@@ -19,10 +25,14 @@ export class Silence {
 
   /** The outcome of what is waited for, in one silence. */
   async during<Value>(work: Promise<Value>): Promise<Value> {
-    const timer = setTimeout(
-      () => this.#ended.abort(new DOMException(`Nothing came for ${String(this.#limitMs)} ms.`, 'TimeoutError')),
-      this.#limitMs,
-    );
+    const giveUp = (): void => this.#ended.abort(new DOMException(`Nothing came for ${String(this.#limitMs)} ms.`, 'TimeoutError'));
+    let parts = 0;
+    const endPart = (): void => {
+      parts += 1;
+      // What has arrived by the end of the last part is read before the request is given up.
+      timer = parts < PARTS ? setTimeout(endPart, this.#limitMs / PARTS) : setTimeout(giveUp);
+    };
+    let timer = setTimeout(endPart, this.#limitMs / PARTS);
     return work.finally(() => clearTimeout(timer));
   }
 

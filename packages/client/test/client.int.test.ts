@@ -248,6 +248,20 @@ describe('other requests', () => {
     expect([slow.status, slow.headers.get('content-type'), await slow.text()]).toEqual([200, 'text/plain', pieces.join('')]);
   });
 
+  it('read an answer that arrived while this process stood still', async () => {
+    await serve((response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.write('one ', () =>
+        setImmediate(() => {
+          response.end('two');
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+        }),
+      );
+    });
+    const late = await client.request('/api/tenant/export', { timeoutMs: 900 });
+    expect(await late.text()).toBe('one two');
+  });
+
   it('end when an answer stops in the middle, or when it is not wanted any more', async () => {
     const first: Step = (response) => void response.writeHead(200, { 'content-type': 'text/plain' }).write('one ');
     await serve(first);

@@ -3,7 +3,7 @@ export { createLog, type Log, type LogOptions } from './log.ts';
 export { KeptLines, keptLines } from './kept-lines.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig, type SandboxSettings, type ServiceSettings } from './config.ts';
-export { background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
+export { answerDeadline, background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
 export { readBootId } from './boot.ts';
 export { buildCookie, isSecure, mayActByCookie, omitCookie, readCookie, type BrowserRequest } from './browser-cookie.ts';
 export { readVersion, type Version } from './version.ts';

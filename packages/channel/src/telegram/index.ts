@@ -1,7 +1,7 @@
 import type { ChannelCheck, ChannelCheckCode, Said, TelegramSettings } from '@concierge/contract';
 import type { ChannelAdapter, WebhookRequest, ChannelWebhooks, WebhookAddresses, WebhooksOptions } from '../channel-adapter.ts';
 import { readHeader } from '../inbound/signature.ts';
-import { isSameSecret } from '@concierge/runtime';
+import { answerDeadline, isSameSecret } from '@concierge/runtime';
 import { parseTelegram } from './parse.ts';
 import { mediaSources, TelegramSender, type TelegramWebhook } from './send.ts';
 import { writeMarkup, type Dialect, utf16Units } from '../outbound/dialect.ts';
@@ -133,7 +133,7 @@ class TelegramWebhooks implements ChannelWebhooks {
   }
 
   #deadline(): AbortSignal {
-    return AbortSignal.timeout(this.#options.timeoutMs);
+    return answerDeadline(this.#options.timeoutMs);
   }
 }
 

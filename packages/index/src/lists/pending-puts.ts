@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { waitForAnswer } from '@concierge/runtime';
 import { sql, type Kysely } from 'kysely';
 import { z } from 'zod';
 import type { IndexBackend } from '../database/backend.ts';
@@ -62,10 +63,8 @@ export class PendingPuts {
 
   /** As `fold`, but gives up soon: the index may be behind rather than not answer. */
   async tryFold(tenantId: string): Promise<void> {
-    const waited = Promise.withResolvers<void>();
-    const timer = setTimeout(waited.resolve, FOLD_WAIT_MS);
-    await Promise.race([this.#foldOrLog(tenantId), waited.promise]);
-    clearTimeout(timer);
+    // A time in which this process itself stood still is none that the index took.
+    await Promise.race([this.#foldOrLog(tenantId), waitForAnswer(FOLD_WAIT_MS)]);
   }
 
   forget(tenantId: string): void {

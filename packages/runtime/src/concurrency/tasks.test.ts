@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { gate } from '@concierge/testing';
-import { KeyedSlots, Slots, TenantSlots } from './tasks.ts';
+import { answerDeadline, KeyedSlots, Slots, TenantSlots } from './tasks.ts';
 
 describe('Slots', () => {
   it('never runs more at once than there is room for, and runs all, in order', async () => {
@@ -90,5 +91,17 @@ describe('TenantSlots', () => {
     disk.open();
     await Promise.all(loud);
     expect(done).toHaveLength(51);
+  });
+});
+
+describe('answerDeadline', () => {
+  it('does not pass while this process stands still: what has arrived meanwhile is read first', async () => {
+    const deadline = answerDeadline(300);
+    // Two rounds of the event loop: timers come between them.
+    const isOver = new Promise<boolean>((resolve) => setImmediate(() => setImmediate(() => resolve(deadline.aborted))));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+    expect(await isOver).toBe(false);
+    await once(deadline, 'abort');
+    expect(deadline.reason).toMatchObject({ name: 'TimeoutError' });
   });
 });

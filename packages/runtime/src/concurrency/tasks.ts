@@ -12,6 +12,14 @@ export async function waitForAnswer(ms: number): Promise<void> {
   await nextRound(undefined, { ref: false });
 }
 
+/** A signal that aborts, with a TimeoutError, when an answer has taken too long (`waitForAnswer`). */
+export function answerDeadline(ms: number): AbortSignal {
+  const deadline = new AbortController();
+  const tooLate = new DOMException(`No answer came in ${String(ms)} ms.`, 'TimeoutError');
+  void waitForAnswer(ms).then(() => deadline.abort(tooLate));
+  return deadline.signal;
+}
+
 /**
  * Room for a number of tasks at once, in this process. A task without room waits, in order of arrival, or is refused:
  * the caller's choice.
