@@ -38,6 +38,40 @@ function look(atMs: number, counts: Readonly<Record<string, number>>): WaitingLo
   return { waiting, running: new Map(), workers: [], share: 1, atMs, isWhole: true };
 }
 
+/** A look that sees workers with so many turns that have ended, by their ids. */
+function lookAtWorkers(atMs: number, ended: Readonly<Record<string, number>>): WaitingLook {
+  const facts = { version: '1', concurrency: 1, startedAt: new Date(nowMs).toISOString(), draining: false, isDrained: false };
+  const none = { failed: 0, waitedMs: [], ranMs: [], providers: {} };
+  const workers = Object.entries(ended).map(([id, count]) => ({
+    ...facts,
+    id,
+    state: 'running' as const,
+    counts: { ...none, ended: count },
+    stallMs: 0,
+    silentMs: 0,
+    turns: [],
+    isDemo: false,
+  }));
+  return { ...look(atMs, {}), workers };
+}
+
+describe('what workers have done', () => {
+  it('counts once, also of one that was silent for a sample or began after the first', async () => {
+    await series.add(lookAtWorkers(nowMs, { w_one: 5 }));
+    await series.add(lookAtWorkers(nowMs + 10_000, { w_one: 7, w_two: 1 }));
+    await series.add(lookAtWorkers(nowMs + 20_000, {}));
+    await series.add(lookAtWorkers(nowMs + 30_000, { w_one: 8, w_two: 1 }));
+    const points = await series.read('1h');
+    expect(points.reduce((sum, { ended }) => sum + ended, 0)).toBe(4);
+  });
+
+  it('is forgotten of workers that are gone', async () => {
+    await series.add(lookAtWorkers(nowMs, { w_gone: 5 }));
+    await series.add(lookAtWorkers(nowMs + 61 * MINUTE_MS, {}));
+    expect(await redis.hkeys(keyOf.countedWorkers)).toEqual(['sampled']);
+  });
+});
+
 describe('how much of each tenant waited', () => {
   it('is kept for an hour, by minutes with the highest of each', async () => {
     await series.add(look(nowMs - 60 * MINUTE_MS, { acme: 9 }));

@@ -1,4 +1,4 @@
-import { seriesRanges, SeriesRange, TENANT_TREND, WaitReason, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
+import { HOUR_MS, seriesRanges, SeriesRange, TENANT_TREND, WaitReason, type ProviderHealth, type SeriesPoint } from '@concierge/contract';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { keyOf } from '../keys.ts';
@@ -23,6 +23,15 @@ const TenantPoint = z.record(z.string(), count);
 const tenantSeries = { lengthMs: TENANT_TREND.points * TENANT_TREND.pointMs, pointMs: TENANT_TREND.pointMs };
 /** Tenants of one point: what is kept does not grow with the deployment. */
 const TENANTS_KEPT = 100;
+
+/** What a worker had done when it was seen last, and when that was. */
+const CountedWorker = TurnCounts.extend({ seenMs: z.number().default(0) });
+type CountedWorker = z.infer<typeof CountedWorker>;
+/**
+ * One that stood still, or could not be asked for, comes back within this: what it had done before is not counted
+ * again. One that is started again has another id.
+ */
+const AWAY_MAX_MS = HOUR_MS;
 
 /** How much of the shortest range is what a provider did lately. */
 const PROVIDERS_MS = 15 * 60_000;
@@ -110,15 +119,16 @@ export class LoadSeries {
   async #toSample({ waiting, workers, atMs }: WaitingLook): Promise<Point> {
     const key = keyOf.countedWorkers;
     const before = await this.#redis.hgetall(key);
-    const now = workers.flatMap(({ id, counts }) => (counts === undefined ? [] : [[id, counts] as const]));
+    const counted = readCounted(before);
     let counts = noCounts;
-    for (const [id, all] of now) {
-      const known = TurnCounts.safeParse(JSON.parse(before[id] ?? 'null')).data;
+    for (const { id, counts: all } of workers) {
+      if (all === undefined) continue;
       // The first sample of all does not know when what it sees was done.
-      if (known !== undefined || Object.keys(before).length > 0) counts = addCounts(counts, addCounts(all, known ?? noCounts, -1));
+      if (Object.keys(before).length > 0) counts = addCounts(counts, addCounts(all, counted.get(id) ?? noCounts, -1));
+      counted.set(id, { ...all, seenMs: atMs });
     }
     const change = this.#redis.multi().del(key).hset(key, 'sampled', '1');
-    for (const [id, all] of now) change.hset(key, id, JSON.stringify(all));
+    for (const [id, worker] of counted) if (atMs - worker.seenMs < AWAY_MAX_MS) change.hset(key, id, JSON.stringify(worker));
     await change.exec();
     const waitingBy: Point['waitingBy'] = {};
     for (const turns of waiting) waitingBy[turns.reason] = (waitingBy[turns.reason] ?? 0) + turns.count;
@@ -131,6 +141,16 @@ export class LoadSeries {
       counts,
     };
   }
+}
+
+/** By worker. */
+function readCounted(stored: Readonly<Record<string, string>>): Map<string, CountedWorker> {
+  return new Map(
+    Object.entries(stored).flatMap(([id, text]) => {
+      const worker = CountedWorker.safeParse(JSON.parse(text)).data;
+      return worker === undefined ? [] : [[id, worker] as const];
+    }),
+  );
 }
 
 /** Where points are kept: by the time at which each begins. */
