@@ -1,6 +1,6 @@
 import { routes, TurnStatus, type OperatedTurn } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { BulkStep } from '../../../src/bulk-run.ts';
 import { Button } from '../parts/button.tsx';
@@ -98,11 +98,16 @@ function CancelDialog({ filter: { id, tenant, status }, onClose }: CancelDialogP
   const { turns: words } = useWords().operate;
   const api = useApi();
   const queries = useQueryClient();
+  // One that begins to run between the two lists stands in both.
+  const seen = useRef(new Set<string>());
   const step = async ({ dryRun, cursor, reason, signal }: BulkRequest): Promise<BulkStep> => {
+    if (cursor === undefined) seen.current = new Set();
+    const known = seen.current;
     const [now, place] = readPlace(cursor, status);
     const query = { id, tenant, status: now, limit: dryRun ? 100 : CANCELLED_AT_ONCE, cursor: place };
     const { value, nextCursor } = await api.list(routes.listOperatedTurns, { query, signal });
-    const meant = value.filter(({ cancelling }) => cancelling !== true);
+    const meant = value.filter((turn) => turn.cancelling !== true && !known.has(turn.id));
+    for (const turn of meant) known.add(turn.id);
     const cancel = async (turn: OperatedTurn) =>
       api.call(routes.cancelOperatedTurn, { params: { id: turn.id }, query: { tenant: turn.tenantId, reason }, signal });
     if (!dryRun) await Promise.all(meant.map(cancel));
