@@ -99,7 +99,8 @@ export class ConciergeClient {
 
   /** Asks the service to end a turn; its text so far stays. */
   async cancelTurn(turnId: string, signal?: AbortSignal): Promise<void> {
-    await this.request(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST', signal: signal ?? null });
+    // It goes out even if the page is left at once.
+    await this.request(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST', keepalive: true, signal: signal ?? null });
   }
 
   /** Stores a file; its `id` goes into `attachments` of a message. */
