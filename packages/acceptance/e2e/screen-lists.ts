@@ -9,25 +9,26 @@ export const widths: readonly (readonly [string, BrowserContextOptions])[] = [
 
 /** Ids of what the screens of one thing show. */
 export interface Shown {
+  readonly tenant: string;
   readonly turn: string;
   readonly session: string;
   readonly schedule: string;
 }
 
-/** Addresses by the names of their screens. */
+/** Addresses by the names of their screens; an id stands in them as `{turn}`. */
 export type Screens = Readonly<Record<string, string>>;
 
 /** Those of an owner, behind the sign-in. */
-export const ownerScreens = ({ turn, session, schedule }: Shown): Screens => ({
+export const ownerScreens: Screens = {
   today: '/',
   inbox: '/inbox',
-  'inbox-conversation': `/inbox/${session}`,
+  'inbox-conversation': '/inbox/{session}',
   'chat-new': '/chat',
-  'chat-conversation': `/chat/${session}`,
+  'chat-conversation': '/chat/{session}',
   turns: '/turns',
-  turn: `/turns/${turn}`,
+  turn: '/turns/{turn}',
   schedules: '/schedules',
-  schedule: `/schedules/${schedule}`,
+  schedule: '/schedules/{schedule}',
   files: '/files',
   file: '/files?path=AGENTS.md',
   skills: '/skills',
@@ -38,25 +39,30 @@ export const ownerScreens = ({ turn, session, schedule }: Shown): Screens => ({
   usage: '/usage',
   settings: '/settings',
   'not-found': '/no-such-page',
-});
+};
 
-/** Those of operators; `tenant`: the one that is looked at. */
-export const operatorScreens = (tenant: string, { turn }: Pick<Shown, 'turn'>): Screens => ({
+/** Those of operators. */
+export const operatorScreens: Screens = {
   now: '/operate',
   waiting: '/operate/waiting',
   turns: '/operate/turns',
-  turn: `/operate/turns/${tenant}/${turn}`,
+  turn: '/operate/turns/{tenant}/{turn}',
   failures: '/operate/failures',
   workers: '/operate/workers',
   deliveries: '/operate/deliveries',
   tenants: '/operate/tenants',
-  tenant: `/operate/tenants/${tenant}`,
+  tenant: '/operate/tenants/{tenant}',
   health: '/operate/health',
   logs: '/operate/logs',
   audit: '/operate/audit',
   internals: '/operate/queues',
   'not-found': '/operate/no-such-page',
-});
+};
+
+/** The address of a screen of these things. */
+export function toPath(address: string, shown: Shown): string {
+  return Object.entries(shown).reduce((path, [name, id]) => path.replace(`{${name}}`, id), address);
+}
 
 /** Opens a screen, and waits until it shows what it has found. */
 export async function openScreen(visit: BrowserVisit, path: string): Promise<void> {

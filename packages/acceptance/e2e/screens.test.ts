@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
 import { BrowserVisit, expectSoundPage, signInOperator, signInOwner } from './page-checks.ts';
-import { openScreen, operatorScreens, ownerScreens, widths, type Screens, type Shown } from './screen-lists.ts';
+import { openScreen, operatorScreens, ownerScreens, toPath, widths, type Shown } from './screen-lists.ts';
 
 /** Kept until the next run, which names it. */
 const folder = join(import.meta.dirname, '../../../.cache/screens');
@@ -17,8 +17,8 @@ const opsToken = 'the-token-of-operators';
 let system: System;
 let browser: Browser;
 let filled: Shown;
-let owner: BrowserContextOptions;
-let operator: BrowserContextOptions;
+/** Who has signed in; `visitors` has not. */
+const signedIn: Record<string, BrowserContextOptions> = {};
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 const Made = z.object({ id: z.string() });
@@ -43,23 +43,26 @@ async function fill({ admin, tenantId }: TenantKeys): Promise<Shown> {
     const answer = await fetch(`${system.url}/api/turns?status=failed`, { headers });
     [{ id: turn }] = z.tuple([Made]).parse(await answer.json());
   });
-  return { turn, session, schedule };
+  return { tenant: tenantId, turn, session, schedule };
 }
 
-/** Opens each screen, finds nothing wrong with it by day and by night, and keeps what it looks like. */
-async function lookAt(screens: Screens, kept: string, options: BrowserContextOptions): Promise<readonly string[]> {
-  await using visit = await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', options);
+/** What is looked at, by who looks. */
+const looks = [
+  ['visitors', { 'owner-sign-in': '/', 'operator-sign-in': '/operate' }],
+  ['owner', ownerScreens],
+  ['operator', operatorScreens],
+] as const;
+
+/** Finds nothing wrong with a screen by day and by night, and keeps what it looks like. */
+async function lookAt(visit: BrowserVisit, path: string, kept: string): Promise<void> {
   const { page } = visit;
-  for (const [name, path] of Object.entries(screens)) {
-    await openScreen(visit, path);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      await visit.shows(page.locator(`html[data-theme=${colorScheme}]`));
-      await expectSoundPage(page);
-      await page.screenshot({ path: join(folder, `${kept}-${name}-${colorScheme}.png`) });
-    }
+  await openScreen(visit, path);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await visit.shows(page.locator(`html[data-theme=${colorScheme}]`));
+    await expectSoundPage(page);
+    await page.screenshot({ path: join(folder, `${kept}-${colorScheme}.png`) });
   }
-  return visit.complaints.texts;
 }
 
 inBrowser('every screen of the console is sound', () => {
@@ -71,19 +74,24 @@ inBrowser('every screen of the console is sound', () => {
     const keys = await system.createTenant('shop');
     filled = await fill(keys);
     const url = system.uiUrls[0] ?? '';
-    owner = await signInOwner(browser, url, keys.admin);
-    operator = await signInOperator(browser, url, opsToken);
+    signedIn['owner'] = await signInOwner(browser, url, keys.admin);
+    signedIn['operator'] = await signInOperator(browser, url, opsToken);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
   });
 
-  it.each(widths)('for owners: %s', async (width, options) => {
-    expect(await lookAt({ 'sign-in': '/' }, `owner-${width}`, options)).toEqual([]);
-    expect(await lookAt(ownerScreens(filled), `owner-${width}`, { ...owner, ...options })).toEqual([]);
-  });
+  describe.each(widths)('%s', (width, options) => {
+    describe.each(looks)('for %s', (who, screens) => {
+      let visit: BrowserVisit;
 
-  it.each(widths)('for operators: %s', async (width, options) => {
-    expect(await lookAt({ 'sign-in': '/operate' }, `operator-${width}`, options)).toEqual([]);
-    expect(await lookAt(operatorScreens('shop', filled), `operator-${width}`, { ...operator, ...options })).toEqual([]);
+      setUpOnce(async (stack) => {
+        visit = stack.use(await BrowserVisit.begin(browser, system.uiUrls[0] ?? '', { ...signedIn[who], ...options }));
+      });
+
+      it.each(Object.entries(screens))('%s', async (name, address) => {
+        await lookAt(visit, toPath(address, filled), `${who}-${width}-${name}`);
+        expect(visit.complaints.texts).toEqual([]);
+      });
+    });
   });
 });
