@@ -19,6 +19,8 @@ const env = { SANDBOX: 'off' };
 /** Those of the system under test. */
 const secrets = { KEY_SECRET: testSecrets.keySecret, SECRETS_KEY: testSecrets.secretsKey };
 const REST_TIMEOUT_MS = 240_000;
+/** One question in so many has been acknowledged when the backup begins. */
+const COPIED_PART = 3;
 /**
  * What a copy of a running deployment promises of turns that were acknowledged before it began. Not I5: a turn that ran
  * while it was copied may run a tool once more where the copy is started.
@@ -58,6 +60,9 @@ export async function runBackupKills({ seed, tree, load, faults, deadlineMs }: B
   let begunAtMs = 0;
   const backUp = async (): Promise<void> => {
     await wait(faults.overMs / 2);
+    // A machine that has too much to do takes questions late, and a copy of none of them would prove nothing.
+    const isEnough = async (): Promise<boolean> => (await rig.evidence.readAcknowledged()).length >= load.turns / COPIED_PART;
+    await eventually(isEnough, { timeoutMs: deadlineMs, everyMs: 100 });
     begunAtMs = Date.now();
     await runCommand(rig.target.dataDir, 'backup', file);
   };

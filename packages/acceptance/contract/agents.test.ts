@@ -61,8 +61,12 @@ describe('an agent of a tenant’s own', () => {
       const sessions = z.array(SessionListItem).parse((await admin.get('/api/sessions?agent=books')).json());
       expect(sessions).toMatchObject([{ id: reply.contact_id, agent: 'books', title: expect.stringContaining('books-one') }]);
       expect(TurnView.parse((await admin.get(`/api/turns/${reply.turnId}`)).json())).toMatchObject({ agent: 'books', status: 'done' });
-      const usage = UsageReport.parse((await admin.get('/api/usage')).json());
-      expect(usage.items.filter(({ agent }) => agent === 'books')).toMatchObject([{ turns: 1, calls: 3 }]);
+      // The end of a turn waits for the index for two seconds, and no longer.
+      const usage = await eventually(async () => {
+        const { items } = UsageReport.parse((await admin.get('/api/usage')).json());
+        return items.some(({ agent }) => agent === 'books') ? items : undefined;
+      });
+      expect(usage.filter(({ agent }) => agent === 'books')).toMatchObject([{ turns: 1, calls: 3 }]);
       const agents = z.array(AgentView).parse((await tenant.as('read').get('/api/agents')).json());
       expect(agents.map(({ name }) => name)).toEqual(expect.arrayContaining(['admin', 'cs', 'books']));
     },

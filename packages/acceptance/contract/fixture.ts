@@ -14,6 +14,9 @@ import {
 import { NetworkDisk } from '../chaos/disk/network-disk.ts';
 import { Client } from './client.ts';
 
+/** No master of it dies: one that a busy machine keeps silent for seconds must not lose its place. */
+const NODE_TIMEOUT_MS = 15_000;
+
 type Stores = Pick<SystemOptions, 'databaseUrl' | 'replicatedRedis' | 'dataDir' | 'logsFolder' | 'envFor'>;
 
 /**
@@ -25,7 +28,7 @@ async function startStores(stack: AsyncDisposableStack): Promise<Stores> {
     Reflect.get(globalThis, store) === kind;
   return {
     ...(isOn('database', 'postgres') && { databaseUrl: stack.use(await startPostgres()).url }),
-    ...(isOn('redis', 'cluster') && { replicatedRedis: stack.use(await RedisCluster.start()) }),
+    ...(isOn('redis', 'cluster') && { replicatedRedis: stack.use(await RedisCluster.start({ nodeTimeoutMs: NODE_TIMEOUT_MS })) }),
     ...(isOn('disk', 'network') && (await mountDisk(stack))),
   };
 }

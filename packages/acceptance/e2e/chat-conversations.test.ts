@@ -208,14 +208,16 @@ inBrowser('conversations in the chat', () => {
       await visit.page.keyboard.press('Enter');
     };
     await write('Zähle langsam');
-    await visit.page.getByText('eins').first().waitFor();
+    const turns = visit.page.getByRole('article');
+    await turns.nth(0).getByText('eins', { exact: true }).waitFor();
     await write('Warte [[say:fertig]]');
     await visit.page.getByRole('button', { name: 'Zurücknehmen' }).waitFor();
     const english = /\b(?:Waits its turn|Take back|Send now|Stop|Conversations|New conversation|Show conversations)\b/u;
     expect(await visit.page.locator('body').innerText()).not.toMatch(english);
     await expectSoundPage(visit.page);
     goOn.open();
-    await visit.page.getByText('fertig').waitFor();
+    // The question has the word as well.
+    await turns.nth(1).getByText('fertig', { exact: true }).waitFor();
   });
 
   it('show which agents’ are listed in forced colours, too', async () => {
@@ -265,8 +267,11 @@ inBrowser('conversations in the chat', () => {
     const [main = ''] = /assets\/[^"]+\.js/u.exec(await readFile(join(folder, 'index.html'), 'utf8')) ?? [];
     expect((await stat(join(folder, `${main}.gz`))).size).toBeLessThan(180_000);
     await ask(visit, 0, 'Plain [[say:Plain words for $5]]');
-    const loaded = await visit.page.evaluate<string[]>("performance.getEntriesByType('resource').map(({ name }) => name)");
-    expect(loaded.some((name) => name.includes('/markdown-'))).toBe(true);
-    expect(loaded.filter((name) => name.includes('markdown-extras'))).toEqual([]);
+    const listLoaded = async (): Promise<string[]> =>
+      visit.page.evaluate<string[]>("performance.getEntriesByType('resource').map(({ name }) => name)");
+    // Before its renderer is there, a reply is text.
+    await visit.turn(0).locator('.markdown').first().waitFor();
+    await eventuallyHolds(async () => expect((await listLoaded()).some((name) => name.includes('/markdown-'))).toBe(true));
+    expect((await listLoaded()).filter((name) => name.includes('markdown-extras'))).toEqual([]);
   });
 });

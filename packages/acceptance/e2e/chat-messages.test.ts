@@ -69,7 +69,7 @@ inBrowser('messages in the chat', () => {
     expect(await questions(visit)).toEqual(['Of the second [[say:fine]]']);
     expect(await visit.page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('secret');
     const { index } = await system.scope(next.tenantId);
-    expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]);
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]));
   });
 
   it('that wait are taken back at once, with their words and files, which a reload says', async () => {
@@ -81,11 +81,14 @@ inBrowser('messages in the chat', () => {
     await visit.say('Not this');
     await visit.turn(1).getByText('Waits its turn').waitFor();
     await field(visit).fill('being written');
+    const heard = visit.page.waitForResponse((response) => response.url().endsWith('/cancel'));
     await visit.turn(1).getByRole('button', { name: 'Take back' }).click();
     // While the first one still runs.
     await eventuallyHolds(async () => expect(await visit.page.getByRole('article').count()).toBe(1));
     await eventuallyHolds(async () => expect(await field(visit).inputValue()).toBe('Not this\n\nbeing written'));
     await visit.shows(visit.page.locator('form').getByText('notes.txt'));
+    // The page does not wait for the service, which has to have heard of it before it is asked.
+    await heard;
     await visit.page.reload();
     await visit.shows(visit.turn(1).getByText('Taken back before it was begun.'));
     goOn.open();

@@ -14,7 +14,8 @@ export class ConsolePage implements AsyncDisposable {
   private constructor(context: BrowserContext, page: Page, url: string) {
     this.#context = context;
     this.page = page;
-    page.setDefaultTimeout(PATIENCE_MS);
+    // Of all its tabs, and of what a route asks in their place.
+    context.setDefaultTimeout(PATIENCE_MS);
     page.on('request', (request) => {
       if (!request.url().startsWith(url) && !/^(?:blob|data):/u.test(request.url())) this.foreignRequests.push(request.url());
     });
@@ -36,7 +37,6 @@ export class ConsolePage implements AsyncDisposable {
   /** Another tab of the same browser. */
   async openTab(): Promise<Page> {
     const tab = await this.#context.newPage();
-    tab.setDefaultTimeout(PATIENCE_MS);
     await tab.goto(this.page.url());
     return tab;
   }

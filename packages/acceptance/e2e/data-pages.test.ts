@@ -37,6 +37,8 @@ inBrowser('what an owner sees', () => {
       await refused.opened;
       await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
     });
+    // It would have the page ask again by itself, and take the buttons away that are pressed below.
+    await page.route(/\/api\/feed/u, () => undefined);
     const tiles = async (said: string): Promise<void> => {
       for (const label of ['Wait for staff', 'Failed since yesterday', 'Cost this month', 'Channels with problems'])
         await visiting.shows(page.getByRole('link', { name: `${label} ${said}`, exact: true }));
@@ -131,6 +133,8 @@ inBrowser('what an owner sees', () => {
     const row = page.getByRole('table', { name: 'Messages that have not arrived' }).getByRole('row', { name: /It is\. .*blocked/u });
     await visiting.shows(row);
     const { channels } = await system.scope(wizard.tenantId);
+    // The worker notes why a message has failed after the message's state; what is noted last is shown.
+    await eventuallyHolds(async () => expect((await channels.find('channel_c'))?.lastError ?? null).not.toBeNull());
     await channels.noteError('channel_c', { code: '429', message: 'Too many requests' });
     await page.reload();
     await visiting.shows(page.getByText('Last error: Too many requests'));

@@ -84,6 +84,7 @@ describe('an example', () => {
       try {
         const [line]: unknown[] = await once(createInterface({ input: child.stdout ?? process.stdin }), 'line');
         const page = await browser.newPage();
+        page.setDefaultTimeout(60_000);
         const seen: string[] = [];
         page.on('request', (request) => seen.push(JSON.stringify(request.headers())));
         await page.goto(String(line).replace('Open ', ''));

@@ -98,8 +98,9 @@ inBrowser('the page of files', () => {
       for (const [way, leave] of Object.entries(ways)) {
         await leave();
         await expectAsked(way);
-        expect([way, new URL(page.url()).search]).toEqual([way, '?path=SOUL.md']);
+        // Asked first: the page answers once the question is closed, and has come back by then from where Back had led.
         expect([way, await editor(page, 'SOUL.md').inputValue()]).toEqual([way, 'Be bold.']);
+        expect([way, new URL(page.url()).search]).toEqual([way, '?path=SOUL.md']);
       }
       expect(await newFile.inputValue()).toBe('NEW.md');
       goes = true;

@@ -171,6 +171,8 @@ inBrowser('a handover in the console', () => {
     expect(await unsent.count()).toBe(0);
     await answer(visit).press('Enter');
     await visit.shows(visit.turn(1).getByText('A person, in the agent’s place'));
+    // It stands there as soon as it is accepted, and is stored when its turn has ended.
+    await visit.turnReaches(1, 'done');
     expect(JSON.stringify((await sessions.view(id))?.messages).split('it comes on Monday').length).toBe(2);
     await answer(visit).fill('Not meant to go.');
     await visit.page.getByRole('button', { name: 'Give back to the agent' }).click();

@@ -72,8 +72,11 @@ inBrowser('the inbox', () => {
 
   it('says nothing of who has a conversation, and offers nothing, before it knows', async () => {
     await begin();
-    await using visiting = await visit('/inbox');
+    await using visiting = await BrowserVisit.begin(browser, url, signedIn);
     const { page } = visiting;
+    // What the feed tells first has all of it asked again, without a press of a button.
+    await page.route('**/api/feed', () => undefined);
+    await visiting.goTo('/inbox');
     const answered = gate();
     let isRefused = true;
     await page.route(/\/api\/sessions\/[^/]+\/(?:handoff|staff)$/u, async (route) => {

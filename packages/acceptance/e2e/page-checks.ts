@@ -139,7 +139,8 @@ export class BrowserVisit implements AsyncDisposable {
     this.#url = url;
     this.page = page;
     this.complaints = new Complaints(context);
-    page.setDefaultTimeout(PATIENCE_MS);
+    // Of all its tabs, and of what a route asks in their place.
+    context.setDefaultTimeout(PATIENCE_MS);
   }
 
   /** `url`: of the console. Without moving colors, which axe-core would measure half way. */
@@ -151,7 +152,6 @@ export class BrowserVisit implements AsyncDisposable {
   /** Another tab of the same browser. */
   async openTab(path: string): Promise<Page> {
     const tab = await this.#context.newPage();
-    tab.setDefaultTimeout(PATIENCE_MS);
     await tab.goto(`${this.#url}${path}`);
     return tab;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
+import { gate, startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -72,12 +72,17 @@ inBrowser('the settings of an owner', () => {
   it('show a key that was made before the list of keys had come', async () => {
     const complaints = await change(async (page) => {
       await page.getByRole('table', { name: 'Keys' }).waitFor();
+      const made = gate();
+      page.on('response', (answered) => {
+        if (answered.request().method() === 'POST' && answered.url().endsWith('/api/keys')) made.open();
+      });
       let isHeld = false;
       await page.route('**/api/keys', async (route) => {
         if (route.request().method() !== 'GET' || isHeld) return route.continue();
         isHeld = true;
         const response = await route.fetch();
-        await page.waitForResponse((answered) => answered.request().method() === 'POST' && answered.url().endsWith('/api/keys'));
+        // Perhaps it was made before the list was read here.
+        await made.opened;
         // Given up meanwhile, perhaps: the page asks once more.
         return route.fulfill({ response }).catch(() => undefined);
       });

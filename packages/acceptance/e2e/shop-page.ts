@@ -17,6 +17,8 @@ export class ShopPage implements AsyncDisposable {
     this.#context = context;
     this.complaints = new Complaints(context);
     this.#homes = homes;
+    // Of all its tabs, and of what a route asks in their place.
+    context.setDefaultTimeout(PATIENCE_MS);
   }
 
   static async begin(browser: Browser, homes: readonly string[], options: BrowserContextOptions = {}): Promise<ShopPage> {
@@ -26,7 +28,6 @@ export class ShopPage implements AsyncDisposable {
   /** A tab with the page, its panel closed. */
   async tab(url: string): Promise<ShopTab> {
     const page = await this.#context.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
     page.on('request', (request) => {
       if (!this.#homes.some((home) => request.url().startsWith(home))) this.foreignRequests.push(request.url());
     });

@@ -215,7 +215,11 @@ inBrowser('the web widget', () => {
     await tab.hears('one two three');
     await stop.waitFor({ state: 'hidden' });
     const { sessions, index } = await system.scope(tenantId);
-    const [item] = (await index.listSessions({ limit: 1 })).items;
+    // A turn's end waits two seconds for the index, and no longer: it may be behind.
+    const [item] = await eventually(async () => {
+      const { items } = await index.listSessions({ limit: 1 });
+      return items.length > 0 ? items : undefined;
+    });
     expect(await sessions.turnRecords(item?.id ?? '')).toMatchObject([{ status: 'cancelled' }]);
   });
 

@@ -40,15 +40,24 @@ import { dropLaterColumns, Files, session, sessionId, skill, turn } from './inde
   }
 
   it('opens no more connections than its pool has', async () => {
-    const small = await openIndex({ databaseUrl: url, databasePool: 2, dataDir: '/nonexistent', log: silentLog });
     await store.close();
+    // The server ends a connection some time after it was closed here; it opens some itself, for its own work.
+    await eventually(async () => (await countOpen()) === 0);
+    const small = await openIndex({ databaseUrl: url, databasePool: 2, dataDir: '/nonexistent', log: silentLog });
     await fillWith(small);
-    const { rows } = await direct.pool.query(
-      'select count(*)::int as open from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    );
+    const open = await countOpen();
     await small.close();
-    expect(rows).toEqual([{ open: 2 }]);
+    expect(open).toBe(2);
   });
+
+  /** Connections of clients, the one that asks left out. */
+  async function countOpen(): Promise<number | undefined> {
+    const { rows } = await direct.pool.query<{ open: number }>(
+      `select count(*)::int as open from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+    );
+    return rows[0]?.open;
+  }
 
   async function fillWith(small: IndexStore): Promise<void> {
     await Promise.all(Array.from({ length: 20 }, async (_, count) => small.isFresh(`tenant-${String(count)}`)));

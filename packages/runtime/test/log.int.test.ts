@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
-import { TestRedis } from '@concierge/testing';
+import { eventually, TestRedis } from '@concierge/testing';
 
 /** A service that logs all the time and ends on SIGTERM. */
 const talkative = `
@@ -47,8 +47,11 @@ describe('the log', () => {
     await using clearing = new AsyncDisposableStack();
     clearing.defer(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
-    const [heard] = await once(child.stdout, 'data');
-    expect(String(heard)).toContain('"service":"talkative"');
+    let heard = '';
+    child.stdout.on('data', (chunk) => (heard += String(chunk)));
+    // Not its first line, which says that it is ready: a signal right behind that may come before the one who takes it.
+    await eventually(() => heard.includes('still here'), { timeoutMs: 100_000 });
+    expect(heard).toContain('"service":"talkative"');
     const closed = once(child.stdout, 'close');
     child.stdout.destroy();
     await closed;

@@ -39,7 +39,7 @@ describe('opening Redis at the start of a service', () => {
   it('names the setting and the cause when nothing listens, without the password', async () => {
     const port = await freePort();
     const url = `redis://concierge:secret@127.0.0.1:${String(port)}`;
-    const [problem = '', ...others] = await findProblems(openRedis({ url, role: 'worker', log, timeoutMs: 500 }, cleanUp));
+    const [problem = '', ...others] = await findProblems(openRedis({ url, role: 'worker', log, timeoutMs: 5000 }, cleanUp));
     expect(others).toEqual([]);
     expect(problem).toMatch(/^REDIS_URL: must lead to a Redis that can be used \(redis:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/u);
     expect(problem).not.toContain('secret');

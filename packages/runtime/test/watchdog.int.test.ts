@@ -2,6 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@concierge/testing';
 
 const HUNG_AFTER_S = 10;
 
@@ -73,7 +74,10 @@ describe('the watchdog', () => {
     await using clearing = new AsyncDisposableStack();
     clearing.defer(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
-    await once(child.stdout ?? child, 'data');
+    // Its first line comes before the watchdog runs, and before it would end cleanly.
+    let printed = '';
+    child.stdout?.on('data', (chunk) => (printed += String(chunk)));
+    await eventually(() => printed.includes('"msg":"ready"'), { timeoutMs: 100_000 });
     child.kill('SIGSTOP');
     await promisify(execFile)('sleep', [String(HUNG_AFTER_S + 2)]);
     child.kill('SIGCONT');

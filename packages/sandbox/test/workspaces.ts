@@ -7,7 +7,7 @@ import type { CommandResult, RunOptions, Sandbox, SandboxCommand, SandboxRequest
 
 export const secret = `a secret of another tenant ${randomBytes(8).toString('hex')}`;
 /** No test waits for it. */
-const defaultTimeoutMs = 180_000;
+export const defaultTimeoutMs = 180_000;
 
 /** Two tenants' folders, and a folder of this machine that no command inside may reach. */
 export class Workspaces implements AsyncDisposable {

@@ -8,9 +8,20 @@ import { silentLog } from './support.ts';
 const [, , dataDir = '', name = '', notes = '', characters = ''] = argv;
 const index = await openIndex({ databaseUrl: undefined, dataDir, log: silentLog });
 const scope = await new Tenants({ dataDir, index, keySecret: 'a secret for tests', log: silentLog }).open('acme');
-const writes = Array.from({ length: Number(notes) }, async (_, at) =>
-  scope.files.writeText(`memory/${name}-${String(at)}.md`, 'x'.repeat(Number(characters))),
-);
+
+/** Another process that stands still with the lock is waited for, longer than a service would. */
+async function keepNote(at: number): Promise<void> {
+  for (;;) {
+    try {
+      await scope.files.writeText(`memory/${name}-${String(at)}.md`, 'x'.repeat(Number(characters)));
+      return;
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'overloaded')) throw error;
+    }
+  }
+}
+
+const writes = Array.from({ length: Number(notes) }, async (_, at) => keepNote(at));
 const outcomes = await Promise.allSettled(writes);
 for (const outcome of outcomes) {
   if (outcome.status === 'rejected' && !(outcome.reason instanceof AppError && outcome.reason.code === 'memory_quota'))

@@ -126,7 +126,6 @@ describe('session files under fire', () => {
         writer.process.kill('SIGKILL');
       }
     },
-    60_000,
   );
 
   it('show the newest under their own name after a writer was frozen before it put its revision there', async () => {

@@ -10,7 +10,7 @@ import { mustRunAll } from './config.ts';
 import { eventually } from './eventually.ts';
 import { freePort } from './free-port.ts';
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 120_000;
 const packagedVersions = '/usr/lib/postgresql';
 const role = 'concierge';
 

@@ -122,11 +122,10 @@ export class System implements AsyncDisposable {
     return this.gatewayUrls[0] ?? '';
   }
 
-  /** Resolves when every gateway reports ready. */
+  /** Resolves when every gateway reports ready and every console answers: a browser does not ask it again. */
   async ready(): Promise<void> {
-    for (const url of this.gatewayUrls) {
-      await eventually(async () => (await fetch(`${url}/readyz`)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
-    }
+    const asked = [...this.gatewayUrls.map((url) => `${url}/readyz`), ...this.uiUrls.map((url) => `${url}/livez`)];
+    for (const url of asked) await eventually(async () => (await fetch(url)).status === 200, { timeoutMs: READY_TIMEOUT_MS, everyMs: 50 });
   }
 
   /** The same access to tenants as the services have, in this process. */

@@ -5,7 +5,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log } from '@concierge/testing';
 import { TestCore } from '@concierge/testing/core';
 import { budgetReached } from '../src/events/webhook-events.ts';
-import { Budgets, type TurnBudget } from '../src/index.ts';
+import { Budgets, keyOf, type TurnBudget } from '../src/index.ts';
 import { journalUsage, recordEnd, usage } from './usage-records.ts';
 
 let fixture: TestCore;
@@ -14,6 +14,8 @@ let nowMs: number;
 
 setUpEach(async (stack) => {
   fixture = stack.use(await TestCore.start());
+  // No reconciler notes the time here; service time would stand still soon after a note, and no reservation end.
+  await fixture.core.redis.del(keyOf.clock);
   scope = await fixture.scope();
   nowMs = Date.parse('2027-03-10T12:00:00Z');
 });

@@ -41,9 +41,10 @@ describe('quick messages', () => {
     await fixture.worker();
     const receipts = [];
     for (const text of ['a', 'b', 'c', 'd']) receipts.push(await say(text, { debounceMs: HOUR_MS }));
+    // From the last one on it may run, and be gone.
+    expect(await scope.inbox.read(receipts[0]?.turnId ?? '')).toMatchObject({ collects: true });
     receipts.push(await say('e'));
     const [first = '', ...others] = receipts.map(({ turnId }) => turnId);
-    expect(await scope.inbox.read(first)).toMatchObject({ collects: true });
     await fixture.read(scope, first);
     expect(fixture.started[0]).toBe(first);
     expect(behind[0]).toEqual(others);

@@ -193,7 +193,8 @@ describe('an event', () => {
     await endpoint();
     startWorker();
     await fixture.turnEnds('t_1');
-    await eventually(async () => (await fixture.events()).every(({ tries }) => tries === 1));
+    // On a slow machine one of them is tried again before the other is tried first.
+    await eventually(async () => (await fixture.events()).every(({ tries }) => tries > 0));
     const errors = (await fixture.events()).map(({ log }) => log[0]?.error ?? '').toSorted((a, b) => a.localeCompare(b));
     expect(errors).toEqual([expect.stringContaining('has no public address'), expect.stringContaining(' redirects ')]);
     expect(inside.received).toEqual([]);

@@ -1,14 +1,19 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { TurnStep } from '@concierge/contract';
 import { eventually, gate, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { keyOf } from '../src/index.ts';
+import { TurnFollower } from '../src/streams/turn-follower.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 let fixture: TestTurns;
 
 setUpEach(async (stack) => {
   fixture = stack.use(await TestTurns.start());
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 
 const at = '2026-11-20T12:00:00.000Z';
@@ -150,6 +155,8 @@ describe('a turn that was published, but not announced', () => {
 
   it('is only announced when its readers have it all', async () => {
     const scope = await fixture.scope();
+    // A reader that hears nothing for some seconds gets the turn from its session instead, from its beginning.
+    jest.spyOn(TurnFollower.prototype, 'checkSilence').mockImplementation(() => undefined);
     fixture.play = async (run) => {
       run.writer.emit(textDelta('all of it'));
       await run.writer.flush();

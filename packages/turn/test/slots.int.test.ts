@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, openRedis, findSlot, listSlots, withSlots } from '@concierge/runtime';
-import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis } from '@concierge/testing';
+import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis, untilAborted } from '@concierge/testing';
 import { listReconcilers } from '@concierge/testing/core';
 import { setUpEach } from '@concierge/testing/set-up';
 import { agreeOnSlots, assertSlots, keyOf, ProcessAnnouncement } from '../src/index.ts';
@@ -62,7 +62,7 @@ describe('tenants in several slots', () => {
     const { fixture, tenants } = await openTurns(withSlots(server.url, SLOTS));
     const cancelled: string[] = [];
     fixture.play = async ({ signal, turn }) => {
-      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      await untilAborted(signal);
       cancelled.push(turn.tenantId);
       return '';
     };

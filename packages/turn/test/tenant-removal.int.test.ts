@@ -16,11 +16,9 @@ setUpEach(async (stack) => {
   stack.defer(() => redis.disconnect());
 });
 
-async function remove(id: string, stopTimeoutMs?: number): Promise<{ stillRunning: number }> {
-  return await removeTenant(
-    { tenants: fixture.tenants, turns: fixture.turns, redis, ...(stopTimeoutMs === undefined ? {} : { stopTimeoutMs }) },
-    id,
-  );
+/** Waits for turns longer than a slow machine takes to end them. */
+async function remove(id: string, stopTimeoutMs = 120_000): Promise<{ stillRunning: number }> {
+  return await removeTenant({ tenants: fixture.tenants, turns: fixture.turns, redis, stopTimeoutMs }, id);
 }
 
 /** Keys of the turn path that still contain a tenant's id or text. */

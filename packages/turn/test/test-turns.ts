@@ -4,12 +4,13 @@ import type { IndexStore } from '@concierge/index';
 import { background, connectRedis, openConnection } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { Tenants, TenantScope } from '@concierge/tenant';
-import { silentLog as log, type TestRedis } from '@concierge/testing';
+import { eventually, silentLog as log, type TestRedis } from '@concierge/testing';
 import { newReconciler, TestCore, type Core, type TestCoreOptions } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
 import type { EnqueueOutcome } from '../src/lanes/lane-replies.ts';
 import type { WakeupQueue } from '../src/lanes/wakeup-queue.ts';
 import type { Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
+import { LogsOnDisk } from '../src/wal/log-records.ts';
 
 /** What a test's turns do; the session is published and the end announced by the fixture. */
 export type Play = (run: TurnRun) => Promise<string>;
@@ -87,14 +88,15 @@ export class TestTurns implements AsyncDisposable {
 
   /**
    * Another gateway. `refuses`: all its enqueue calls but the first ones fail, and take effect when the test releases
-   * them.
+   * them. `role`: as a worker it waits for a Redis that stands still, as long as it takes.
    */
   async gateway({
     now = Date.now,
     refuses,
     hears = 0,
-  }: { now?: () => number; refuses?: Promise<void>; hears?: number } = {}): Promise<Turns> {
-    const { redis, queue, accepted } = await this.another();
+    role,
+  }: { now?: () => number; refuses?: Promise<void>; hears?: number; role?: 'worker' } = {}): Promise<Turns> {
+    const { redis, queue, accepted } = await this.another(role);
     const lanes = refuses === undefined ? queue.lanes : new UnheardLanes(redis, refuses, hears);
     const turns = new Turns({ redis, ...queue, lanes, accepted, log, now });
     this.#stack.defer(async () => turns.stop());
@@ -107,8 +109,8 @@ export class TestTurns implements AsyncDisposable {
   }
 
   /** The objects of another process over the same Redis and files. */
-  async another(): Promise<Core> {
-    return this.#opened.another('producer');
+  async another(role: 'producer' | 'worker' = 'producer'): Promise<Core> {
+    return this.#opened.another(role);
   }
 
   /** The readers of a process: of the one that accepts turns by these lanes, or of another. */
@@ -132,6 +134,14 @@ export class TestTurns implements AsyncDisposable {
   /** Follows a turn to its end. @returns the SSE text */
   async read(scope: TenantScope, turnId: string, after: string | null = null): Promise<string> {
     return readToEnd(this.streams, { scope, turnId, after });
+  }
+
+  /**
+   * Waits until no log has a turn. What a log still has when Redis loses its end gets its file, and waits for a worker.
+   */
+  async logsAreSettled(): Promise<void> {
+    const logs = new LogsOnDisk(this.tenants.logsFolder);
+    await eventually(async () => (await logs.turns()).length === 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -93,7 +93,8 @@ describe('a turn that waits for turns it has started', () => {
     };
     await fixture.worker({ concurrency: 2, tenantShare: 2 });
     const { turnId } = await fixture.turns.accept(scope, input('parent'));
-    await eventually(() => fixture.started.length === 3);
+    // The third child waits for a slot. It has to be accepted by then, or it runs when the others have been cancelled.
+    await eventually(async () => fixture.started.length === 3 && (await scope.inbox.turnIds()).length === 4);
     await fixture.turns.cancelChildren(scope, turnId);
     await fixture.streams.fold(scope, turnId, never);
     const { items } = await fixture.turns.list(scope, { limit: 10 });

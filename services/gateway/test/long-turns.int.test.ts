@@ -27,7 +27,8 @@ const longTurn: Script = async ({ writer }) => {
 };
 
 setUpOnce(async (stack) => {
-  gateway = stack.use(await TestGateway.start());
+  // Longer than a client rests while the machine stands still.
+  gateway = stack.use(await TestGateway.start({ unreadAnswerMs: 120_000 }));
   tenant = await gateway.tenant();
   gateway.script = longTurn;
   const live = await gateway.ask(tenant.admin, '/api/admin', { method: 'POST', body: { message: 'work' } });

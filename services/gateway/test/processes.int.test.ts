@@ -22,6 +22,8 @@ import { joinText, parseEvents, type SeenEvent } from './sse.ts';
 /** Nobody waits for it. */
 const GRACE_S = 60;
 const STREAMS_MAX = 8;
+/** Of processes that start, on a machine that may have other things to do. */
+const startWait = { timeoutMs: 120_000 };
 const JSON_ONLY = { Accept: 'application/json', 'Content-Type': 'application/json' };
 
 let system: System;
@@ -47,7 +49,7 @@ setUpEach(async (stack) => {
 /** Two processes serve, and the one that was killed is not among them. */
 async function bothReady(killed?: number): Promise<void> {
   await eventually(() => listProcesses().length === 2 && !listProcesses().includes(killed ?? 0));
-  await eventually(async () => (await readMetric('concierge_gateway_processes')) === 2);
+  await eventually(async () => (await readMetric('concierge_gateway_processes')) === 2, startWait);
 }
 
 /** Those that the primary has started. */
@@ -224,9 +226,17 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** A value of /metrics, summed over its labels; as any process answers it. */
+/** As any process answers it, once its primary has answered that one in time. */
+async function readMetrics(): Promise<string> {
+  return eventually(async () => {
+    const answer = await ask('/metrics');
+    return answer.status === 200 ? await answer.text() : undefined;
+  });
+}
+
+/** A value of /metrics, summed over its labels. */
 async function readMetric(name: string, label = ''): Promise<number> {
-  const text = await (await ask('/metrics')).text();
+  const text = await readMetrics();
   return text
     .split('\n')
     .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
@@ -235,12 +245,26 @@ async function readMetric(name: string, label = ''): Promise<number> {
 
 describe('a gateway of two processes', () => {
   it('answers on one port from both, one access line for each request, with the process in each line', async () => {
-    const requestIds = Array.from({ length: 60 }, (_, index) => `request-${String(index)}`);
-    for (const id of requestIds) expect((await ask('/api/agents', { headers: { 'X-Request-Id': id } })).status).toBe(200);
+    const requestIds: string[] = [];
+    const statuses: number[] = [];
+    const askOnce = async (): Promise<void> => {
+      const id = `request-${String(requestIds.length)}`;
+      requestIds.push(id);
+      statuses.push((await ask('/api/agents', { headers: { 'X-Request-Id': id } })).status);
+    };
+    const readLines = async (): Promise<LogLine[]> =>
+      (await readLog()).filter(({ msg, requestId = '' }) => msg === 'request' && requestIds.includes(requestId));
+    while (requestIds.length < 60) await askOnce();
+    // While one of them stands still the other one takes all connections.
+    await eventually(async () => {
+      await askOnce();
+      return new Set((await readLines()).map(({ pid }) => pid)).size > 1;
+    });
     const lines = await eventually(async () => {
-      const found = (await readLog()).filter(({ msg, requestId = '' }) => msg === 'request' && requestIds.includes(requestId));
+      const found = await readLines();
       return found.length >= requestIds.length ? found : undefined;
     });
+    expect(new Set(statuses)).toEqual(new Set([200]));
     expect(lines).toHaveLength(requestIds.length);
     expect(new Set(lines.map(({ requestId }) => requestId))).toEqual(new Set(requestIds));
     expect(new Set(lines.map(({ pid }) => pid))).toEqual(new Set(listProcesses()));
@@ -251,15 +275,18 @@ describe('a gateway of two processes', () => {
     const asked = 30;
     for (let request = 0; request < asked; request += 1) await ask('/api/agents');
     const count = async (): Promise<number> => readMetric('concierge_http_request_duration_seconds_count', 'route="listAgents"');
+    // A process that does not answer within a second is counted as it last answered: from now on that is all of it.
+    await eventually(async () => (await count()) === asked);
     for (let look = 0; look < 6; look += 1) expect(await count()).toBe(asked);
     const [killed = 0] = listProcesses();
     process.kill(killed, 'SIGKILL');
     await bothReady(killed);
     for (let look = 0; look < 6; look += 1) expect(await count()).toBe(asked);
     await ask('/api/agents');
+    await eventually(async () => (await count()) === asked + 1);
     expect(await count()).toBe(asked + 1);
     expect(await readMetric('process_start_time_seconds')).toBeLessThan(Date.now() / 1000);
-    const text = await (await ask('/metrics')).text();
+    const text = await readMetrics();
     expect(text.match(/^process_resident_memory_bytes\{/gmu)).toHaveLength(1);
     expect(await readMetric('process_resident_memory_bytes')).toBeGreaterThan(150e6);
   });
@@ -382,9 +409,13 @@ describe('a gateway of two processes', () => {
     await gateway.terminate();
     await using _taken = await listenOn(Number(new URL(system.url).port));
     gateway.start();
-    await eventually(() => !gateway.alive);
+    await eventually(() => !gateway.alive, startWait);
     expect(await gateway.terminate()).toBe(1);
-    const lines = await readLog();
+    // What it wrote last may still be on its way into the file when it has ended.
+    const lines = await eventually(async () => {
+      const found = await readLog();
+      return found.some(({ msg, pid }) => msg === 'cannot start' && pid === gateway.pid) ? found : undefined;
+    });
     const failed = lines.filter(({ msg }) => msg === 'cannot start').map(({ pid }) => pid);
     expect(failed.filter((pid) => pid === gateway.pid)).toHaveLength(1);
     expect(failed.length).toBeGreaterThan(1);
@@ -395,10 +426,14 @@ describe('a gateway of two processes', () => {
   it('names a number of processes that it cannot take among all bad values, and ends', async () => {
     await gateway.terminate();
     gateway.start({ GATEWAY_PROCESSES: '100', GATEWAY_LEAVE_S: 'soon' });
-    await eventually(() => !gateway.alive);
+    await eventually(() => !gateway.alive, startWait);
     expect(await gateway.terminate()).toBe(1);
-    const lines = (await system.readServiceLog(gateway.name)).split('\n');
-    expect(lines.filter((line) => line.startsWith('  - GATEWAY_PROCESSES: '))).toHaveLength(1);
-    expect(lines.filter((line) => line.startsWith('  - GATEWAY_LEAVE_S: '))).toHaveLength(1);
+    const bad = ['  - GATEWAY_PROCESSES: ', '  - GATEWAY_LEAVE_S: '];
+    // What it wrote last may still be on its way into the file when it has ended.
+    const lines = await eventually(async () => {
+      const found = (await system.readServiceLog(gateway.name)).split('\n');
+      return bad.every((start) => found.some((line) => line.startsWith(start))) ? found : undefined;
+    });
+    for (const start of bad) expect(lines.filter((line) => line.startsWith(start))).toHaveLength(1);
   });
 });

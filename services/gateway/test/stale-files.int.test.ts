@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { copyFile, cp, mkdir, readdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -72,6 +73,16 @@ async function connect(phoneNumberId: string): Promise<void> {
   expect([200, 201]).toContain(answer.status);
 }
 
+/** Resolves when the machines have been told, too: Redis may tell them after the answer. */
+async function connectAndTell(phoneNumberId: string): Promise<void> {
+  const listener = near.redis.client();
+  await listener.subscribe(keyOf.recordChanges);
+  const told = once(listener, 'message');
+  await connect(phoneNumberId);
+  await told;
+  listener.disconnect();
+}
+
 async function readNumber(): Promise<string | undefined> {
   const answer = await far.ask(tenant.admin, path);
   return answer.ok ? ConnectedChannel.parse(await answer.json()).identifiers['phoneNumberId'] : readCode(answer);
@@ -104,7 +115,7 @@ describe('where files are shown as they were', () => {
     await connect('1065');
     await showFiles();
     expect(await readNumber()).toBe('1065');
-    await connect('2065');
+    await connectAndTell('2065');
     const read = readNumber();
     await showFiles();
     expect(await read).toBe('2065');

@@ -24,6 +24,8 @@ describe('a tenant whose turns fill the streams', () => {
     expect(await refused.json()).toMatchObject({ code: 'rate_limited', detail: expect.stringContaining('20000 characters') });
     const body = { model: 'cs', messages: [{ role: 'user', content: 'x' }] };
     expect((await gateway.ask(loud.cs, '/v1/chat/completions', { method: 'POST', body })).status).toBe(429);
+    // The file of a turn that has ended is removed after its answer.
+    await eventually(async () => (await loud.scope.inbox.turnIds()).length === 0);
     await loud.scope.channels.connect('channel_c', telegram);
     const from = { id: 7, is_bot: false, first_name: 'Ann' };
     const update = { update_id: 1, message: { message_id: 1, date: 1, chat: { id: 7, type: 'private' }, from, text: 'hello' } };

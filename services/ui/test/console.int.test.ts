@@ -58,8 +58,9 @@ async function startConsole(
     ...changes,
   };
   const stack = new ServiceStack();
-  const stop = async (): Promise<void> => stack.stop(2000);
-  cleanUp.defer(stop);
+  cleanUp.defer(async () => stack.stop(2000));
+  // Answers that may finish do so on a machine that stands still, too.
+  const stop = async (): Promise<void> => stack.stop(60_000);
   const port = await wire(config, { stack, log: silentLog }, folder);
   return { url: `http://127.0.0.1:${String(port)}`, port, stop };
 }

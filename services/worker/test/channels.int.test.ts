@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { providerUrls } from '@concierge/channel';
 import { setUpEach } from '@concierge/testing/set-up';
 import { describe, expect, it } from '@jest/globals';
@@ -192,18 +193,32 @@ describe('what cannot be used', () => {
   });
 });
 
+/**
+ * The calls without repeats of the first: an app is told again every `everyMs` while the turn runs, on a machine that
+ * stands still, too.
+ */
+function withoutRepeats<Call>(calls: readonly Call[], { sinceMs, everyMs }: { sinceMs: number; everyMs: number }): Call[] {
+  let allowed = Math.floor((Date.now() - sinceMs) / everyMs);
+  return calls.filter((call, index) => {
+    const isRepeat = index > 0 && allowed > 0 && isDeepStrictEqual(call, calls[0]);
+    if (isRepeat) allowed -= 1;
+    return !isRepeat;
+  });
+}
+
 describe('typing', () => {
   it('is shown while the turn runs, in the thread of the message', async () => {
+    const sinceMs = Date.now();
     beforeAsking = async () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
     await fixture.play([], message([], { text: 'hi', channelMessage: { address: { to: '-100', thread: '7' }, isGroup: true } }));
-    expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body)).toEqual([
-      { chat_id: -100, message_thread_id: 7, action: 'typing' },
-    ]);
+    const bodies = fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body);
+    expect(withoutRepeats(bodies, { sinceMs, everyMs: 4000 })).toEqual([{ chat_id: -100, message_thread_id: 7, action: 'typing' }]);
   });
 
   it('is shown as an answer to the newest of the messages that are answered together', async () => {
+    const sinceMs = Date.now();
     const isTyping = (): unknown[] => fakeMeta.calls.flatMap(({ body }) => (body['status'] === 'read' ? [body['message_id']] : []));
     beforeAsking = async () => {
       await eventually(() => isTyping().length > 0);
@@ -212,10 +227,11 @@ describe('typing', () => {
     const facts = { channel: 'channel_a', collects: true, sessionId } as const;
     fixture.behind = [await fixture.accept('t_second', message([], { ...facts, text: 'two', channelMessage: { messageRef: 'wamid.2' } }))];
     await fixture.play([], message([], { ...facts, text: 'one', channelMessage: { messageRef: 'wamid.1' } }));
-    expect(isTyping()).toEqual(['wamid.2']);
+    expect(withoutRepeats(isTyping(), { sinceMs, everyMs: 20_000 })).toEqual(['wamid.2']);
   });
 
   it('is not shown in a conversation that staff has', async () => {
+    const sinceMs = Date.now();
     const sessionId = fixture.newSessionId();
     await fixture.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
     await fixture.play([], message([], { text: 'hi', sessionId }));
@@ -224,7 +240,8 @@ describe('typing', () => {
       await eventually(() => fakeTelegram.callsTo('/sendChatAction').length > 0);
     };
     await fixture.play([], message([], { text: 'hi', channelMessage: { address: { to: '492', thread: null } } }));
-    expect(fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id'])).toEqual([492]);
+    const chats = fakeTelegram.callsTo('/sendChatAction').map(({ body }) => body['chat_id']);
+    expect(withoutRepeats(chats, { sinceMs, everyMs: 4000 })).toEqual([492]);
   });
 
   it('does not fail a turn whose channel is not connected, or refuses', async () => {

@@ -50,10 +50,12 @@ describe('the demo model in production', () => {
     await eventually(() => worker?.alive === false);
     // A worker's last heartbeat counts for ten seconds.
     await eventually(async () => (await readiness()) === 503);
-    const lines = (await system.readServiceLog('worker-0'))
-      .slice(before)
-      .split('\n')
-      .filter((line) => line.includes('DEMO_MODEL'));
+    // What it printed is written behind its end.
+    const lines = await eventually(async () => {
+      const printed = (await system.readServiceLog('worker-0')).slice(before).split('\n');
+      const found = printed.filter((line) => line.includes('DEMO_MODEL'));
+      return found.length > 0 ? found : undefined;
+    });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('PROVIDERS_FILE: /nonexistent/providers.json does not exist');
   });

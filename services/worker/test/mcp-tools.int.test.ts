@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { McpServerBody } from '@concierge/contract';
 import { McpServers } from '@concierge/mcp';
-import { serveRequests, silentLog } from '@concierge/testing';
+import { eventually, serveRequests, silentLog } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
@@ -30,6 +30,9 @@ const servers = new McpServers({ fetch: async (url, init) => fetch(url, init), e
 setUpOnce(async (stack) => {
   endpoint = stack.use(await serveRequests(crm.fetch));
   stack.defer(async () => servers.close());
+  // The client's library is loaded at its first use, within the few seconds that a server has to list its tools.
+  const warm = { name: 'warm', url: endpoint.url, headers: {}, tools: null, timeoutMs: 60_000, revision: 'warm' };
+  await eventually(async () => servers.freshTools('warm', warm, new AbortController().signal));
   const attached = new McpTools({ servers, log: silentLog });
   fixture = stack.use(await TestRunner.start({ tools: { attached } }));
 });

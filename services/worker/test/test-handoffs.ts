@@ -58,12 +58,13 @@ export class TestHandoffs {
     return (await this.#turns.accept(this.scope, input)).turnId;
   }
 
-  /** The session once it holds the turn. */
+  /** The session once it holds the turn, and what follows from the turn is done: its inbox entry goes last. */
   async ended(sender: string, turnId: string): Promise<Session> {
     return await eventually(
       async () => {
         const session = await this.scope.sessions.load(this.toSessionId(sender));
-        return session?.turns.some(({ id }) => id === turnId) === true ? session : undefined;
+        const isThere = session?.turns.some(({ id }) => id === turnId) === true;
+        return isThere && (await this.scope.inbox.read(turnId)) === undefined ? session : undefined;
       },
       { everyMs: 50 },
     );

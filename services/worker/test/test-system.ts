@@ -33,7 +33,7 @@ type Addressed = Agent | { readonly agent: Agent; readonly says?: string; readon
 type Agent = 'admin' | 'cs';
 
 const ToolResult = z.object({ output: z.string(), isError: z.boolean() });
-const Session = z.looseObject({ turnId: z.string() });
+const Session = z.looseObject({ turnId: z.string(), contact_id: z.string() });
 
 /** The whole system with a scripted model: a turn goes in over HTTP, and what it does is done for real. */
 export class TestSystem implements AsyncDisposable {
@@ -190,8 +190,11 @@ export class StartedTurn {
   }
 
   async id(): Promise<string> {
-    if (this.#events.length === 0) await this.until(({ type }) => type === 'session');
-    return Session.parse(this.#events[0]?.data).turnId;
+    return (await this.#session()).turnId;
+  }
+
+  async sessionId(): Promise<string> {
+    return (await this.#session()).contact_id;
   }
 
   async cancel(): Promise<void> {
@@ -201,6 +204,11 @@ export class StartedTurn {
   async steps(): Promise<readonly TurnStepView[]> {
     const response = await this.#ask(`/api/turns/${await this.id()}`, 'GET');
     return TurnView.parse(await response.json()).steps ?? [];
+  }
+
+  async #session(): Promise<z.infer<typeof Session>> {
+    if (this.#events.length === 0) await this.until(({ type }) => type === 'session');
+    return Session.parse(this.#events[0]?.data);
   }
 }
 

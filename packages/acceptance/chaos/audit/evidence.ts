@@ -203,7 +203,7 @@ export class Evidence {
   }
 
   async readLedger(): Promise<LedgerLine[]> {
-    return await readLines(this.ledgerFile, LedgerLine);
+    return await readLines(this.ledgerFile, LedgerLine, { isGrowing: true });
   }
 
   async readTranscripts(): Promise<Transcript[]> {
@@ -222,10 +222,18 @@ export class Evidence {
   }
 }
 
-/** A file that was never written is empty. */
-export async function readLines<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema>[]> {
+/**
+ * A file that was never written is empty. `isGrowing`: another process writes to it, and what stands behind the last
+ * whole line is not complete yet.
+ */
+export async function readLines<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+  { isGrowing = false } = {},
+): Promise<z.output<Schema>[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text
+    .slice(0, isGrowing ? text.lastIndexOf('\n') + 1 : undefined)
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => schema.parse(JSON.parse(line)));

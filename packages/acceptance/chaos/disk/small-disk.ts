@@ -100,7 +100,9 @@ export async function fillDisk(rig: ChaosRig<System>, disk: SmallDisk): Promise<
   const fullAtMs = Date.now();
   disk.fill();
   const body = (): object => ({ message: 'hello' });
-  const asked = { gateways: gatewayUrls, apiKey: keys?.cs ?? '', evidence: rig.evidence, path: '/api/cs', body, timeoutMs: PATIENCE_MS };
+  const isPutOff = Promise.withResolvers<void>();
+  const asking = { gateways: gatewayUrls, apiKey: keys?.cs ?? '', evidence: rig.evidence, path: '/api/cs', body };
+  const asked = { ...asking, timeoutMs: PATIENCE_MS, onLater: () => isPutOff.resolve() };
   const probing = probe(asked, isOver.signal);
   await wait(FULL_MS);
   const isNoticed = eventually(async () => !(await isReady()), { timeoutMs: NOTICED_TIMEOUT_MS, everyMs: 250 });
@@ -108,6 +110,8 @@ export async function fillDisk(rig: ChaosRig<System>, disk: SmallDisk): Promise<
     () => false,
     () => true,
   );
+  // On a machine that answers late none may have been answered in time so far.
+  await Promise.race([isPutOff.promise, wait(NOTICED_TIMEOUT_MS)]);
   isOver.abort();
   const { later: refusals } = await probing;
   rig.evidence.fault({ atMs: fullAtMs, kind: 'disk-full', target: 'disk', refusals, wasReady });

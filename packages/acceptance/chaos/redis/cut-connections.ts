@@ -12,6 +12,8 @@ export interface Probe {
   readonly body?: () => object;
   /** A client without an answer within this time repeats the request. */
   readonly timeoutMs?: number;
+  /** Called for each request that was put off. */
+  readonly onLater?: () => void;
 }
 
 const PAUSE_MS = 5;
@@ -21,7 +23,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 
 /** @returns how many were answered as they should be, and how many were put off */
 export async function probe(
-  { gateways, apiKey, evidence, path, body, timeoutMs = REQUEST_TIMEOUT_MS }: Probe,
+  { gateways, apiKey, evidence, path, body, timeoutMs = REQUEST_TIMEOUT_MS, onLater }: Probe,
   isOver: AbortSignal,
 ): Promise<{ readonly answered: number; readonly later: number }> {
   let answered = 0;
@@ -38,6 +40,7 @@ export async function probe(
     } else if (response !== undefined) {
       await noteRefusal({ evidence, marker: `probe of ${path}` }, { gateway, response, method: body === undefined ? 'GET' : 'POST' });
       later += 1;
+      onLater?.();
     }
     await wait(PAUSE_MS);
   }

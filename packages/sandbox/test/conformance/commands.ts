@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { SandboxUnavailable } from '../../src/index.ts';
 import type { Side } from './side.ts';
-import { bash, newMarker, Workspaces } from '../workspaces.ts';
+import { bash, defaultTimeoutMs as timeoutMs, newMarker, Workspaces } from '../workspaces.ts';
 
 export function commandCases(side: Side): void {
   const sandboxes = side.make({ deployment: newMarker() });
@@ -33,8 +33,8 @@ export function commandCases(side: Side): void {
     await using sandbox = sandboxes.open(workspaces.request());
     const { signal } = new AbortController();
     const argv = ['printf', '%s|', 'a b', '$HOME', '*', '"', "'", '\\', 'é'] as const;
-    expect((await sandbox.run({ argv, timeoutMs: 30_000 }, { signal })).output).toBe(`a b|$HOME|*|"|'|\\|é|`);
-    const missing = await sandbox.run({ argv: ['no-such-program'], timeoutMs: 30_000 }, { signal });
+    expect((await sandbox.run({ argv, timeoutMs }, { signal })).output).toBe(`a b|$HOME|*|"|'|\\|é|`);
+    const missing = await sandbox.run({ argv: ['no-such-program'], timeoutMs }, { signal });
     expect(missing.end).toEqual({ kind: 'exited', exitCode: 127 });
     expect(missing.output).toContain('not found');
   });

@@ -4,6 +4,7 @@ import { escapedJson, FakeProvider, type ProviderCall, type ProviderReply } from
 import { messengerBodies, findBodyProblem, whatsAppMessage, whatsAppRead, type BodyProblem } from './request-bodies.ts';
 import { postWebhook, type WebhookTry } from './webhook-post.ts';
 
+const ANSWER_TIMEOUT_MS = 20_000;
 const PAIR_BURST = 45;
 const PAIR_INTERVAL_MS = 6000;
 const MEDIA_LIFE_MS = 5 * 60_000;
@@ -17,6 +18,13 @@ export interface FakeMetaOptions {
   readonly phoneNumberId: string;
   readonly pageId: string;
   readonly now?: () => number;
+}
+
+/** How a webhook is delivered. */
+export interface MetaDelivery {
+  readonly retryDelaysMs?: readonly number[];
+  /** An answer that takes longer counts as none. */
+  readonly timeoutMs?: number;
 }
 
 export interface MetaWebhook {
@@ -86,10 +94,10 @@ export class FakeMeta extends FakeProvider {
   /** Signs the bytes as they go out, escapes included, and delivers them again until they are taken. */
   async deliver(
     payload: object,
-    { retryDelaysMs = [1, 5, 25, 125] }: { readonly retryDelaysMs?: readonly number[] } = {},
+    { retryDelaysMs = [1, 5, 25, 125], timeoutMs = ANSWER_TIMEOUT_MS }: MetaDelivery = {},
   ): Promise<WebhookTry[]> {
     if (this.#webhook === undefined) throw new Error('Register a webhook first.');
-    return this.#bring(this.#webhook.url, payload, retryDelaysMs);
+    return this.#bring(this.#webhook.url, payload, { retryDelaysMs, timeoutMs });
   }
 
   /**
@@ -97,15 +105,15 @@ export class FakeMeta extends FakeProvider {
    * without an answer
    */
   async deliverTo(url: string, payload: object): Promise<number> {
-    const [only] = await this.#bring(url, payload, []);
+    const [only] = await this.#bring(url, payload, { retryDelaysMs: [], timeoutMs: ANSWER_TIMEOUT_MS });
     return only?.status ?? 0;
   }
 
-  async #bring(url: string, payload: object, retryDelaysMs: readonly number[]): Promise<WebhookTry[]> {
+  async #bring(url: string, payload: object, delivery: Required<MetaDelivery>): Promise<WebhookTry[]> {
     const body = escapedJson(payload);
     const signature = createHmac('sha256', this.#options.appSecret).update(body).digest('hex');
     const buildHeaders = () => ({ 'x-hub-signature-256': `sha256=${signature}` });
-    return postWebhook({ url, body, buildHeaders, timeoutMs: 20_000, retryDelaysMs });
+    return postWebhook({ url, body, buildHeaders, ...delivery });
   }
 
   /** The receipts that WhatsApp sends for an accepted message: `read` before `delivered` before `sent`. */

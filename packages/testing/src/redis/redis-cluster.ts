@@ -10,6 +10,7 @@ import { temporaryDirectory } from '../temporary-directory.ts';
 const DISCONNECT_TIMEOUT_MS = 50;
 const MASTERS = 3;
 const HASH_SLOTS = 16_384;
+/** After so much silence of a master its replica takes its place. */
 const NODE_TIMEOUT_MS = 2000;
 const STARTED_WITHIN_MS = 90_000;
 
@@ -24,10 +25,15 @@ interface Node {
 export class RedisCluster implements AsyncDisposable {
   readonly #nodes: Node[] = [];
   readonly #stack = new AsyncDisposableStack();
+  readonly #nodeTimeoutMs: number;
 
-  static async start(): Promise<RedisCluster> {
+  private constructor(nodeTimeoutMs: number) {
+    this.#nodeTimeoutMs = nodeTimeoutMs;
+  }
+
+  static async start({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Promise<RedisCluster> {
     await using stack = new AsyncDisposableStack();
-    const cluster = stack.use(new RedisCluster());
+    const cluster = stack.use(new RedisCluster(nodeTimeoutMs));
     await cluster.#start();
     stack.move();
     return cluster;
@@ -135,7 +141,7 @@ export class RedisCluster implements AsyncDisposable {
       dir: folder,
       'cluster-enabled': 'yes',
       'cluster-port': busPort,
-      'cluster-node-timeout': NODE_TIMEOUT_MS,
+      'cluster-node-timeout': this.#nodeTimeoutMs,
       // A part that is away keeps the others from nothing.
       'cluster-require-full-coverage': 'no',
       'cluster-replica-validity-factor': 0,

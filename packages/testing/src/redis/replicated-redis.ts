@@ -11,6 +11,7 @@ import { temporaryDirectory } from '../temporary-directory.ts';
 const DISCONNECT_TIMEOUT_MS = 50;
 const MASTER = 'concierge';
 const SENTINELS = 3;
+/** So that a test need not wait; on a machine that stands still sentinels replace a master that lives, too. */
 const DOWN_AFTER_MS = 1000;
 const STARTED_WITHIN_MS = 60_000;
 
@@ -24,15 +25,18 @@ export class ReplicatedRedis implements AsyncDisposable {
   readonly #folder: string;
   readonly #servers: Server[] = [];
   readonly #sentinels: Server[] = [];
+  readonly #downAfterMs: number;
   readonly #stack = new AsyncDisposableStack();
 
-  private constructor(folder: string) {
+  private constructor(folder: string, downAfterMs: number) {
     this.#folder = folder;
+    this.#downAfterMs = downAfterMs;
   }
 
-  static async start(): Promise<ReplicatedRedis> {
+  /** `downAfterMs`: of silence until the master is replaced. */
+  static async start({ downAfterMs = DOWN_AFTER_MS } = {}): Promise<ReplicatedRedis> {
     await using stack = new AsyncDisposableStack();
-    const replicated = stack.use(new ReplicatedRedis(stack.use(await temporaryDirectory()).path));
+    const replicated = stack.use(new ReplicatedRedis(stack.use(await temporaryDirectory()).path, downAfterMs));
     await replicated.#start();
     replicated.#stack.use(stack.move());
     return replicated;
@@ -123,7 +127,7 @@ export class ReplicatedRedis implements AsyncDisposable {
       'bind 127.0.0.1',
       `dir ${this.#folder}`,
       `sentinel monitor ${MASTER} 127.0.0.1 ${String(masterPort)} 2`,
-      `sentinel down-after-milliseconds ${MASTER} ${String(DOWN_AFTER_MS)}`,
+      `sentinel down-after-milliseconds ${MASTER} ${String(this.#downAfterMs)}`,
       `sentinel failover-timeout ${MASTER} 10000`,
     ];
     await writeFile(file, `${lines.join('\n')}\n`);
