@@ -113,6 +113,8 @@ describe('an event', () => {
     const dead = await fixture.eventThat(({ status }) => status === 'dead');
     expect(dead).toMatchObject({ tries: 10, reason: 'Every try has failed. The last one: It answered 500.', nextTryAt: null });
     expect(dead.log).toHaveLength(10);
+    // A try is told of after its outcome is stored.
+    await eventually(() => fixture.tried.length >= 10);
     expect(fixture.tried.at(-1)).toBe('turn.completed dead');
     receiver.answer = () => ({ status: 200 });
     const scope = await fixture.scope();
