@@ -31,7 +31,8 @@ export abstract class Reconciler {
   abstract readonly name: string;
   readonly #everyMs: number;
   readonly #log: Log;
-  readonly #tookMs = new Map<string, number>();
+  /** Of the last two times of each task. */
+  readonly #tookMs = new Map<string, readonly [number, number]>();
   readonly #nextMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
@@ -91,14 +92,16 @@ export abstract class Reconciler {
   }
 
   #periodMs(task: string, everyMs: number): number {
-    const tookMs = this.#tookMs.get(task) ?? 0;
+    // The shorter one: a process that stood still once, or its Redis, has not worked all that time.
+    const tookMs = Math.min(...(this.#tookMs.get(task) ?? [0]));
     return Math.max(everyMs, tookMs * LOAD.most, Math.min(tookMs * LOAD.usual, UNHURRIED_MS));
   }
 
   async #measure(task: string, step: () => Promise<void>): Promise<void> {
     const beganMs = performance.now();
     await step();
-    this.#tookMs.set(task, performance.now() - beganMs);
+    const [, before] = this.#tookMs.get(task) ?? [0, 0];
+    this.#tookMs.set(task, [before, performance.now() - beganMs]);
   }
 
   #tick(): void {
