@@ -68,6 +68,8 @@ describe('a turn that a later version alone understands', () => {
     await fixture.reconciler.reconcile();
     await fixture.worker();
     expect(parse(await fixture.read(scope, other.turnId)).at(-1)).toMatchObject({ type: 'done' });
+    // The file of a turn that has ended is removed after its end, and is listed as waiting until then.
+    await eventually(async () => !(await scope.inbox.hasFile(other.turnId)));
     const { items } = await fixture.turns.list(scope, { limit: 9, status: 'waiting' });
     expect(items).toEqual([]);
     expect(await readFile(toInboxPath(turnId), 'utf8')).toBe(later);

@@ -310,12 +310,15 @@ describe('a turn that takes others along', () => {
   it('takes none that would overtake one without a place', async () => {
     const begun = gate();
     const goOn = gate();
+    const looked = gate();
     const seen: (readonly string[])[] = [];
     fixture.play = async (run) => {
       if (fixture.started.length === 1) {
         begun.open();
         await goOn.opened;
       }
+      // The number of a later one goes with its end.
+      if (fixture.started.length > 1) await looked.opened;
       seen.push(await run.waitingBehind(20));
       return run.turn.text;
     };
@@ -333,6 +336,7 @@ describe('a turn that takes others along', () => {
     await fixture.read(scope, first.turnId);
     expect(seen[0]).toEqual([]);
     expect(await scope.laneOrder.read(first.sessionId)).toMatchObject({ numbered: [second.turnId, third.turnId] });
+    looked.open();
   });
 });
 

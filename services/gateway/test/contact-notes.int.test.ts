@@ -4,7 +4,7 @@ import { toContactFolder, toNotesOwner, deriveSessionId, type TenantScope } from
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
-import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -25,7 +25,9 @@ const path = (sender: string, rest = ''): string => `/api/memory/contacts/${toCo
 async function chat(sender: string | undefined): Promise<ChatReply> {
   const body = { message: 'hello', ...(sender !== undefined && { sender }) };
   const response = await gateway.ask(tenant.admin, '/api/cs', { method: 'POST', headers: { Accept: 'application/json' }, body });
-  return ChatReply.parse(await response.json());
+  const reply = ChatReply.parse(await response.json());
+  await atRest(tenant);
+  return reply;
 }
 
 async function listed(query = ''): Promise<NotedContact[]> {

@@ -4,7 +4,7 @@ import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
-import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 const Made = z.object({ id: z.string() });
 const Replied = z.object({ contact_id: z.string() });
@@ -93,6 +93,7 @@ describe('the feed of a tenant', () => {
     await post(tenant, `/api/sessions/${contactId}/resume`, {});
     await eventually(() => feed.ids('handoff').length > before);
     expect(new Set(feed.ids('handoff'))).toEqual(new Set([contactId]));
+    await atRest(tenant);
     expect((await gateway.ask(tenant.admin, `/api/sessions/${contactId}`, { method: 'DELETE' })).status).toBe(204);
     await eventually(() => feed.ids('session').includes(contactId));
     expect(feed.againCount()).toBe(1);

@@ -17,7 +17,7 @@ import { nestedFlatePdf, untilAborted } from '@concierge/testing';
 import { z } from 'zod';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
-import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -86,6 +86,7 @@ describe('sessions', () => {
 
   it('are deleted, and are gone then', async () => {
     const { contact_id: id } = await chat('hello');
+    await atRest(tenant);
     expect((await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' })).status).toBe(204);
     for (const method of ['GET', 'DELETE'])
       expect(await readCode(await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method }))).toEqual([404, 'not_found']);

@@ -3,7 +3,7 @@ import { SessionLabelView, SessionListItem, SessionPage, SessionView, TurnView }
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
-import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -117,6 +117,7 @@ describe('a name and a pin', () => {
       title: 'an own first line',
       pinned: true,
     });
+    await atRest(tenant);
     expect((await gateway.ask(tenant.admin, `/api/sessions/${id}`, { method: 'DELETE' })).status).toBe(204);
     expect(await list('?pinned=true')).toEqual([]);
     expect(await tenant.scope.labels.find(id)).toBeUndefined();

@@ -6,7 +6,7 @@ import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
-import { TestGateway, type TestTenant } from './test-gateway.ts';
+import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -26,6 +26,7 @@ async function write(sender: string): Promise<string> {
   const answer = await gateway.ask(tenant.admin, '/api/cs', { method: 'POST', headers, body: { message: 'hello', sender } });
   const { contact_id: id } = ChatReply.parse(await answer.json());
   await eventually(async () => (await tenant.scope.index.listSessions({ limit: 50 })).items.some((item) => item.id === id));
+  await atRest(tenant);
   return id;
 }
 

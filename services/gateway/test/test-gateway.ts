@@ -165,6 +165,11 @@ export class TestGateway implements AsyncDisposable {
   }
 }
 
+/** Resolves once no turn of the tenant is under way: the file of one that has ended is removed after its answer. */
+export async function atRest({ scope }: Pick<TestTenant, 'scope'>): Promise<void> {
+  await eventually(async () => (await scope.busySessions()).size === 0);
+}
+
 function toSend(
   key: string | undefined,
   { headers: given, body }: Asked,

@@ -22,7 +22,8 @@ const readiness = async (): Promise<number> => (await fetch(`${system.url}/ready
 
 describe('the demo model in production', () => {
   it('is announced in the log, to the console and in each reply, where DEMO_MODEL=1 asks for it', async () => {
-    expect(await system.readServiceLog('worker-0')).toContain('replies come from the built-in demo model');
+    // What it prints is written to the file by this process, a moment later.
+    await eventually(async () => (await system.readServiceLog('worker-0')).includes('replies come from the built-in demo model'));
     expect(await (await ask('/api/tenant')).json()).toMatchObject({ demoModel: true });
     const headers = { accept: 'application/json', 'x-api-key': tenant.admin, 'content-type': 'application/json' };
     const reply = await fetch(`${system.url}/api/admin`, { method: 'POST', headers, body: JSON.stringify({ message: 'Hello' }) });

@@ -80,6 +80,6 @@ describe('a worker that cannot start', () => {
     expect(output).toContain('cannot start');
     expect(output).toContain('EADDRINUSE');
     expect(output).not.toContain('did not stop');
-    expect(await connectionsTo(redis)).toBe(0);
+    await eventually(async () => (await connectionsTo(redis)) === 0);
   });
 });
