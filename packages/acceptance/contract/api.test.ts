@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { SessionListItem, SessionView, Skill, TurnView, UploadRef, UsageReport } from '@concierge/contract';
 import { eventually, onePixelPng, smallPdf } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { ContractSystem, promise, type Tenant } from './fixture.ts';
+import { ContractSystem, promise, untilListed, type Tenant } from './fixture.ts';
 
 let contract: ContractSystem;
 
@@ -24,6 +24,7 @@ async function withSessions(count: number): Promise<Tenant> {
       .ask(index % 2 === 0 ? 'admin' : 'cs', { message: `[[say:hello ${String(index)}]] number ${String(index)}` });
     expect(answer.status).toBe(200);
   }
+  await untilListed(tenant, count);
   return tenant;
 }
 
@@ -48,12 +49,8 @@ describe('GET /api/sessions', () => {
       const client = tenant.as('read');
       const all = SessionList.parse((await client.get('/api/sessions')).json());
       expect(all).toHaveLength(5);
-      expect(all.map(({ updatedAt }) => updatedAt)).toEqual(
-        all
-          .map(({ updatedAt }) => updatedAt)
-          .toSorted()
-          .toReversed(),
-      );
+      const times = all.map(({ updatedAt }) => updatedAt);
+      expect(times).toEqual(times.toSorted().toReversed());
       expect(all[0]).toMatchObject({ agent: 'admin', channel: 'web', messageCount: 2, title: expect.stringContaining('number 4') });
       const paged: string[] = [];
       for (let path: string | undefined = '/api/sessions?limit=2'; path !== undefined;) {
@@ -83,6 +80,7 @@ describe('GET /api/sessions', () => {
     const tenant = await contract.tenant();
     const scope = await contract.system.scope(tenant.tenantId);
     await tenant.as('admin').ask('cs', { message: 'x', sender: 's' });
+    await untilListed(tenant, 1);
     const first = SessionList.parse((await tenant.as('admin').get('/api/sessions')).json())[0];
     const session = await scope.sessions.load(first?.id ?? '');
     if (session === undefined) throw new Error('no session');
@@ -107,6 +105,8 @@ describe('one session', () => {
       await readFile(join(contract.system.dataDir, 'tenants', tenant.tenantId, 'sessions', `${view.id}.json`), 'utf8'),
     );
     expect(file).toMatchObject({ id: view.id, messages: [{ role: 'user' }, { role: 'assistant' }] });
+    // The file of an accepted turn is removed after its answer.
+    await eventually(async () => (await (await contract.system.scope(tenant.tenantId)).busySessions()).size === 0);
     expect((await tenant.as('admin').request(path, { method: 'DELETE' })).status).toBe(204);
     expect((await tenant.as('admin').get(path)).problem()).toMatchObject({ status: 404, code: 'not_found' });
     expect(SessionList.parse((await tenant.as('admin').get('/api/sessions')).json())).toEqual([]);
@@ -234,6 +234,7 @@ describe('turns', () => {
     expect(times).toEqual(times.toSorted((left, right) => left - right));
     expect(turn.usage.inputTokens).toBeGreaterThan(0);
     await client.ask('admin', { message: '[[fail:400 x9]]' });
+    await untilListed(tenant, 2);
     expect(TurnList.parse((await client.get('/api/turns?status=failed')).json())).toMatchObject([
       { status: 'failed', error: { code: 'provider_error' } },
     ]);

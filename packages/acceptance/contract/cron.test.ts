@@ -4,7 +4,7 @@ import { ScheduleRunView, ScheduleView, TurnView } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Answer } from './client.ts';
-import { ContractSystem, promise, type Tenant } from './fixture.ts';
+import { ContractSystem, promise, untilListed, type Tenant } from './fixture.ts';
 
 let contract: ContractSystem;
 
@@ -35,6 +35,7 @@ describe('schedules', () => {
       return runs[0]?.turn?.status === 'done' ? runs : undefined;
     });
     expect(run).toMatchObject({ scheduledAt: at, trigger: 'schedule', outcome: 'ran', delivery: null });
+    await untilListed(tenant, 1);
     const turns = z.array(TurnView).parse((await tenant.as('read').get('/api/turns')).json());
     expect(turns).toMatchObject([{ id: run?.turn?.id, origin: 'schedule', agent: 'admin', status: 'done' }]);
     expect((await tenant.as('read').get(`/api/sessions/${run?.turn?.contact_id ?? ''}`)).text).toContain('All is well.');

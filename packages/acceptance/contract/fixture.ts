@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { it } from '@jest/globals';
+import { TurnView } from '@concierge/contract';
 import {
+  eventually,
   RedisCluster,
   startPostgres,
   startScriptedSystem,
@@ -11,6 +13,7 @@ import {
   type SystemOptions,
   type TenantKeys,
 } from '@concierge/testing';
+import { z } from 'zod';
 import { NetworkDisk } from '../chaos/disk/network-disk.ts';
 import { Client } from './client.ts';
 
@@ -75,6 +78,17 @@ export class ContractSystem implements AsyncDisposable {
 
 export interface Tenant extends TenantKeys {
   as(key: 'admin' | 'cs' | 'read', gateway?: number): Client;
+}
+
+/**
+ * Resolves once lists have so many turns that have ended, with their sessions and what they used: the end of a turn
+ * waits for the index for two seconds, and no longer.
+ */
+export async function untilListed(tenant: Tenant, count: number): Promise<void> {
+  await eventually(async () => {
+    const turns = z.array(TurnView).parse((await tenant.as('read').get('/api/turns?limit=100')).json());
+    return turns.filter(({ endedAt }) => endedAt !== null).length >= count;
+  });
 }
 
 /** One case. `lines` are the ids of the specification's lines that it shows to be true (spec-lines.ts). */

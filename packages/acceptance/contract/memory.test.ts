@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { MemoryHit, MemoryNote } from '@concierge/contract';
-import { status } from '@concierge/testing';
+import { eventually, status } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { ContractSystem, promise, type Tenant } from './fixture.ts';
+import { ContractSystem, promise, untilListed, type Tenant } from './fixture.ts';
 
 let contract: ContractSystem;
 
@@ -19,6 +19,14 @@ const Reply = z.object({
 });
 const Notes = z.object({ notes: z.array(MemoryNote) });
 const Found = z.object({ hits: z.array(MemoryHit), unread: z.object({ notes: z.number(), sessions: z.number() }) });
+
+/** What an owner's search gives, once it had the time to read all there is. */
+async function find(tenant: Tenant, query: string): Promise<z.infer<typeof Found>> {
+  return eventually(async () => {
+    const found = Found.parse((await tenant.as('read').get(`/api/memory?${query}`)).json());
+    return found.unread.notes + found.unread.sessions === 0 ? found : undefined;
+  });
+}
 
 interface Turn {
   readonly agent?: 'admin' | 'cs';
@@ -49,12 +57,12 @@ describe('GET /api/memory', () => {
     await write(tenant, 'The blue lamp costs forty euros.', { title: 'Lamps' });
     const { session } = await use(tenant, { name: 'status', input: {} }, { agent: 'cs', sender: 'anna' });
     await write(tenant, 'Anna wants a lamp.', { agent: 'cs', sender: 'anna', title: 'Private' });
+    await untilListed(tenant, 3);
     const { notes } = Notes.parse((await client.get('/api/memory')).json());
     expect(notes.map(({ ref }) => ref)).toEqual(['memory/lamps.md', 'MEMORY.md']);
-    const { hits, unread } = Found.parse((await client.get('/api/memory?q=lamp&limit=1')).json());
+    const { hits } = await find(tenant, 'q=lamp&limit=1');
     expect(hits).toMatchObject([{ kind: 'note', ref: 'memory/lamps.md', title: 'Lamps', snippet: expect.stringContaining('forty euros') }]);
-    expect(unread).toEqual({ notes: 0, sessions: 0 });
-    const all = Found.parse((await client.get(`/api/memory?q=${encodeURIComponent('LÄMP status')}`)).json()).hits;
+    const { hits: all } = await find(tenant, `q=${encodeURIComponent('LÄMP status')}`);
     expect(all.map(({ ref }) => ref)).toContain(session);
     expect(all.filter(({ kind }) => kind === 'note').map(({ ref }) => ref)).toEqual(['memory/lamps.md']);
     for (const query of ['q=', 'limit=0', 'limit=51', 'q=x&extra=1', `q=${'x'.repeat(1001)}`]) {
@@ -65,8 +73,8 @@ describe('GET /api/memory', () => {
   promise(['SI/what-the-service-does/11', 'C/4/9'], 'answers the same after the index was deleted', async () => {
     const tenant = await contract.tenant();
     for (const name of ['one', 'two', 'three']) await write(tenant, `The ${name} lamp.`, { title: name });
-    const answers = async (): Promise<unknown[]> =>
-      Promise.all(['lamp', 'two', 'thre'].map(async (query) => (await tenant.as('read').get(`/api/memory?q=${query}`)).json()));
+    await untilListed(tenant, 3);
+    const answers = async (): Promise<unknown[]> => Promise.all(['lamp', 'two', 'thre'].map(async (query) => find(tenant, `q=${query}`)));
     const before = await answers();
     await contract.system.dropIndex(tenant.tenantId);
     await rm(join(contract.system.dataDir, 'index', tenant.tenantId), { recursive: true, force: true });
@@ -89,6 +97,7 @@ describe('an agent’s memory', () => {
     const tenant = await contract.tenant();
     const asked = await tenant.as('cs').ask('cs', { message: 'My quokka plush arrived torn. [[say:We send a new one.]]', sender: 'anna' });
     const { contact_id: id } = Reply.parse(asked.json());
+    await untilListed(tenant, 1);
     const { output } = await use(tenant, { name: 'memory_search', input: { query: 'torn quokka', scope: 'conversations' } });
     expect(output).toContain(`1. conversation ${id}, message #1`);
     const history = await use(tenant, { name: 'session_history', input: { session_id: id, query: 'new one' } });
@@ -101,6 +110,7 @@ describe('an agent’s memory', () => {
     await write(tenant, 'canary-of-anna', { ...anna, title: 'Anna' });
     await write(tenant, 'canary-of-the-owner', { title: 'Owner' });
     await tenant.as('cs').ask('cs', { message: 'My word is canary-said-by-anna [[say:fine]]', sender: 'anna' });
+    await untilListed(tenant, 3);
     const own = await search(tenant, 'canary', anna);
     expect(own.output).toContain('canary-of-anna');
     expect(own.output).toContain('canary-said-by-anna');

@@ -3,7 +3,7 @@ import { AuditEntry, CreatedTenant, ErasureReport, ImportedTenant, routes, TurnT
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { z } from 'zod';
-import { ContractSystem, promise } from './fixture.ts';
+import { ContractSystem, promise, untilListed } from './fixture.ts';
 
 let contract: ContractSystem;
 
@@ -124,6 +124,7 @@ describe('failed turns', () => {
     const tenant = await contract.tenant();
     const [client, operator] = [tenant.as('admin'), contract.client()];
     await client.ask('admin', { message: '[[fail:400 x9]] [[say:no]]' });
+    await untilListed(tenant, 1);
     const [failed] = Turns.parse((await client.get('/api/turns')).json());
     const groups = await eventually(async () => {
       const found = Groups.parse((await operator.get(`/ops/api/failures?tenant=${tenant.tenantId}&code=provider_error`)).json());
@@ -141,6 +142,7 @@ describe('failed turns', () => {
     expect(retried).toMatchObject({ turns: 1, retried: [{ retryOf: failed?.id }] });
     const again = (await operator.request(path, { body: { ...filter, dryRun: false } })).json();
     expect(again).toMatchObject({ turns: 0, skipped: [{ reason: 'retried', turns: 1 }] });
+    await untilListed(tenant, 2);
     expect(Turns.parse((await client.get('/api/turns')).json())).toHaveLength(2);
     const cancelled = await operator.request(`/ops/api/turns/${failed?.id ?? ''}/cancel?tenant=${tenant.tenantId}`, { method: 'POST' });
     expect(cancelled.status).toBe(202);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ChatReply, limits, SessionListItem, TurnView, UsageReport } from '@concierge/contract';
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { ContractSystem, promise, type Tenant } from './fixture.ts';
+import { ContractSystem, promise, untilListed, type Tenant } from './fixture.ts';
 
 /**
  * The tightest that can be configured: if a waiting turn held a slot that its sub-turns need, everything would stop.
@@ -64,6 +64,7 @@ describe('sub-agents', () => {
       expect(reply).toMatchObject({ reply: 'both', toolCalls: [{ name: 'subagents', isError: false }] });
       const output = reply.toolCalls[0]?.output ?? '';
       expect(output).toMatch(/\[1 of 2\] done .*\nalpha\n\n\[2 of 2\] done .*\nbeta$/u);
+      await untilListed(tenant, 3);
       const started = await children();
       expect(started).toMatchObject(Array.from({ length: 2 }, () => ({ parentTurnId: reply.turnId, agent: 'admin', status: 'done' })));
       for (const { id, contact_id: session } of started) expect(output).toContain(`(turn ${id}, session ${session})`);
@@ -81,6 +82,7 @@ describe('sub-agents', () => {
 
   promise(['C/4/1'], 'have sessions that are listed with their origin, apart from the owner’s own when asked', async () => {
     await ask(`parent-listed [[tools:${asks({ tasks: [{ task: 'part-listed [[say:alpha]]' }] })}]] [[say:done]]`);
+    await untilListed(tenant, 2);
     const read = tenant.as('read');
     const origins = async (query: string): Promise<string[]> =>
       z
@@ -161,6 +163,7 @@ describe('sub-agents', () => {
       expect(reply.toolCalls[0]?.output).toContain('There is no agent "nobody". There are: admin, cs');
       expect(reply.toolCalls[1]?.output).toContain('cannot be used');
       expect(reply.toolCalls[4]?.output).toMatch(/^\[1 of 1\] failed .*\nThe model provider/u);
+      await untilListed(tenant, 2);
       expect((await children()).map(({ status }) => status)).toEqual(['failed']);
     },
   );
@@ -174,6 +177,7 @@ describe('sub-agents', () => {
     const reply = await ask(`${rounds.join(' ')} [[say:enough]]`);
     expect(reply.toolCalls.map(({ isError }) => isError)).toEqual([true, false, false, true]);
     expect(reply.toolCalls[3]?.output).toContain(`At most ${String(limits.subagentsPerTurnMax)}`);
+    await untilListed(tenant, 1 + limits.subagentsPerTurnMax);
     expect(await children()).toHaveLength(limits.subagentsPerTurnMax);
   });
 
@@ -185,6 +189,7 @@ describe('sub-agents', () => {
     const message = `[[tools:${asks({ tasks: [branch('p'), branch('q'), branch('r')] })}]] [[say:root]]`;
     const replies = await Promise.all(Array.from({ length: 4 }, async () => ask(message)));
     expect(replies.map(({ reply }) => reply)).toEqual(['root', 'root', 'root', 'root']);
+    await untilListed(tenant, 40);
     const all = await turns();
     expect(all).toHaveLength(40);
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set(['done']));
@@ -199,7 +204,8 @@ describe('sub-agents', () => {
     const outer = (await turns()).find(({ origin }) => origin === 'api');
     expect((await tenant.as('admin').request(`/api/turns/${outer?.id ?? ''}/cancel`, { method: 'POST' })).status).toBe(202);
     expect((await asking).events().at(-1)?.data).toMatchObject({ finishReason: 'cancelled' });
-    await eventually(async () => (await turns()).every(({ status }) => status === 'cancelled'));
+    await untilListed(tenant, 4);
+    expect((await turns()).every(({ status }) => status === 'cancelled')).toBe(true);
     expect(await children()).toHaveLength(3);
     expect(countModelCalls('\n\nnext [[')).toBe(0);
   });
@@ -237,6 +243,7 @@ describe('a turn that was interrupted while it waited for sub-agents', () => {
       const reply = await asking;
       expect(reply.reply).toBe('together');
       expect(reply.toolCalls).toMatchObject([{ isError: false, output: expect.stringMatching(/quick[^]*slow/u) }]);
+      await untilListed(tenant, 3);
       expect(await children()).toMatchObject([{ status: 'done' }, { status: 'done' }]);
       expect(countModelCalls(`\n\n${name}-quick`)).toBe(1);
     });
