@@ -7,11 +7,15 @@ const DEFAULT_IMAGE = 'redis:7-alpine';
 const PULL_TIMEOUT_MS = 120_000;
 /** An engine that hangs delays a start by this; one that has much to do takes seconds. */
 const ANSWER_TIMEOUT_MS = 30_000;
+const NOTICE_AFTER_MS = 4000;
 const known = /^(?:[\w.:-]+\/)*(?:redis|valkey):/u;
 
 /** Whether a Docker engine answers. */
 export async function dockerAnswers() {
-  return (await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeoutMs: ANSWER_TIMEOUT_MS })).ok;
+  const notice = setTimeout(() => say('Waiting for the Docker engine to answer ...'), NOTICE_AFTER_MS);
+  const { ok } = await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeoutMs: ANSWER_TIMEOUT_MS });
+  clearTimeout(notice);
+  return ok;
 }
 
 /** An image that is there, else one that can be pulled, else null. */

@@ -4,7 +4,7 @@ import { AgentView, ChatReply, SessionListItem, TurnView, UsageReport } from '@c
 import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Client } from './client.ts';
-import { ContractSystem, promise, type Tenant } from './fixture.ts';
+import { ContractSystem, promise, untilListed, type Tenant } from './fixture.ts';
 
 let contract: ContractSystem;
 let tenant: Tenant;
@@ -58,18 +58,12 @@ describe('an agent of a tenant’s own', () => {
       const { system } = findRequest('books-one');
       expect(system).toContain('books-are-kept-so');
       expect(system).toContain('owner-only-memory');
-      // The end of a turn waits for the index for two seconds, and no longer.
-      const sessions = await eventually(async () => {
-        const found = z.array(SessionListItem).parse((await admin.get('/api/sessions?agent=books')).json());
-        return found.length > 0 ? found : undefined;
-      });
+      await untilListed(tenant, 1);
+      const sessions = z.array(SessionListItem).parse((await admin.get('/api/sessions?agent=books')).json());
       expect(sessions).toMatchObject([{ id: reply.contact_id, agent: 'books', title: expect.stringContaining('books-one') }]);
       expect(TurnView.parse((await admin.get(`/api/turns/${reply.turnId}`)).json())).toMatchObject({ agent: 'books', status: 'done' });
-      const usage = await eventually(async () => {
-        const { items } = UsageReport.parse((await admin.get('/api/usage')).json());
-        return items.some(({ agent }) => agent === 'books') ? items : undefined;
-      });
-      expect(usage.filter(({ agent }) => agent === 'books')).toMatchObject([{ turns: 1, calls: 3 }]);
+      const usage = UsageReport.parse((await admin.get('/api/usage')).json());
+      expect(usage.items.filter(({ agent }) => agent === 'books')).toMatchObject([{ turns: 1, calls: 3 }]);
       const agents = z.array(AgentView).parse((await tenant.as('read').get('/api/agents')).json());
       expect(agents.map(({ name }) => name)).toEqual(expect.arrayContaining(['admin', 'cs', 'books']));
     },

@@ -28,13 +28,6 @@ async function withSessions(count: number): Promise<Tenant> {
   return tenant;
 }
 
-/** The report once it has so many turns: the end of a turn waits for the index for two seconds, and no longer. */
-const readUsage = async (tenant: Tenant, turns: number): Promise<UsageReport> =>
-  eventually(async () => {
-    const found = UsageReport.parse((await tenant.as('read').get('/api/usage')).json());
-    return found.total.turns === turns ? found : undefined;
-  });
-
 /** The next page's path, from the Link header (RFC 8288). */
 function readNext(headers: Headers): string | undefined {
   return /<([^>]+)>; rel="next"/u.exec(headers.get('link') ?? '')?.[1]?.replace(/^https?:\/\/[^/]+/u, '');
@@ -344,7 +337,9 @@ describe('usage', () => {
     expect((await owner.ask('admin', { message: '[[say:paid]] [[usage:7,1]]' })).status).toBe(200);
     const paid = contract.model.requests.filter(({ body }) => JSON.stringify(body).includes('[[say:paid]]'));
     expect(new Set(paid.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${apiKey}`]));
-    expect((await readUsage(tenant, 1)).items).toMatchObject([{ ownKey: true, inputTokens: 7 }]);
+    await untilListed(tenant, 1);
+    const report = UsageReport.parse((await tenant.as('read').get('/api/usage')).json());
+    expect(report.items).toMatchObject([{ ownKey: true, inputTokens: 7 }]);
     const path = `/ops/api/tenants/${tenant.tenantId}/model-keys`;
     for (const answer of [set, await owner.get('/api/model-keys'), await operator.get(path)]) expect(answer.text).not.toContain(apiKey);
     expect((await operator.request(`${path}/test`, { method: 'DELETE' })).status).toBe(204);
@@ -356,7 +351,9 @@ describe('usage', () => {
     const client = tenant.as('admin');
     await client.ask('admin', { message: '[[usage:100,20]] [[say:x]]' });
     await client.ask('cs', { message: '[[usage:10,2]] [[say:x]]', sender: 's', channel: 'slack' });
-    expect(await readUsage(tenant, 2)).toMatchObject({
+    await untilListed(tenant, 2);
+    const usage = (await tenant.as('read').get('/api/usage')).json();
+    expect(usage).toMatchObject({
       items: [
         { agent: 'admin', channel: 'web', model: 'test/scripted', calls: 1, inputTokens: 100, outputTokens: 20 },
         { agent: 'cs', channel: 'channel_d', model: 'test/scripted', calls: 1, inputTokens: 10, outputTokens: 2 },

@@ -70,7 +70,8 @@ describe('the watchdog', () => {
   });
 
   it('does not take a process that was frozen for one that hangs', async () => {
-    const child = start('');
+    // It ends by itself where nothing is open.
+    const child = start('setInterval(() => undefined, 1000);');
     await using clearing = new AsyncDisposableStack();
     clearing.defer(() => void child.kill('SIGKILL'));
     const ended = once(child, 'exit');
@@ -84,7 +85,7 @@ describe('the watchdog', () => {
     // Longer than the watchdog needs to look twice at a loop that it took for hung.
     await promisify(execFile)('sleep', ['3']);
     child.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
+    expect([await ended, printed]).toEqual([[0, null], expect.stringContaining('"msg":"stopped"')]);
   });
 
   it('lets a process work that is busy with interruptions', async () => {

@@ -1,9 +1,9 @@
 import { HOUR_MS } from '@concierge/contract';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { eventually, silentLog as log } from '@concierge/testing';
+import { eventually, silentLog as log, TestRedis } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
-import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, type Lanes } from '../src/index.ts';
+import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, readClocks, type Lanes } from '../src/index.ts';
 import { RENEW_EVERY_MS } from '../src/lanes/lanes.ts';
 import { takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
@@ -30,6 +30,24 @@ describe('the clock of a machine', () => {
     const { turnId, sessionId } = await fixture.turns.accept(scope, input('x'));
     expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
     expect((await scope.sessions.load(sessionId))?.messages.at(-1)).toMatchObject({ text: 'whole' });
+  });
+
+  it.each([0, HOUR_MS, -HOUR_MS])('that is %i ms off is told by no more than that, however late Redis answers', async (off) => {
+    await using server = await TestRedis.start();
+    await using clearing = new AsyncDisposableStack();
+    const redis = server.client();
+    clearing.defer(() => redis.disconnect());
+    await redis.ping();
+    const right = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => right() + off);
+    server.freeze();
+    const reading = readClocks(redis);
+    const began = performance.now();
+    await eventually(() => performance.now() > began + 2000);
+    server.thaw();
+    const { aheadMs } = await reading;
+    expect(Math.abs(aheadMs)).toBeLessThanOrEqual(Math.abs(off));
+    expect(Math.sign(aheadMs)).toBe(Math.sign(off));
   });
 
   it('that is an hour ahead does not keep the reconciler from what its gateway has accepted', async () => {

@@ -15,8 +15,7 @@ export async function waitForAnswer(ms: number): Promise<void> {
 /** A signal that aborts, with a TimeoutError, when an answer has taken too long (`waitForAnswer`). */
 export function answerDeadline(ms: number): AbortSignal {
   const deadline = new AbortController();
-  const tooLate = new DOMException(`No answer came in ${String(ms)} ms.`, 'TimeoutError');
-  void waitForAnswer(ms).then(() => deadline.abort(tooLate));
+  void waitForAnswer(ms).then(() => deadline.abort(new DOMException(`No answer came in ${String(ms)} ms.`, 'TimeoutError')));
   return deadline.signal;
 }
 
