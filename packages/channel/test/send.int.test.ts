@@ -92,10 +92,8 @@ function message(app: App, markdown = 'Hello **you**', more: Partial<OutgoingMes
 
 describe('a message', () => {
   it('goes out as WhatsApp wants it', async () => {
-    const outcome = await connectSender('whatsapp').send(
-      message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', reference: 'm_1' }),
-      signal,
-    );
+    const answer = message('whatsapp', 'Hello **you**', { replyTo: 'wamid.IN', reference: 'm_1' });
+    const outcome = await connectSender('whatsapp').send(answer, signal);
     expect(outcome).toEqual({ kind: 'sent', providerMessageId: expect.stringMatching(/^wamid\./u) });
     expect(fakeMeta.sent).toEqual([
       {
@@ -305,6 +303,11 @@ describe.each(apps)('%s', (app) => {
     expect(findProvider(app).sent).toHaveLength(1);
     // Long enough for the message to get there.
     expect(await connectSender(app, 1500).send(message(app), signal)).toMatchObject({ kind: 'unknown' });
+  });
+
+  it('knows that it was sent when the answer arrived while this process stood still', async () => {
+    findProvider(app).failSends('stall');
+    expect(await connectSender(app, 1500).send(message(app), signal)).toMatchObject({ kind: 'sent' });
   });
 
   it('leaves it unknown when the sender stops in the middle', async () => {

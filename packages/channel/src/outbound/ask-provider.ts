@@ -1,3 +1,4 @@
+import { answerDeadline } from '@concierge/runtime';
 import { z } from 'zod';
 import { failed, retry, type SendOutcome } from './send-outcome.ts';
 
@@ -54,7 +55,7 @@ export async function askProvider(request: ProviderRequest): Promise<ProviderAns
       redirect: 'manual',
       headers: { accept: 'application/json', ...headers, ...(body !== undefined && !isForm && jsonType) },
       ...(body !== undefined && { method: 'POST', body: isForm ? body : JSON.stringify(body) }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      signal: AbortSignal.any([signal, answerDeadline(timeoutMs)]),
     });
     return { status: response.status, headers: response.headers, body: parseJsonBody(await response.text()) };
   } catch (error) {

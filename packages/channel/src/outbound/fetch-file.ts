@@ -1,3 +1,5 @@
+import { answerDeadline } from '@concierge/runtime';
+
 /** Hosts and their subdomains that a provider keeps files on. A message may name any other address. */
 export interface MediaSources {
   /** The token of the binding goes along. */
@@ -75,7 +77,7 @@ export interface Download {
  * @throws FileUnavailableError
  */
 export async function download(request: Download): Promise<FetchedFile> {
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const signal = AbortSignal.any([request.signal, answerDeadline(TIMEOUT_MS)]);
   try {
     const response = await follow({ ...request, signal });
     if (response.status === 404 || response.status === 410)

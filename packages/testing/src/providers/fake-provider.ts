@@ -21,9 +21,13 @@ export interface ProviderReply {
 
 /**
  * What goes wrong with the next message that is sent: another answer in place of sending it; `cut` and `hang` after it
- * was sent, so that the sender cannot know of it.
+ * was sent, so that the sender cannot know of it; `stall` after it was answered: this process, which is the sender's,
+ * stands still before the answer is read.
  */
-export type SendFault = ProviderReply | 'cut' | 'hang';
+export type SendFault = ProviderReply | 'cut' | 'hang' | 'stall';
+
+/** Longer than a sender of a test waits. */
+const STALL_MS = 2000;
 
 /** A channel provider on the loopback interface: it keeps what it was sent, and fails on request of the test. */
 export abstract class FakeProvider implements AsyncDisposable {
@@ -75,6 +79,7 @@ export abstract class FakeProvider implements AsyncDisposable {
     const reply = typeof fault === 'object' ? fault : await this.reply(call);
     if (fault === 'cut') outgoing.destroy();
     else if (fault !== 'hang') write(outgoing, reply);
+    if (fault === 'stall') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
   }
 }
 

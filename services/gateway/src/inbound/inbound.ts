@@ -7,7 +7,7 @@ import {
   type ProviderUrls,
 } from '@concierge/channel';
 import { AppError, isSimulated, toAppName, type TenantSettings } from '@concierge/contract';
-import { background, TenantSlots, type Log } from '@concierge/runtime';
+import { answerDeadline, background, TenantSlots, type Log } from '@concierge/runtime';
 import type { DeliveryReceipts, StreamBytes, TurnReceipt, Turns } from '@concierge/turn';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { Siblings } from '../processes/siblings.ts';
@@ -173,7 +173,7 @@ export class Inbound {
     const settings = await scope.channels.open(channel);
     if (settings === undefined) return;
     const sender = openSender(readBinding(channel, settings), { urls: this.#options.providerUrls, timeoutMs: CALLBACK_TIMEOUT_MS });
-    await sender.acknowledge?.(callbackId, AbortSignal.timeout(CALLBACK_TIMEOUT_MS));
+    await sender.acknowledge?.(callbackId, answerDeadline(CALLBACK_TIMEOUT_MS));
   }
 
   #count({ channel }: BoundChannel, kind: InboundItem['kind'], reason: string): void {
