@@ -286,6 +286,16 @@ describe('a body', () => {
     await expect(text).rejects.toEqual(failing('timed_out'));
   });
 
+  it('is read when it arrived while this process stood still', async () => {
+    server.answer((_request, response) => {
+      response.end('hello');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+    });
+    expect(decodeText((await outbound.get(server.url(), { signal, timeoutMs: 1500 })).bytes)).toBe('hello');
+    const response = await outbound.fetcher({ timeoutMs: 1500 })(server.url());
+    expect(await response.text()).toBe('hello');
+  });
+
   it('streams while it comes, and stops with the caller', async () => {
     const caller = new AbortController();
     const closed = Promise.withResolvers<void>();

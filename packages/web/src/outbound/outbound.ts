@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { answerDeadline } from '@concierge/runtime';
 import { decodedBody } from './decode-body.ts';
 import { OutboundError, toOutboundError } from './outbound-error.ts';
 import { readHostPort, readHost, isWebPort, toHostPort, readPort, readOutboundUrl } from './outbound-url.ts';
@@ -160,7 +161,7 @@ export class Outbound {
 }
 
 function begin(policy: OutboundPolicy, redirect: Request['redirect'], callerSignal: AbortSignal | undefined): Exchange {
-  const deadline = AbortSignal.timeout(policy.timeoutMs);
+  const deadline = answerDeadline(policy.timeoutMs);
   const signal = callerSignal === undefined ? deadline : AbortSignal.any([callerSignal, deadline]);
   return { policy, redirect, callerSignal, deadline, signal };
 }
