@@ -4,10 +4,12 @@ import { eventually } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
+import { sayItBack } from './scripted-turns.ts';
 import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 const Made = z.object({ id: z.string() });
 const Replied = z.object({ contact_id: z.string() });
+const Listed = z.array(z.object({ id: z.string(), status: z.string(), cancelling: z.boolean().optional() }));
 
 let gateway: TestGateway;
 setUpOnce(async (stack) => {
@@ -76,6 +78,11 @@ async function post(tenant: TestTenant, path: string, body: unknown): Promise<un
   return answer.json();
 }
 
+async function findTurn({ admin }: TestTenant, status: string): Promise<z.infer<typeof Listed>[number]> {
+  const list = async (): Promise<z.infer<typeof Listed>> => Listed.parse(await (await gateway.ask(admin, '/api/turns')).json());
+  return eventually(async () => (await list()).find((turn) => turn.status === status));
+}
+
 describe('the feed of a tenant', () => {
   it('tells of turns, conversations, handoffs and schedules, those of its own tenant alone', async () => {
     const [tenant, other] = await Promise.all([gateway.tenant(), gateway.tenant()]);
@@ -102,6 +109,24 @@ describe('the feed of a tenant', () => {
     await eventually(() => others.states().includes('done'));
     expect(others.ids('schedule')).toEqual([]);
     expect(others.ids('turn').filter((id) => feed.ids('turn').includes(id))).toEqual([]);
+  });
+
+  it('tells of a turn that waits when it is to be cancelled', async () => {
+    using stack = new DisposableStack();
+    stack.defer(() => (gateway.script = sayItBack));
+    gateway.holdTurns();
+    const tenant = await gateway.tenant();
+    const chat = { method: 'POST', body: { message: 'hello', sender: 'ann' } };
+    const streams = [await gateway.open(tenant.admin, '/api/cs', chat)];
+    const running = await findTurn(tenant, 'running');
+    streams.push(await gateway.open(tenant.admin, '/api/cs', chat));
+    const waiting = await findTurn(tenant, 'waiting');
+    using feed = await Feed.open(tenant.admin);
+    await post(tenant, `/api/turns/${waiting.id}/cancel`, undefined);
+    await eventually(() => feed.ids('turn').includes(waiting.id));
+    expect(await findTurn(tenant, 'waiting')).toMatchObject({ id: waiting.id, cancelling: true });
+    await post(tenant, `/api/turns/${running.id}/cancel`, undefined);
+    for (const stream of streams) await stream.text();
   });
 
   it('says that everything is to be read again when Redis was away', async () => {
