@@ -11,10 +11,10 @@ afterEach(async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-/** Ids of connections that are no subscribers, the oldest first: the gateway connects before its worker does. */
+/** Ids of the services' connections that do not subscribe, the oldest first: the gateway connects before its worker. */
 async function listConnections(redis: ReturnType<TestGateway['redis']['client']>): Promise<string[]> {
   const list = String(await redis.call('CLIENT', 'LIST', 'TYPE', 'normal'));
-  return [...list.matchAll(/^id=(\d+) /gmu)].map(([, id = '']) => id).toSorted((one, other) => Number(one) - Number(other));
+  return [...list.matchAll(/^id=(\d+) .* name= /gmu)].map(([, id = '']) => id).toSorted((one, other) => Number(one) - Number(other));
 }
 
 describe('a connection to Redis that is cut under a request', () => {
@@ -24,11 +24,14 @@ describe('a connection to Redis that is cut under a request', () => {
   ])('costs the client of %s another try at most', async (_name, path, body) => {
     const tenant = await gateway.tenant();
     const redis = gateway.redis.client();
+    await redis.client('SETNAME', 'test');
     const [oldest = ''] = await listConnections(redis);
+    let killed: unknown;
     gateway.script = async () => {
-      await redis.call('CLIENT', 'KILL', 'ID', oldest);
+      killed ??= await redis.call('CLIENT', 'KILL', 'ID', oldest);
     };
     const answer = await gateway.ask(tenant.admin, path, { method: 'POST', body, headers: { Accept: 'application/json' } });
+    expect(await eventually(() => killed)).toBe(1);
     redis.disconnect();
     await eventually(async () => (await gateway.ask(undefined, '/readyz')).status === 200);
     expect([200, 503]).toContain(answer.status);

@@ -59,6 +59,8 @@ export class TestGateway implements AsyncDisposable {
     const index = await openIndex({ databaseUrl: undefined, dataDir, log });
     cleanUp.defer(async () => index.close());
     const client = redis.client();
+    // Named, so that it is not taken for a connection of the gateway.
+    await client.client('SETNAME', 'test');
     cleanUp.defer(() => client.disconnect());
     const logged = new SharedLogs({ redis: client, lanes: new Lanes(client), folder: toLogsFolder(dataDir) });
     const tenants = new Tenants({ dataDir, index, logged, keySecret, secretsKey: keySecret, log });
