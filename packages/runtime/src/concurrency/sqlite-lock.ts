@@ -34,12 +34,12 @@ export class SqliteLock {
   }
 
   async #take(): Promise<SqliteConnection> {
-    const until = Date.now() + LOCK_WAIT_MS;
-    for (;;) {
+    // By no clock: in a time in which this process stood still, it has not looked.
+    for (let leftMs = LOCK_WAIT_MS; ; leftMs -= LOCK_TRY_EVERY_MS) {
       try {
         return this.#tryOnce();
       } catch (error) {
-        if (sqliteTrouble(error) !== 'busy' || Date.now() > until) throw error;
+        if (sqliteTrouble(error) !== 'busy' || leftMs <= 0) throw error;
         await wait(LOCK_TRY_EVERY_MS);
       }
     }

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   AppError,
   channelNames,
@@ -13,7 +12,7 @@ import {
 } from '@concierge/contract';
 import { namesIn, RecordFolder, unlessLater, type FolderSync } from '@concierge/files';
 import type { IndexedContact, NamedContact, Page, TenantIndex } from '@concierge/index';
-import { failpoint, KeyedMutex, type Log } from '@concierge/runtime';
+import { failpoint, KeyedMutex, waitForAnswer, type Log } from '@concierge/runtime';
 import { toContactFolder, isHashedName, deriveSessionId } from '../sessions/session-ids.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 import { UnindexedContacts, unindexedFolder } from './unindexed-contacts.ts';
@@ -337,9 +336,8 @@ export class Contacts {
 
 /** Waits for a task that never rejects, or until the time is over; the task goes on then. */
 async function atMost(timeoutMs: number, task: Promise<void>): Promise<void> {
-  const waited = new AbortController();
-  await Promise.race([task, wait(timeoutMs, undefined, { signal: waited.signal })]);
-  waited.abort();
+  // A time in which this process itself stood still is none that the index took.
+  await Promise.race([task, waitForAnswer(timeoutMs)]);
 }
 
 function backName(channel: MessagingChannel, alias: string): string {
