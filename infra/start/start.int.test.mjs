@@ -9,6 +9,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { root } from '../bootstrap.mjs';
 import { START_TIMEOUT_MS, Started } from './started.mjs';
 
+/** How long services may take to stop is the machine's affair: in development they have three seconds otherwise. */
+const SHUTDOWN_GRACE_S = '120';
+
 /** Runs the printed line, as a user would paste it. */
 async function paste(line) {
   const shell = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -40,7 +43,7 @@ describe('npm start', () => {
   let running;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'concierge-start-'));
-    env = { DATA_DIR: folder, GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()) };
+    env = { DATA_DIR: folder, GATEWAY_PORT: String(await freePort()), UI_PORT: String(await freePort()), SHUTDOWN_GRACE_S };
     running = [];
   });
   afterEach(async () => {
@@ -72,10 +75,13 @@ describe('npm start', () => {
     const second = start();
     await second.ready();
     expect(second.shown('admin key')).toBe(first.shown('admin key'));
-    const sessions = await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/sessions`, {
-      headers: { 'x-api-key': second.shown('admin key') },
-    });
-    expect(await sessions.json()).toHaveLength(1);
+    const listSessions = async () => {
+      const headers = { 'x-api-key': second.shown('admin key') };
+      return (await fetch(`http://127.0.0.1:${env.GATEWAY_PORT}/api/sessions`, { headers })).json();
+    };
+    // The end of a turn waits for the index for two seconds, and no longer.
+    await eventually(async () => (await listSessions()).length > 0);
+    expect(await listSessions()).toHaveLength(1);
     expect(await second.interrupt()).toBe(0);
   }, 600_000);
 

@@ -10,6 +10,7 @@ export const START_TIMEOUT_MS = 200_000;
 export class Started {
   output = '';
   child;
+  #ports;
 
   constructor(env, args) {
     const inherited = Object.fromEntries(
@@ -21,6 +22,7 @@ export class Started {
       env: { ...inherited, NODE_ENV: '', ENV_FILE: '/dev/null', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    this.#ports = [env.GATEWAY_PORT, env.UI_PORT];
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
     this.ended = once(this.child, 'exit');
   }
@@ -33,6 +35,10 @@ export class Started {
       },
       { timeoutMs: START_TIMEOUT_MS },
     );
+    // After a minute it is said that all runs also where some of it is not ready yet.
+    const [gateway, ui] = this.#ports;
+    const addresses = [`http://127.0.0.1:${gateway}/readyz`, `http://127.0.0.1:${ui}/livez`];
+    for (const address of addresses) await eventually(async () => (await fetch(address)).ok, { timeoutMs: START_TIMEOUT_MS });
   }
 
   /** What stands behind a name in the banner. */

@@ -1,5 +1,5 @@
 import { AcceptedTurn, LogLine } from '@concierge/contract';
-import { connectRedis } from '@concierge/runtime';
+import { background, connectRedis } from '@concierge/runtime';
 import { silentLog as log, TestRedis } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf, Lanes, LoadSeries, WaitingRoom } from '@concierge/turn';
@@ -115,7 +115,12 @@ describe('concierge logs', () => {
 describe('concierge worker drain', () => {
   it('has a worker take no new turns and take them again, on record, and says where there is none', async () => {
     const facts = { version: '1', concurrency: 4, draining: false, stallMs: 0, turns: [turnId] };
-    await lanes.heartbeat({ id: 'w_one', share: 2, facts, leaving: false });
+    const beat = async (): Promise<void> => lanes.heartbeat({ id: 'w_one', share: 2, facts, leaving: false });
+    await beat();
+    // As a worker does: one that is silent for ten seconds lives no more, and commands may take longer.
+    const beating = setInterval(() => background(beat(), log), 500);
+    using cleanUp = new DisposableStack();
+    cleanUp.defer(() => clearInterval(beating));
     expect(await concierge.run('worker', 'drain', 'w_one')).toMatchObject({
       code: 0,
       out: 'w_one takes no new turns, within seconds; 1 go on.\n',

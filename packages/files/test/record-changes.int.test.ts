@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { silentLog as log, temporaryDirectory } from '@concierge/testing';
@@ -70,10 +70,14 @@ describe('records whose changes are told', () => {
   });
 
   it('are waited for when they are told to be replaced, and read as they are when they do not come', async () => {
+    const [path, next] = ['one.json', 'next'].map((name) => join(root, 'acme', 'notes', name));
     await here.notes.put('one', note('2'));
+    // As another machine puts it, but for the last step: a slow disk syncs for longer than a reader waits.
+    await writeFile(next ?? '', JSON.stringify(note('3')));
     here.changes.hear({ ...told, revision: '3', isRemoved: false });
     const waiting = readRevision(here);
-    await openMachine().notes.put('one', note('3'));
+    expect(await readFile(path ?? '', 'utf8')).toContain('of 2');
+    await rename(next ?? '', path ?? '');
     expect(await waiting).toBe('3');
     here.changes.hear({ ...told, revision: '4', isRemoved: false });
     expect(await readRevision(here)).toBe('3');

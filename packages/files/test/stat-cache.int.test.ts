@@ -4,11 +4,13 @@ import { describe, expect, it } from '@jest/globals';
 import { eventually, temporaryDirectory } from '@concierge/testing';
 import { StatCache } from '../src/stat-cache.ts';
 
+/** Less than the second after which a file counts as unchanged: disks keep times in steps. */
+const SOON_MS = 900;
+
 describe('what was made of a file', () => {
   it('is kept once the file has not changed for a second, and made again when it changes', async () => {
     await using folder = await temporaryDirectory();
     const path = join(folder.path, 'a');
-    await writeFile(path, 'a');
     const cache = new StatCache<number>(10);
     let reads = 0;
     const get = async (): Promise<number | undefined> =>
@@ -16,8 +18,17 @@ describe('what was made of a file', () => {
         reads += 1;
         return Promise.resolve(reads);
       });
-    // Times on disk may be too coarse to distinguish two changes in a row, so nothing is trusted yet.
-    expect([await get(), await get()]).toEqual([1, 2]);
+    // Times on disk may be too coarse to distinguish two changes in a row, so nothing is trusted yet. Once more where
+    // the machine stood still for so long that it is.
+    let pair: readonly unknown[];
+    let beganMs: number;
+    do {
+      reads = 0;
+      beganMs = Date.now();
+      await writeFile(path, 'a');
+      pair = [await get(), await get()];
+    } while (Date.now() - beganMs > SOON_MS);
+    expect(pair).toEqual([1, 2]);
     await eventually(async () => (await get()) === (await get()));
     const kept = reads;
     expect([await get(), await get()]).toEqual([kept, kept]);

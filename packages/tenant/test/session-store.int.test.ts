@@ -6,7 +6,7 @@ import { FolderSync } from '@concierge/files';
 import { armFailpoints } from '@concierge/runtime';
 import { RevisionConflict } from '../src/sessions/publications.ts';
 import { SessionCache, SessionStore } from '../src/sessions/session-store.ts';
-import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, userMessage } from './support.ts';
+import { newSession, newSessionId, silentLog, temporaryFolder, turnRecord, until, userMessage } from './support.ts';
 
 /** Each is like another process: it shares nothing but the files. */
 const storeIn = (folder: string): SessionStore =>
@@ -168,6 +168,8 @@ describe('a publication that is cut off', () => {
     await utimes(left, hourAgo, hourAgo);
     await store.publish(newSession(id, { revision: 4 }));
     await store.publish(newSession(id, { revision: 5 }));
+    // No publication waits for that.
+    await until(async () => !(await readdir(buildRevisionsPath(folder.path, id))).includes('.tmp-dead-1'));
     await expect(stat(left)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import type { TenantSettings } from '@concierge/contract';
+import { AppError, type TenantSettings } from '@concierge/contract';
 import { FolderSync } from '@concierge/files';
 import { formatSettings } from '../src/settings/settings-files.ts';
-import { Settings } from '../src/settings/settings.ts';
+import { Settings, type SettingsPatch } from '../src/settings/settings.ts';
 import { silentLog, temporaryFolder, until, type Folder } from './support.ts';
 
 const writerPath = fileURLToPath(new URL('./settings-writer.ts', import.meta.url));
@@ -50,6 +50,17 @@ async function runWriter(...args: readonly string[]): Promise<string[]> {
 async function isStopped(pid: number | undefined): Promise<boolean> {
   const text = await readFile(`/proc/${String(pid)}/stat`, 'utf8').catch(() => '');
   return text.replace(/^.*\)/u, '').startsWith(' T ');
+}
+
+/** An update that waits for another process longer than a service would: that may stand still once it is woken. */
+async function updatePatiently(root: string, patch: SettingsPatch): Promise<TenantSettings> {
+  for (;;) {
+    try {
+      return await settingsIn(root).update(patch);
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'conflict')) throw error;
+    }
+  }
 }
 
 async function isAtRest(root: string): Promise<boolean> {
@@ -102,7 +113,7 @@ describe('an update of the settings', () => {
       const torn = await readFile(tenant.file, 'utf8');
       for (let reader = 0; reader < 3; reader += 1)
         expect(await inForce(tenant.path)).toEqual({ settings: { plan: 'standard', agents: { cs: { maxTurns: 1 } } }, problem: null });
-      const update = settingsIn(tenant.path).update({ name: 'Acme' });
+      const update = updatePatiently(tenant.path, { name: 'Acme' });
       expect(await readFile(tenant.file, 'utf8')).toBe(torn);
       writer.child.kill('SIGCONT');
       expect(await update).toEqual({ plan: 'standard', name: 'Acme', agents: { cs: { maxTurns: 1 } } });
