@@ -34,7 +34,7 @@ const programs = {
   cli: 'packages/cli',
 };
 /** What a service closes its connections in, beyond the grace. */
-const CLOSE_SECONDS = 5;
+const CLOSE_SECONDS = 15;
 /** Read by Node and by the client of the Docker engine, not by the services' own code. */
 const readElsewhere = ['NODE_EXTRA_CA_CERTS', 'DOCKER_HOST', 'DOCKER_TLS_VERIFY', 'DOCKER_CERT_PATH'];
 /** Given as files only: every process that reads X reads X_FILE. */

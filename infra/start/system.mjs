@@ -16,7 +16,7 @@ import { buildUi, buildWidget } from './ui-build.mjs';
 
 const DEFAULT_GRACE_S = 25;
 /** Beyond the grace, what a service needs to close its connections. */
-const CLOSE_MARGIN_MS = 6000;
+const CLOSE_MARGIN_MS = 16_000;
 /** A Ctrl-C arrives several times (terminal, npm, wrapper): what comes within this is one. */
 const SAME_SIGNAL_MS = 1000;
 

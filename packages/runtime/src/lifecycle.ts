@@ -43,9 +43,10 @@ export interface ServiceOptions {
 
 /**
  * Beyond the grace, the time a service has to close its connections before it is ended anyway: time in which it ran.
- * One that stood still, or whose machine did, has closed nothing meanwhile.
+ * One that stood still, or whose machine did, has closed nothing meanwhile. A worker ends its sandboxes in it, whose
+ * engine takes seconds for that on a busy machine; one that is cut off leaves them, and its turns, to others.
  */
-const CLOSE_MARGIN_MS = 5000;
+const CLOSE_MARGIN_MS = 15_000;
 const DEADLINE_PART_MS = 500;
 
 /** Calls `end` after so much time; a part of it that took longer counts as one. @returns what is cleared in the end */

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@concierge/testing';
 
 /** Longer than a service may take to close. */
-const FROZEN_S = 7;
+const FROZEN_S = 17;
 
 /** What it closes needs another process, which ends while this one stands still. */
 const service = `

@@ -197,7 +197,7 @@ seccompProfile:
 
 {{/* A pod is ended this long after it was told to end: its hook, the grace, and room to close connections. Takes root and settings. */}}
 {{- define "concierge.endSeconds" -}}
-{{- add .root.Values.shutdownGraceSeconds (.settings.preStopSeconds | default 0) (.settings.leaveSeconds | default 0) 10 -}}
+{{- add .root.Values.shutdownGraceSeconds (.settings.preStopSeconds | default 0) (.settings.leaveSeconds | default 0) 20 -}}
 {{- end }}
 
 {{/* Takes root, component and settings. */}}
