@@ -7,7 +7,7 @@ import type { TenantScope } from '@concierge/tenant';
 import { isOfReplay, replayTurn } from './replay-turn.ts';
 import { TurnFold, type FoldedTurn } from './fold-stream.ts';
 import { keyOf, queuePrefix } from '../keys.ts';
-import type { Lanes } from '../lanes/lanes.ts';
+import { LEASE_MS, type Lanes } from '../lanes/lanes.ts';
 import { TurnFollower, type AcceptanceReader, type FollowedTurn, type FollowerOptions, type FollowSink } from './turn-follower.ts';
 import { compareIds, firstEntryId, isTerminal, newestEntry, readEntries, toEvent, type StreamEntry } from './stream-entry.ts';
 
@@ -28,9 +28,9 @@ const followedAtOnce: ReadonlySet<TurnInput['origin']> = new Set(['api', 'subage
 /** Messages that are kept for a reader that is about to follow; who comes later reads the stream. */
 const KEPT_MESSAGES = 64;
 const KEPT_FOR_MS = 10_000;
-/** Between a turn's place in its session and the end of its stream lies one write to Redis: half a second is ample. */
+/** How often the end of a stream is looked for; less often the longer it takes. */
 const END_EVERY_MS = 50;
-const END_LOOKS = 11;
+const END_EVERY_MAX_MS = 500;
 
 /** A turn that is being accepted, and what was published of it before its reader follows. */
 interface Expected {
@@ -296,17 +296,32 @@ export class TurnStreams implements AcceptanceReader {
   }
 
   /**
-   * As `#replay`, for a reader: a turn is in its session a moment before its stream ends, and then the stream is read
-   * on instead. Not waited for where there is no stream, nor longer than its end may take.
+   * As `#replay`, for a reader: a turn is in its session before its stream ends, which is read on instead then.
    */
   async #replayLate(scope: TenantScope, turnId: string, after: string | null): ReturnType<typeof replayTurn> {
     const replayed = await this.#replay(scope, turnId, after);
-    for (let looks = 1; replayed !== null && looks < END_LOOKS; looks += 1) {
-      const newest = await newestEntry(findSlot(this.#redis, scope.tenantId), turnId);
-      if (newest === null || isTerminal(newest)) break;
-      await sleep(END_EVERY_MS);
-    }
+    if (replayed !== null) await this.#awaitEnd(scope.tenantId, turnId);
     return replayed;
+  }
+
+  /**
+   * Until a stream has its end. Before it announces that, a worker waits for the index, for seconds where that is slow,
+   * and does what follows from the turn. So it is waited for as long as the turn's lease is renewed, and as long as one
+   * lasts where it is not: the turn may have been answered with another one. Not at all where there is no stream.
+   */
+  async #awaitEnd(tenantId: string, turnId: string): Promise<void> {
+    const redis = findSlot(this.#redis, tenantId);
+    let until: string | undefined;
+    let pauseMs = 0;
+    for (let leftMs = LEASE_MS; leftMs > 0; leftMs -= pauseMs) {
+      const newest = await newestEntry(redis, turnId);
+      if (newest === null || isTerminal(newest)) return;
+      const renewed = await readLeaseEnd(redis, tenantId, turnId);
+      if (renewed !== until) leftMs = LEASE_MS;
+      until = renewed;
+      pauseMs = Math.min(pauseMs + END_EVERY_MS, END_EVERY_MAX_MS);
+      await sleep(pauseMs, undefined, { ref: false });
+    }
   }
 
   #checkSilence(): void {
@@ -331,4 +346,12 @@ export class TurnStreams implements AcceptanceReader {
     });
     await Promise.all(checking);
   }
+}
+
+/** When the lease of a running turn ends unless it is renewed; undefined when no worker has it. */
+async function readLeaseEnd(redis: Redis, tenantId: string, turnId: string): Promise<string | undefined> {
+  const sessionId = await redis.hget(keyOf.turn(turnId), 'session');
+  if (sessionId === null) return undefined;
+  const [leased, until] = await redis.hmget(keyOf.lease({ tenantId, sessionId }), 'turn', 'until');
+  return leased === turnId ? (until ?? undefined) : undefined;
 }
