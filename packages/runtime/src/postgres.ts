@@ -23,7 +23,11 @@ export interface PostgresConnection {
 export const applicationName = 'concierge';
 
 const POOL_MAX = 10;
-const CONNECT_TIMEOUT_MS = 3000;
+/**
+ * For a new connection, and for a free one of the pool. As long as a statement may take: a server on a busy machine, or
+ * a process that stood still, exceeds less. A server that refuses says so at once.
+ */
+const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** How much longer than the server the client waits: the server's own error is the better one. */
 const ANSWER_GRACE_MS = 2000;

@@ -20,7 +20,7 @@ const PATIENCE_MS = 60_000;
   beforeEach(async () => {
     connection = openPostgres({ url: cluster.url, log, max: 2, statementTimeoutMs: PATIENCE_MS });
     db = new Kysely({ dialect: connection.dialect });
-    // A connection is made within three seconds, or not at all; a busy machine takes longer.
+    // A connection is made within ten seconds, or not at all; a machine that stands still takes longer.
     await eventually(async () => sql`select 1`.execute(db));
   });
   afterEach(async () => connection.close());
