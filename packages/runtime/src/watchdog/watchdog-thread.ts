@@ -8,9 +8,10 @@ import { readActivityBoard, HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type Wat
 
 /**
  * The main thread stops for the debugger at the next JavaScript instruction; in native code it never does. On a busy
- * machine it needs seconds to get there, as it describes every script on its way.
+ * machine it needs seconds to get there, as it describes every script on its way. All in all, a process that hangs is
+ * ended within 15 s.
  */
-const PAUSE_LOOKS = 10;
+const PAUSE_LOOKS = 7;
 const STALL_SHOWN_MS = 10_000;
 const FRAMES_SHOWN = 12;
 const ACTIVITIES_SHOWN = 20;
