@@ -1,7 +1,7 @@
 import type * as Library from '@modelcontextprotocol/client';
 import type { Client, jsonSchemaValidator } from '@modelcontextprotocol/client';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList, offeredTools, resultText } from './mcp-tools.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { patience, unlessAborted } from './patience.ts';
 
 /** The part of `fetch` that the transport uses. */
 export type McpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -12,10 +12,15 @@ export interface McpConnectionOptions {
   readonly explain: (error: unknown) => string | undefined;
 }
 
-/** Hello, and the list of tools: a server that is slower than this is passed over. */
+/** A server that takes longer to say hello is passed over. */
 const HELLO_TIMEOUT_MS = 5000;
-/** Over all of its pages, the hello included. */
+/** For the list of tools, over all of its pages, the hello included. */
 const LIST_TIMEOUT_MS = 8000;
+/**
+ * Timers of the library come before what has arrived while this process stood still: before them, ours end what takes
+ * too long.
+ */
+const LIBRARY_TIMEOUT_MS = 120_000;
 const RESULT_MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const NO_ANSWER = 'the server did not answer in time';
@@ -60,13 +65,15 @@ export class McpConnection {
 
   /** @throws McpServerError after a few seconds at most */
   async list(): Promise<McpToolList> {
+    // What loading it takes is no time of the server's.
+    await loadLibrary();
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(timedOut), LIST_TIMEOUT_MS);
+    void patience(LIST_TIMEOUT_MS).then(() => deadline.abort(timedOut));
     return this.#ask(deadline.signal, async (client) => {
-      const options = { timeout: HELLO_TIMEOUT_MS };
+      const options = { timeout: LIBRARY_TIMEOUT_MS };
       const { tools } = client.getServerCapabilities()?.tools === undefined ? { tools: [] } : await client.listTools({}, options);
       return { protocolVersion: client.getNegotiatedProtocolVersion() ?? null, tools: offeredTools(this.#server, tools) };
-    }).finally(() => clearTimeout(timer));
+    });
   }
 
   /** @throws McpServerError when no result could be had; what the tool itself reports is in the result */
@@ -122,7 +129,7 @@ export class McpConnection {
     const client = new library.Client(
       { name: 'concierge', version: '0.1.0' },
       // No user is there to answer, and no model is offered: the library answers requests for either with an error.
-      { capabilities: {}, jsonSchemaValidator: anyValue, versionNegotiation: { mode: 'auto', probe: { timeoutMs: HELLO_TIMEOUT_MS } } },
+      { capabilities: {}, jsonSchemaValidator: anyValue, versionNegotiation: { mode: 'auto', probe: { timeoutMs: LIBRARY_TIMEOUT_MS } } },
     );
     const transport = new library.StreamableHTTPClientTransport(new URL(this.#server.url), {
       fetch: this.#options.fetch,
@@ -131,8 +138,15 @@ export class McpConnection {
       reconnectionOptions: { initialReconnectionDelay: 500, maxReconnectionDelay: 2000, reconnectionDelayGrowFactor: 2, maxRetries: 1 },
     });
     client.onerror = () => undefined; // Every call has its own error; those beside them are noise of the stream.
-    await client.connect(transport, { timeout: HELLO_TIMEOUT_MS });
-    return client;
+    const late = new AbortController();
+    void patience(HELLO_TIMEOUT_MS).then(() => late.abort(timedOut));
+    try {
+      await unlessAborted(client.connect(transport, { timeout: LIBRARY_TIMEOUT_MS }), late.signal);
+      return client;
+    } catch (error) {
+      if (error === timedOut) await transport.close();
+      throw error;
+    }
   }
 }
 
@@ -169,6 +183,7 @@ function isAnswer(error: unknown): boolean {
 }
 
 function describeError(error: unknown, { SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError }: typeof Library): string {
+  if (error === timedOut) return NO_ANSWER;
   if (error instanceof UnauthorizedError) return 'the server refuses the credentials (401)';
   if (error instanceof SdkHttpError) return `the server answered with HTTP status ${String(error.status ?? 'none')}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return NO_ANSWER;

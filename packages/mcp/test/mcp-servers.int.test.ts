@@ -61,6 +61,20 @@ describe('a server of the current revision', () => {
     await servers.close();
   });
 
+  it('has answered in time when this process stood still before it read that', async () => {
+    const handler = modern();
+    let hasStoodStill = false;
+    await using endpoint = await serve(async (request) => {
+      const answer = await handler(request);
+      if (!hasStoodStill) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+      hasStoodStill = true;
+      return answer;
+    });
+    const servers = new McpServers({ fetch: fetchNow, explain });
+    expect((await servers.tools('acme', server(endpoint.url), never)).tools).toHaveLength(3);
+    await servers.close();
+  });
+
   it('brings only the tools that the tenant allows', async () => {
     await using endpoint = await serve(modern());
     const servers = new McpServers({ fetch: fetchNow, explain });

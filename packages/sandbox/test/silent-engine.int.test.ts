@@ -72,7 +72,7 @@ describe('an engine that hangs while a command is being started', () => {
     const command: SandboxCommand = { argv: ['true'], timeoutMs: 60_000 };
     const ended = container.run(command, { signal: new AbortController().signal }).catch((error: unknown) => error);
     await engine.asked.promise;
-    jest.advanceTimersByTime(30_000);
+    jest.advanceTimersByTime(60_000);
     expect(await ended).toBeInstanceOf(SandboxUnavailable);
   });
 });

@@ -28,9 +28,9 @@ export { ToolError } from './tool-error.ts';
 
 /**
  * A tool that has begun to change something may finish when its turn is stopped: a known outcome is worth more than the
- * second.
+ * seconds that a busy machine takes to end a command.
  */
-const SETTLE_MS = 1000;
+const SETTLE_MS = 10_000;
 
 /**
  * `none`: running it twice does no harm, and it may run beside others. `resumes`: the same, because a second run of the

@@ -224,9 +224,9 @@ function unescape(path: string): string {
   return path.replaceAll(/\\(\d{3})/gu, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Together five seconds, far more than it takes. */
+/** Together twenty seconds: a killed process is there until a busy machine has let it run once more. */
 const lookEveryMs = 2;
-const looksMax = 2500;
+const looksMax = 10_000;
 
 /**
  * Waits until the first process of a pid namespace has ended, and with it all others: the kernel ends it last. It is

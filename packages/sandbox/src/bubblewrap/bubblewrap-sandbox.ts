@@ -126,7 +126,8 @@ interface Entrance {
   readonly onMade: (processId: number) => void;
 }
 
-const checkTimeoutMs = 10_000;
+/** It takes milliseconds, but for a machine that has much to do. */
+const checkTimeoutMs = 30_000;
 
 export interface BubblewrapSandboxesOptions {
   /**

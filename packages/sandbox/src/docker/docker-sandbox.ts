@@ -17,6 +17,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { answerDeadline } from '@concierge/runtime';
 import type Docker from 'dockerode';
 import { engineError } from './engine-error.ts';
 
@@ -86,7 +87,8 @@ export class DockerSandbox implements Sandbox {
   }
 }
 
-const checkTimeoutMs = 10_000;
+/** An engine that hangs delays a start by this; one that has much to do must not leave a service without commands. */
+const checkTimeoutMs = 30_000;
 const reapedMax = 200;
 const defaultImage = 'concierge-sandbox';
 
@@ -126,7 +128,7 @@ export class DockerSandboxes implements Sandboxes {
     const label = [`${labels.deployment}=${this.#engine.deployment}`];
     const docker = await this.#connect();
     const found = await docker
-      .listContainers({ all: true, filters: { label }, limit: reapedMax, abortSignal: AbortSignal.timeout(checkTimeoutMs) })
+      .listContainers({ all: true, filters: { label }, limit: reapedMax, abortSignal: answerDeadline(checkTimeoutMs) })
       .catch((error: unknown) => {
         throw engineError(error, this.#engine.image);
       });
@@ -147,7 +149,7 @@ export class DockerSandboxes implements Sandboxes {
   async check(): Promise<void> {
     try {
       const docker = await this.#connect();
-      await docker.listContainers({ limit: 1, abortSignal: AbortSignal.timeout(checkTimeoutMs) });
+      await docker.listContainers({ limit: 1, abortSignal: answerDeadline(checkTimeoutMs) });
       await docker.getImage(this.#engine.image).inspect();
     } catch (error) {
       throw engineError(error, this.#engine.image);

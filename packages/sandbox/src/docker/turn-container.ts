@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { posix } from 'node:path';
 import { Duplex, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
+import { answerDeadline, waitForAnswer } from '@concierge/runtime';
 import type Docker from 'dockerode';
 import { CommandOutput } from '../command-output.ts';
 import { readExitCode, StopWatch } from '../stop-watch.ts';
@@ -12,7 +13,8 @@ import { engineError, isGone, isMissing } from './engine-error.ts';
 import { countOfMemoryKills, buildLaunch, sweepBut } from './scripts.ts';
 import { containerOptions, type ContainerPlan } from './template.ts';
 
-const engineTimeoutMs = 30_000;
+/** A busy machine takes half a minute to make a container. */
+const engineTimeoutMs = 60_000;
 const sweepTimeoutMs = 10_000;
 /** After a clean sweep the engine reports the end within milliseconds. */
 const lastWordsMs = 5000;
@@ -47,7 +49,7 @@ export class TurnContainer {
 
   /** @throws SandboxUnavailable */
   static async start(docker: Docker, plan: ContainerPlan): Promise<TurnContainer> {
-    const abortSignal = AbortSignal.timeout(engineTimeoutMs);
+    const abortSignal = answerDeadline(engineTimeoutMs);
     let container: Docker.Container | undefined;
     let lifeline: NodeJS.ReadWriteStream | undefined;
     try {
@@ -107,7 +109,7 @@ export class TurnContainer {
       return readExitCode(code);
     }
     await this.#stop(tag);
-    await Promise.race([written, wait(lastWordsMs, undefined, { ref: false })]);
+    await Promise.race([written, waitForAnswer(lastWordsMs)]);
     exec.stream.destroy();
     return { kind: watch.reason };
   }
@@ -159,7 +161,7 @@ export class TurnContainer {
     if (exec === undefined) return undefined;
     const output = new CommandOutput(this.#plan.engine.limits.outputBytes);
     const written = this.#collect(exec.stream, output);
-    await Promise.race([written, wait(timeoutMs, undefined, { ref: false })]);
+    await Promise.race([written, waitForAnswer(timeoutMs)]);
     exec.stream.destroy();
     return { code: await this.#exitCode(exec.exec), output: output.end() };
   }
@@ -176,7 +178,7 @@ export class TurnContainer {
         AttachStdin: hasInput,
         AttachStdout: true,
         AttachStderr: true,
-        abortSignal: AbortSignal.timeout(engineTimeoutMs),
+        abortSignal: answerDeadline(engineTimeoutMs),
       });
       return { exec, stream: await startExec(exec, hasInput) };
     } catch (error) {
@@ -189,7 +191,7 @@ export class TurnContainer {
   /** The stream ends a moment before the engine knows the code. A container that is gone took its processes with it. */
   async #exitCode(exec: Docker.Exec): Promise<number> {
     for (let attempt = 0; attempt < exitTries; attempt += 1) {
-      const state = await exec.inspect({ abortSignal: AbortSignal.timeout(engineTimeoutMs) }).catch((error: unknown) => {
+      const state = await exec.inspect({ abortSignal: answerDeadline(engineTimeoutMs) }).catch((error: unknown) => {
         if (isMissing(error)) return undefined;
         throw engineError(error, this.#plan.engine.image);
       });
@@ -231,7 +233,7 @@ interface RunningCommand {
  * @throws SandboxUnavailable
  */
 export async function remove(container: Docker.Container): Promise<void> {
-  const abortSignal = AbortSignal.timeout(engineTimeoutMs);
+  const abortSignal = answerDeadline(engineTimeoutMs);
   try {
     await container.remove({ force: true, v: true, abortSignal }).catch(async (error: unknown) => {
       if (!isGone(error)) throw error;

@@ -2,13 +2,16 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { MemoryWatch } from '@concierge/runtime';
+import { answerDeadline, MemoryWatch } from '@concierge/runtime';
 import { ReadMessage, type ReadTask } from './read-message.ts';
 
 /** Seconds of processor time, which a machine under load does not shorten. */
 const CPU_SECONDS = 8;
-/** For a process that waits instead of working. */
-const TIMEOUT_MS = 30_000;
+/**
+ * For a process that waits instead of working. Longer than callers wait, who know that it was their time that ran out:
+ * a busy machine may take half a minute until a process has begun to read, and that is no fault of the document.
+ */
+const TIMEOUT_MS = 90_000;
 /**
  * The address space of the whole process, in KiB. Node 24 reserves 1.0 GiB before it reads anything, with the flags
  * below; the text of a PDF with 1,600 pages took 80 MiB more. So a document gets about 500 MiB, buffers included, which
@@ -60,8 +63,8 @@ export async function readInProcess(task: ReadTask, signal: AbortSignal): Promis
   const kill = (): void => {
     child.kill('SIGKILL');
   };
-  const timer = setTimeout(kill, TIMEOUT_MS);
-  signal.addEventListener('abort', kill, { once: true });
+  const over = AbortSignal.any([signal, answerDeadline(TIMEOUT_MS)]);
+  over.addEventListener('abort', kill, { once: true });
   using _watch = child.pid === undefined ? undefined : new MemoryWatch(child.pid, RESIDENT_MAX_BYTES, kill);
   try {
     const maxBytes = task.maxCharacters * BYTES_PER_CHARACTER + MESSAGE_OVERHEAD_BYTES;
@@ -70,8 +73,7 @@ export async function readInProcess(task: ReadTask, signal: AbortSignal): Promis
     if (code === NO_LIMIT) throw new Error('The limits of a process that reads documents cannot be set on this system.');
     return line === undefined ? undefined : messageIn(line);
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', kill);
+    over.removeEventListener('abort', kill);
     kill();
   }
 }

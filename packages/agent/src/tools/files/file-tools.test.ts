@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '@concierge/testing';
 import { MemoryFiles, unusedContext } from '../../fixtures/tool-fixture.ts';
 import type { Tool } from '../tool.ts';
 import { edit, listFiles, read, write } from './file-tools.ts';
@@ -189,6 +191,15 @@ describe('search_files', () => {
     });
     const query = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `[a-f]*${letter}[a-f]{900}[xy]`).join('|');
     await expect(using(long, searchFiles)({ query, regex: true })).rejects.toThrow('takes too long');
+  });
+
+  it('does not take a pause of this process for a slow expression', async () => {
+    const asked = jest.spyOn(Worker.prototype, 'postMessage');
+    const found = searching({ query: '^by.$', regex: true });
+    await eventually(() => asked.mock.calls.length > 0);
+    asked.mockRestore();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
+    expect(await found).toBe('a.md:2: bye');
   });
 
   it('refuses a query over several lines, which no line can match', async () => {

@@ -1,10 +1,16 @@
 import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { SearchPattern, SearchRequest } from './search-thread.ts';
 import { ToolError } from '../tool-error.ts';
 
-const MATCH_TIMEOUT_MS = 3000;
+/** Processor time of the thread for one answer, which a machine under load does not shorten. */
+const MATCH_CPU_MS = 3000;
+const LOOK_EVERY_MS = 250;
+/** A minute or two, for a thread that hardly gets to run. By no clock: this process may stand still meanwhile. */
+const LOOKS_MAX = 240;
+const MICROSECONDS_PER_MS = 1000;
 const THREAD_MEMORY_MB = 128;
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './search-thread.ts' : './search-thread.js', import.meta.url);
 const Answer = z.union([z.object({ found: z.array(z.int()) }), z.object({ invalid: z.string() })]);
@@ -58,13 +64,38 @@ export class TextSearch implements AsyncDisposable {
 
   async #ask(request: SearchRequest, tooSlow: string): Promise<Answer> {
     await this.#started;
+    const over = new AbortController();
+    const answered = once(this.#thread, 'message', { signal: over.signal });
     this.#thread.postMessage(request);
+    void this.#endWhenSlow(over);
     try {
-      const [answer] = await once(this.#thread, 'message', { signal: AbortSignal.timeout(MATCH_TIMEOUT_MS) });
+      const [answer] = await answered;
       return Answer.parse(answer);
     } catch (error) {
       throw new ToolError(tooSlow, { cause: error });
+    } finally {
+      over.abort();
     }
+  }
+
+  /** Aborts once the answer has taken too long. Never rejects; ends when it is over. */
+  async #endWhenSlow(over: AbortController): Promise<void> {
+    let beforeMs: number | undefined;
+    for (let look = 0; look < LOOKS_MAX; look += 1) {
+      await wait(LOOK_EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
+      if (over.signal.aborted) return;
+      const usedMs = await this.#usedMs();
+      beforeMs ??= usedMs;
+      if (usedMs !== undefined && beforeMs !== undefined && usedMs - beforeMs > MATCH_CPU_MS) break;
+    }
+    over.abort();
+  }
+
+  /** The thread's processor time; undefined when it does not come to say so, as in the middle of a long text. */
+  async #usedMs(): Promise<number | undefined> {
+    const asked = this.#thread.cpuUsage().catch(() => undefined);
+    const used = await Promise.race([asked, wait(LOOK_EVERY_MS, undefined, { ref: false })]);
+    return used === undefined ? undefined : (used.user + used.system) / MICROSECONDS_PER_MS;
   }
 }
 

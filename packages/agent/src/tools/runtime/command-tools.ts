@@ -12,10 +12,10 @@ const ARGUMENTS_MAX = 1000;
 const ARGUMENTS_MAX_BYTES = 1_000_000;
 const TITLE_MAX_CHARACTERS = 120;
 /**
- * Time to make the sandbox before, and to kill everything after: the sandbox itself ends the command when its time is
- * over.
+ * Time to make the sandbox before, and to kill everything after, which a busy machine takes most of: the sandbox itself
+ * ends the command when its time is over.
  */
-const MARGIN_MS = 30_000;
+const MARGIN_MS = 60_000;
 
 /** One argument of a program, as the system takes it: Linux has room for 128 KiB in each. */
 const argument = z
