@@ -9,7 +9,7 @@ import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import type { RunningParts, TenantOperations } from '@concierge/core/tenant-operations';
 import type { RecordChange } from '@concierge/files';
 import type { IndexStore } from '@concierge/index';
-import { ConfigError, createLog, findSlot, openRedis, type connectRedis, type Log } from '@concierge/runtime';
+import { answerDeadline, ConfigError, createLog, findSlot, openRedis, type connectRedis, type Log } from '@concierge/runtime';
 import type { LoggedTurns, Tenants, TenantScope } from '@concierge/tenant';
 import type { HandoffRequests, LogsOnDisk, Turns } from '@concierge/turn';
 import type { Config } from './config.ts';
@@ -175,7 +175,7 @@ export class Deployment {
     try {
       const [redis, turn] = [await this.redis(), await import('@concierge/turn')];
       const slot = findSlot(redis, change.tenantId);
-      if (slot.status !== 'ready') await once(slot, 'ready', { signal: AbortSignal.timeout(REDIS_TIMEOUT_MS) });
+      if (slot.status !== 'ready') await once(slot, 'ready', { signal: answerDeadline(REDIS_TIMEOUT_MS) });
       turn.tellRecordChanges(redis)(change);
     } catch (error) {
       this.log.debug({ err: error }, 'services see the change in the files alone');

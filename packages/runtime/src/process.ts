@@ -1,5 +1,5 @@
 // Exports for a process without a database and Redis: without the weight of their clients.
-export { background } from './concurrency/tasks.ts';
+export { answerDeadline, background, waitForAnswer } from './concurrency/tasks.ts';
 export { buildCookie, isSecure, mayActByCookie, omitCookie, readCookie, type BrowserRequest } from './browser-cookie.ts';
 export { createLog, type Log } from './log.ts';
 export { ServiceStack, startService, type ServiceParts } from './lifecycle.ts';

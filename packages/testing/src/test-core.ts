@@ -2,12 +2,15 @@ import { openCore, type Core, type CoreConfig } from '@concierge/core';
 import type { RedisRole } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { listTurnReconcilers, TurnReconciler } from '@concierge/turn';
+import { eventually } from './eventually.ts';
 import { silentLog } from './index-backends.ts';
 import { TestRedis } from './redis/redis-server.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 import { testSecrets } from './test-tenants.ts';
 
 export type { Core } from '@concierge/core';
+
+const LOG_WITHIN_MS = 10_000;
 
 /** `redisUrl`: of another Redis than its own. */
 export interface TestCoreOptions extends Partial<CoreConfig> {
@@ -39,7 +42,7 @@ export class TestCore implements AsyncDisposable {
     const config = { redisUrl: server.url, databaseUrl: undefined, failpoints: '', ...testSecrets, ...changes, dataDir };
     const core = await openCore(config, opened, { role, log: silentLog });
     for (const reconciler of listReconcilers(core)) await reconciler.reconcile();
-    await core.accepted.open();
+    await openLog(core);
     return new TestCore({ server, core, config, stack: opened.move() });
   }
 
@@ -50,7 +53,7 @@ export class TestCore implements AsyncDisposable {
   /** The objects of another process over the same Redis and files. */
   async another(role: RedisRole = 'worker'): Promise<Core> {
     const core = await openCore(this.#config, this.#stack, { role, log: silentLog });
-    await core.accepted.open();
+    await openLog(core);
     return core;
   }
 
@@ -63,6 +66,16 @@ export class TestCore implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+/** A Redis that stands still for a second and a half knows of no log; then it is opened a little later. */
+async function openLog({ accepted }: Core): Promise<void> {
+  const isOpen = async (): Promise<boolean> => {
+    await accepted.open();
+    return accepted.takes(0);
+  };
+  // Where a test keeps Redis from it, each turn gets its file.
+  await eventually(isOpen, { timeoutMs: LOG_WITHIN_MS }).catch(() => undefined);
 }
 
 /** One for each slot. */

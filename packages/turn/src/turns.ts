@@ -28,6 +28,8 @@ import { toStep, readEntries } from './streams/stream-entry.ts';
 /** The maximum of live turns read for one page; a tenant with more of them sees the newest. */
 const LIVE_AT_MOST = 1000;
 const STOPPED_LOOK_EVERY_MS = 100;
+/** A look that took longer, this process or what it asks standing still, counts as so long. */
+const STOPPED_LOOK_MAX_MS = 1000;
 /** Each reads a file, writes one and asks Redis. */
 const CANCELLED_AT_ONCE = 16;
 
@@ -228,16 +230,13 @@ export class Turns extends OrderedAcceptance {
    * @returns how many still run when the time is over
    */
   async stopAll(scope: TenantScope, timeoutMs: number): Promise<number> {
-    const until = Date.now() + timeoutMs;
     const { failure } = await this.cancelAll(scope);
     if (failure !== undefined) throw failure;
-    for (;;) {
+    return lookUntilNone(timeoutMs, async () => {
       const turnIds = await scope.inbox.turnIds();
       const facts = await Promise.all(turnIds.map(async (turnId) => this.#liveFacts({ tenantId: scope.tenantId, turnId })));
-      const running = facts.filter(({ status }) => status === 'running').length;
-      if (running === 0 || Date.now() > until) return running;
-      await wait(STOPPED_LOOK_EVERY_MS);
-    }
+      return facts.filter(({ status }) => status === 'running').length;
+    });
   }
 
   /**
@@ -245,13 +244,8 @@ export class Turns extends OrderedAcceptance {
    * @returns how many have not when the time is over
    */
   async endTurns(scope: TenantScope, turnIds: ReadonlySet<string>, timeoutMs: number): Promise<number> {
-    const until = Date.now() + timeoutMs;
     for (const turnId of turnIds) await this.requestCancel(scope, turnId);
-    for (;;) {
-      const left = (await scope.inbox.turnIds()).filter((turnId) => turnIds.has(turnId)).length;
-      if (left === 0 || Date.now() > until) return left;
-      await wait(STOPPED_LOOK_EVERY_MS);
-    }
+    return lookUntilNone(timeoutMs, async () => (await scope.inbox.turnIds()).filter((turnId) => turnIds.has(turnId)).length);
   }
 
   async #live(scope: TenantScope): Promise<TurnView[]> {
@@ -309,6 +303,17 @@ const pages = new CursorPages<TurnView>('turns', ({ acceptedAt, id }) => ({ atMs
 /** What each turn was asked that this message has the words of. */
 function listSaid(message: SessionMessage): readonly { readonly turnId: string; readonly text: string }[] {
   return message.role === 'user' ? (message.said ?? [message]) : [];
+}
+
+/** @returns how many are left when the time is over */
+async function lookUntilNone(timeoutMs: number, look: () => Promise<number>): Promise<number> {
+  for (let leftMs = timeoutMs; ;) {
+    const beganMs = Date.now();
+    const left = await look();
+    if (left === 0 || leftMs <= 0) return left;
+    await wait(STOPPED_LOOK_EVERY_MS);
+    leftMs -= Math.min(Math.max(Date.now() - beganMs, STOPPED_LOOK_EVERY_MS), STOPPED_LOOK_MAX_MS);
+  }
 }
 
 function isLive(status: TurnStatus): boolean {

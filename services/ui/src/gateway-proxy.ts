@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { AppError, limits } from '@concierge/contract';
-import { isSecure, type Log } from '@concierge/runtime/process';
+import { isSecure, waitForAnswer, type Log } from '@concierge/runtime/process';
 import type { NextFunction, Request, Response } from 'express';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
 import { sendProblem } from './send-problem.ts';
@@ -53,6 +53,12 @@ function requestHeaders(request: IncomingMessage, gateway: URL): IncomingHttpHea
   };
 }
 
+/** Not by a time-out of the socket: one that opened while this process stood still would be given up as well. */
+async function limitConnecting(outgoing: ClientRequest): Promise<void> {
+  await waitForAnswer(CONNECT_TIMEOUT_MS);
+  if (outgoing.socket?.connecting === true) outgoing.destroy(new Error('the gateway took no connection in time'));
+}
+
 /**
  * Passes requests on to the gateway and its answers back, byte by byte as they come. A browser that goes away ends its
  * request at the gateway too. Closing is `stop`: event streams are cut (their readers resume), everything else may
@@ -77,9 +83,9 @@ export class GatewayProxy {
       selfHandleResponse: true,
       on: {
         proxyReq: (outgoing) => {
-          // Starts when the connection is open; until then the socket has its own time-out.
+          // Starts when the connection is open; until then it has a time of its own.
           outgoing.setTimeout(FIRST_BYTE_TIMEOUT_MS, () => void outgoing.destroy(new Error('the gateway did not answer in time')));
-          outgoing.socket?.setTimeout(CONNECT_TIMEOUT_MS);
+          void limitConnecting(outgoing);
         },
         proxyRes: (answer, _request, response) => this.#passBack(answer, response),
         error: (error, _request, response) => {

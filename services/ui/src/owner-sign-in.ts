@@ -1,12 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { AppError, Problem } from '@concierge/contract';
-import { buildCookie, mayActByCookie, omitCookie, readCookie, Sealer, type BrowserRequest } from '@concierge/runtime/process';
+import {
+  answerDeadline,
+  buildCookie,
+  mayActByCookie,
+  omitCookie,
+  readCookie,
+  Sealer,
+  type BrowserRequest,
+} from '@concierge/runtime/process';
 import express, { Router, type Request, type Response } from 'express';
 import { SealedSignIn, SignInBody, type Reach, type SignedIn } from './signed-in.ts';
 
 const COOKIE = { name: 'concierge_key', path: '/' } as const;
 const LIFE_S = 12 * 3600;
-const CHECK_TIMEOUT_MS = 15_000;
+/** Less than a page waits, so that it hears why: a gateway that has much to do takes seconds. */
+const CHECK_TIMEOUT_MS = 25_000;
 /** What a header can carry, and every key consists of. */
 const visibleAscii = /^[!-~]+$/u;
 /** Every key but one for cs alone may ask for it. */
@@ -78,7 +87,7 @@ export class OwnerSignIn {
 
   async #ask(headers: Readonly<Record<string, string>>): Promise<globalThis.Response> {
     try {
-      return await fetch(new URL(CHECK_PATH, this.#gateway), { headers, signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
+      return await fetch(new URL(CHECK_PATH, this.#gateway), { headers, signal: answerDeadline(CHECK_TIMEOUT_MS) });
     } catch (error) {
       throw new AppError('overloaded', 'The console cannot reach the gateway at the moment. Check that it runs, then try again.', {
         cause: error,

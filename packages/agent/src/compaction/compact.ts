@@ -130,10 +130,18 @@ class Listening implements Disposable {
   readonly #controller = new AbortController();
   readonly #silence: NodeJS.Timeout;
   readonly #total: NodeJS.Timeout;
+  #signsOfLife = 0;
 
   constructor({ silenceMs, totalMs }: SummaryPatience) {
     const end = (reason: string) => (): void => this.#controller.abort(new Error(reason));
-    this.#silence = setTimeout(end(`the summariser said nothing for ${String(silenceMs)} ms`), silenceMs);
+    const endSilent = end(`the summariser said nothing for ${String(silenceMs)} ms`);
+    this.#silence = setTimeout(() => {
+      const heard = this.#signsOfLife;
+      // Timers come before what has arrived while this process stood still: that is read first.
+      setImmediate(() => {
+        if (this.#signsOfLife === heard) endSilent();
+      });
+    }, silenceMs);
     this.#total = setTimeout(end(`the summary was not finished after ${String(totalMs)} ms`), totalMs);
   }
 
@@ -142,6 +150,7 @@ class Listening implements Disposable {
   }
 
   heard(): void {
+    this.#signsOfLife += 1;
     this.#silence.refresh();
   }
 

@@ -156,7 +156,8 @@ export class StreamedBody {
     this.#outcome = { ended: true };
     this.#message.removeAllListeners('data');
     this.#message.resume();
-    const timer = setTimeout(() => this.#message.destroy(), DRAIN_MS);
+    // Its end may have arrived while this process stood still: timers come before it is read.
+    const timer = setTimeout(() => setImmediate(() => this.abandon()), DRAIN_MS);
     timer.unref();
     this.#message.once('close', () => clearTimeout(timer));
   }

@@ -1,6 +1,7 @@
 import type * as Ioredis from 'ioredis';
 import type { Redis, RedisOptions } from 'ioredis';
 import { z } from 'zod';
+import { answerDeadline } from '../concurrency/tasks.ts';
 
 /** A node that does not answer within this is passed over. */
 const ANSWER_MS = 1000;
@@ -102,7 +103,7 @@ export class ClusterMap {
 
   async #ask(node: NodeAddress): Promise<{ readonly ranges: z.infer<typeof Range>[]; readonly isWell: boolean }> {
     const redis = this.#connect(node);
-    const late = AbortSignal.timeout(ANSWER_MS);
+    const late = answerDeadline(ANSWER_MS);
     const { promise: isLate, reject } = Promise.withResolvers<never>();
     // Without its stack: what it says is all that is known.
     const onLate = (): void => reject(new Error(`${node.host}:${String(node.port)} does not answer`));

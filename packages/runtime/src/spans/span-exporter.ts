@@ -1,3 +1,4 @@
+import { answerDeadline } from '../concurrency/tasks.ts';
 import type { Log } from '../log.ts';
 import { readVersion } from '../version.ts';
 import { encodeSpans, type ExportedSpan, type SpanAttributes } from './encode-spans.ts';
@@ -78,7 +79,7 @@ export class SpanExporter {
       headers: { ...headers, 'content-type': 'application/x-protobuf' },
       body: new Uint8Array(body),
       redirect: 'error',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: answerDeadline(timeoutMs),
     });
     await response.body?.cancel();
     if (!response.ok) throw new Error(`The collector answered ${String(response.status)}.`);

@@ -1,6 +1,6 @@
 import type { CallMeter, Embedder } from '@concierge/contract';
 import { embeddedText, type PassageIndex, type PassageRank, type PassageScope } from '@concierge/index';
-import type { Log } from '@concierge/runtime';
+import { answerDeadline, type Log } from '@concierge/runtime';
 
 export interface MeaningSearchOptions {
   readonly embedder: Embedder;
@@ -70,7 +70,7 @@ export class MeaningSearch {
   /** Undefined when the provider failed or was not in time. */
   async #embed(texts: readonly string[], { signal, meter }: MeaningAsk): Promise<readonly Float32Array[] | undefined> {
     try {
-      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]), { meter });
+      return await this.#options.embedder.embed(texts, AbortSignal.any([signal, answerDeadline(PATIENCE_MS)]), { meter });
     } catch (error) {
       signal.throwIfAborted();
       this.#options.log.warn(

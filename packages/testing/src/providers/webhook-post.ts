@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { answerDeadline } from '@concierge/runtime';
 
 export interface WebhookPost {
   readonly url: string;
@@ -34,7 +35,8 @@ export async function postWebhook(post: WebhookPost): Promise<WebhookTry[]> {
 async function tryOnce({ url, body, buildHeaders, timeoutMs }: WebhookPost, attempt: number): Promise<WebhookTry> {
   try {
     const headers = { 'content-type': 'application/json', ...buildHeaders(attempt, 'http_error') };
-    const response = await fetch(url, { method: 'POST', body, headers, signal: AbortSignal.timeout(timeoutMs) });
+    // An answer that arrived while this process stood still was in time: another try would count as a delivery more.
+    const response = await fetch(url, { method: 'POST', body, headers, signal: answerDeadline(timeoutMs) });
     const retryAfter = response.headers.get('retry-after');
     return {
       status: response.status,

@@ -1,8 +1,9 @@
 import { backoffMs } from '@concierge/contract';
+import { waitForAnswer } from '@concierge/runtime';
 
 /**
  * How long a suspect waits for the others to finish a step, and has to finish one of its own; twice as long after each
- * death that could not be attributed.
+ * death that could not be attributed. Time in which this process ran: it stands still for all of them.
  */
 const ALONE_MS = 10_000;
 const ALONE_MAX_MS = 64 * ALONE_MS;
@@ -56,11 +57,10 @@ export class StartGate {
     const leave = this.enter();
     let isAlone = true;
     const endAlone = (): void => {
-      clearTimeout(timer);
       if (isAlone) this.#open();
       isAlone = false;
     };
-    const timer = setTimeout(endAlone, aloneMs);
+    void waitForAnswer(aloneMs).then(endAlone);
     const proven = (): void => {
       leave();
       endAlone();
@@ -78,9 +78,7 @@ export class StartGate {
     if (this.#unproven.size === 0) return;
     const quiet = Promise.withResolvers<void>();
     this.#quiet = quiet.resolve;
-    const timer = setTimeout(quiet.resolve, patienceMs);
-    await quiet.promise;
-    clearTimeout(timer);
+    await Promise.race([quiet.promise, waitForAnswer(patienceMs)]);
     this.#quiet = undefined;
   }
 

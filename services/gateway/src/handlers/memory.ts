@@ -1,5 +1,6 @@
 import { AppError, routes, type MemoryNote, type NotedContact } from '@concierge/contract';
 import { toContactFolder, toNotesOwner, type FileEntry, type NotesAboutContact, type TenantScope } from '@concierge/tenant';
+import { answerDeadline } from '@concierge/runtime';
 import { eraseContact, type ErasureOptions } from '@concierge/turn';
 import { pageLink, type Handlers } from '../http/call.ts';
 
@@ -19,7 +20,7 @@ export function memoryHandlers(): Pick<Handlers, 'searchMemory'> & ContactNoteHa
         const notes = (await memory.list()).toSorted((one, other) => other.mtimeMs - one.mtimeMs);
         return { kind: 'answer', status: 200, json: { notes: notes.map((entry) => toMemoryNote(entry)) } };
       }
-      const signal = AbortSignal.timeout(SEARCH_TIMEOUT_MS);
+      const signal = answerDeadline(SEARCH_TIMEOUT_MS);
       try {
         const { hits, unread } = await memorySearch.search({ access: 'owner' }, { text: query.q, limit: query.limit, signal });
         return { kind: 'answer', status: 200, json: { hits: [...hits], unread } };

@@ -60,6 +60,15 @@ describe('shared counts', () => {
   });
 });
 
+describe('a process that agrees', () => {
+  it('has agreed when the primary answered while it stood still', async () => {
+    const counts: SharedCounts = new SharedCounts(({ report }) => setImmediate(() => counts.hearCounted(report)));
+    const agreed = counts.agree(100);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    await expect(agreed).resolves.toBeUndefined();
+  });
+});
+
 describe('the room for large bodies', () => {
   it('is one for all processes: of two that take the last of it at once, not both get it', async () => {
     const { processes } = await startProcesses(2);

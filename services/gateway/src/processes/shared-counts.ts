@@ -1,4 +1,5 @@
 import { AppError } from '@concierge/contract';
+import { waitForAnswer } from '@concierge/runtime';
 import type { Counts, FromProcess } from './messages.ts';
 
 /** Where a process sends what it has. */
@@ -49,17 +50,22 @@ export class SharedCounts {
   async agree(timeoutMs = AGREE_TIMEOUT_MS): Promise<void> {
     const report = this.#send();
     if (report === undefined) return;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.#agreeing.set(report, resolve);
-    const timer = setTimeout(() => {
-      reject(new AppError('overloaded', undefined, { retryAfterSeconds: 2 }));
-    }, timeoutMs);
+    // What the primary has answered while this process stood still is read first.
+    const late = waitForAnswer(timeoutMs).then(() => {
+      throw new AppError('overloaded', undefined, { retryAfterSeconds: 2 });
+    });
     try {
-      await promise;
+      await Promise.race([promise, late]);
     } finally {
-      clearTimeout(timer);
       this.#agreeing.delete(report);
     }
+  }
+
+  /** Reports what was added since the last time at once. */
+  flush(): void {
+    this.#send();
   }
 
   /** What the other processes have together, of some names. */

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { AppError } from '@concierge/contract';
+import { waitForAnswer } from '@concierge/runtime';
 import { FromPrimary, Metrics, type FromProcess } from './messages.ts';
 import { SharedCounts } from './shared-counts.ts';
 
@@ -51,16 +52,15 @@ export class Siblings {
     if (this.#primary?.isConnected() !== true) return this.#registry.metrics();
     this.#gathers += 1;
     const gather = this.#gathers;
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Metrics[]>();
+    const { promise, resolve } = Promise.withResolvers<readonly Metrics[]>();
     this.#gathering.set(gather, resolve);
-    const timer = setTimeout(() => {
-      reject(new AppError('overloaded', 'The metrics of all processes could not be gathered.'));
-    }, GATHER_TIMEOUT_MS);
+    const late = waitForAnswer(GATHER_TIMEOUT_MS).then(() => {
+      throw new AppError('overloaded', 'The metrics of all processes could not be gathered.');
+    });
     try {
       this.#send({ gather });
-      return await AggregatorRegistry.aggregate([...(await promise)]).metrics();
+      return await AggregatorRegistry.aggregate([...(await Promise.race([promise, late]))]).metrics();
     } finally {
-      clearTimeout(timer);
       this.#gathering.delete(gather);
     }
   }
@@ -75,6 +75,13 @@ export class Siblings {
     if ('others' in message) this.counts.hearOthers(message.others);
     else if ('counted' in message) this.counts.hearCounted(message.counted);
     else if ('gathered' in message) this.#gathering.get(message.gathered)?.(message.metrics);
-    else if ('measure' in message) this.#send({ measured: Metrics.parse(await this.#registry.getMetricsAsJSON()) });
+    else if ('measure' in message) await this.#measure();
+  }
+
+  async #measure(): Promise<void> {
+    const measured = Metrics.parse(await this.#registry.getMetricsAsJSON());
+    // The others know no less of this process than who reads its metrics.
+    this.counts.flush();
+    this.#send({ measured });
   }
 }

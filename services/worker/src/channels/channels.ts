@@ -6,7 +6,7 @@ import {
   type FetchedFile,
   type FileFailure,
 } from '@concierge/channel';
-import { background, type Log, Slots } from '@concierge/runtime';
+import { answerDeadline, background, type Log, Slots } from '@concierge/runtime';
 import { ChannelSenders, toDestination } from './channel-senders.ts';
 import type { TurnRun } from '@concierge/turn';
 import type { TurnsToAnswer } from '../turn/collected-turns.ts';
@@ -132,7 +132,7 @@ class ChannelFiles {
     const wanted = turns.flatMap(({ turnId, channelMessage }) => (channelMessage?.media ?? []).map((media) => ({ turnId, media })));
     if (wanted.length === 0) return new Map();
     const sender = await this.#options.senders.findSender(run.scope, run.turn);
-    const signal = AbortSignal.any([run.signal, AbortSignal.timeout(FETCH_TIMEOUT_MS)]);
+    const signal = AbortSignal.any([run.signal, answerDeadline(FETCH_TIMEOUT_MS)]);
     const slots = new Slots(FETCH_AT_ONCE);
     const files = await Promise.all(
       wanted.map(async ({ turnId, media }, index) => {

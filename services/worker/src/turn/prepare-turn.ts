@@ -18,7 +18,7 @@ import {
 } from '@concierge/agent';
 import { limits, type ModelFacts, type Session, type TenantSettings, type TurnStep } from '@concierge/contract';
 import { ModelError, type Model, type OwnKeys } from '@concierge/model';
-import { failpoint, Slots, type Log } from '@concierge/runtime';
+import { answerDeadline, failpoint, Slots, type Log } from '@concierge/runtime';
 import type { Budgets, TurnBudget, TurnRun } from '@concierge/turn';
 import { withBudget } from './budgeted-model.ts';
 import { OpenedCapabilities, type CapabilityFactories, type McpTools } from '../capabilities/turn-capabilities.ts';
@@ -175,7 +175,7 @@ export class TurnPreparation {
   async buildPrompt(run: TurnRun, turns: TurnsToAnswer, facts: PromptFacts): Promise<TurnStep> {
     let signal: AbortSignal | undefined;
     const readText: ReadText = async (upload) => {
-      signal ??= AbortSignal.any([run.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
+      signal ??= AbortSignal.any([run.signal, answerDeadline(READ_TIMEOUT_MS)]);
       const text = await this.#options.capabilityFactories.readUpload(run)(upload, signal);
       run.signal.throwIfAborted();
       return text;

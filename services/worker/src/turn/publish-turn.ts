@@ -1,6 +1,6 @@
 import type { Conversation } from '@concierge/agent';
 import { type Session, type TurnRecord, isMessagingChannel, type AcceptedTurn, type TenantSettings } from '@concierge/contract';
-import type { Log } from '@concierge/runtime';
+import { waitForAnswer, type Log } from '@concierge/runtime';
 import { toEndEvent, type TurnEnd, type TurnRun, turnEnded, type WebhookEvents } from '@concierge/turn';
 import { findLastReply } from '@concierge/tenant';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
@@ -93,11 +93,9 @@ export class TurnPublication {
       .catch((error: unknown) => {
         this.#options.log.error({ ...logFacts(run), err: error }, 'session is not in the index until a reindex');
       });
-    const waited = Promise.withResolvers<void>();
-    const timer = setTimeout(waited.resolve, INDEX_WAIT_MS);
-    await Promise.race([put, waited.promise]);
+    // A time in which this process itself stood still is none that the index took.
+    await Promise.race([put, waitForAnswer(INDEX_WAIT_MS)]);
     isLate = true;
-    clearTimeout(timer);
   }
 }
 
