@@ -28,7 +28,7 @@ describe('under chaos', () => {
       });
       await runChaos({ seed, load, faults, deadlineMs: 10 * minutes }, verdict);
     },
-    25 * minutes,
+    40 * minutes,
   );
 
   it(
@@ -39,7 +39,7 @@ describe('under chaos', () => {
       });
       await runFailPoints({ seed }, verdict);
     },
-    25 * minutes,
+    40 * minutes,
   );
 
   it(
@@ -50,7 +50,7 @@ describe('under chaos', () => {
       });
       await runRollingRestart({ seed }, verdict);
     },
-    25 * minutes,
+    40 * minutes,
   );
 });
 
@@ -69,7 +69,7 @@ describe('a backup that is taken while services are killed', () => {
       expect(asked).toBe(160);
       expect(copied).toBeGreaterThan(40);
     },
-    15 * minutes,
+    30 * minutes,
   );
 });
 

@@ -33,8 +33,9 @@ export interface RunOptions {
   readonly deadlineMs: number;
 }
 
-const REST_TIMEOUT_MS = 90_000;
-const REREAD_TIMEOUT_MS = 120_000;
+/** What these end is a finding: far more than a busy machine needs for thousands of turns. */
+const REST_TIMEOUT_MS = 240_000;
+const REREAD_TIMEOUT_MS = 480_000;
 
 export interface SystemSize extends Pick<
   SystemOptions,

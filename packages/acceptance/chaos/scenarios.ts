@@ -54,6 +54,11 @@ export async function runChaos(options: ChaosOptions, verdict: Verdict): Promise
   await verdict(await rig.finish(), rig);
 }
 
+/**
+ * Beyond what a load takes: readers that are ended by it are findings, and a busy machine needs many times as long.
+ */
+const SPARE_MS = 480_000;
+
 /** The load of scenarios that send their own questions. */
 const noLoad: LoadSize = { turns: 0, conversations: 1, tenants: 3, overMs: 0, burst: 1 };
 const noSandbox = { SANDBOX: 'off' };
@@ -220,7 +225,7 @@ export async function runWrongClocks({ seed, tree, steps }: WrongClocks, verdict
   const size = { tree, workers: 3, crons: 1, env: noSandbox, envFor };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
   const meanwhile = async (): Promise<void> => await walkClocks(rig, clocks, rig.random.shuffled(steps));
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 2 + 180_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: overMs * 2 + SPARE_MS });
   await Promise.all(rig.target.workers.map(async ({ name }) => await clocks.step(name, -3600)));
   await runStreamRound(rig, { fault: 'expired', turns: 8 });
   await verdict(await rig.finish(), rig);
@@ -257,7 +262,7 @@ export async function runHangs({ seed, tree, rounds }: Hangs, verdict: Verdict):
   const meanwhile = async (): Promise<void> => {
     for (let round = 0; round < rounds; round += 1) await hangEach(rig, hangingKinds);
   };
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 60_000 * rounds + 90_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: 60_000 * rounds + SPARE_MS });
   await verdict(await rig.finish(), rig);
 }
 
@@ -286,14 +291,14 @@ export async function runCutConnections({ seed, tree, cuts }: CutConnections, ve
   });
   const meanwhile = async (): Promise<void> =>
     await new RedisFaults(target.redis, evidence).killConnections({ times: cuts, random: rig.random.fork() });
-  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: overMs * 2 + 90_000 });
+  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: overMs * 2 + SPARE_MS });
   isOver.abort();
   await Promise.all(probing);
   await verdict(await rig.finish(), rig);
 }
 
 const CUT_EVERY_MS = 600;
-const FIRST_TURN_TIMEOUT_MS = 60_000;
+const FIRST_TURN_TIMEOUT_MS = 180_000;
 
 /** A data directory without a byte left, for a while. */
 export async function runFullDisk({ seed, tree }: Place, verdict: Verdict): Promise<void> {
@@ -306,7 +311,7 @@ export async function runFullDisk({ seed, tree }: Place, verdict: Verdict): Prom
     await rig.quiet(BEFORE_FULL_MS);
     await fillDisk(rig, disk);
   };
-  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: 180_000 });
+  await rig.run({ meanwhile, wholeLoad: true, deadlineMs: SPARE_MS });
   await verdict(await rig.finish(), rig);
 }
 
@@ -337,7 +342,7 @@ export async function runPowerCuts({ seed, tree = ownTree, cuts, forgets = false
       await cutPower(rig, disk, { alsoRedis: cut % 2 === 1 });
     }
   };
-  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: cuts * 60_000 + 60_000 });
+  await rig.run({ meanwhile, wholeLoad: false, deadlineMs: cuts * 60_000 + SPARE_MS });
   await verdict(await rig.finish(), rig);
 }
 
@@ -358,7 +363,7 @@ export async function runTwoMachines({ seed, tree, faults }: TwoMachines, verdic
   const envFor = (name: string): Record<string, string> => disk.buildEnvironment(name);
   const size = { tree, workers: 4, env: noSandbox, envFor, ...place };
   await using rig = await ChaosRig.start({ seed, load, start: async (modelUrl) => await startSystem(modelUrl, size) });
-  await rig.run({ meanwhile: async () => await rig.strike(faults), wholeLoad: true, deadlineMs: overMs * 3 + 120_000 });
+  await rig.run({ meanwhile: async () => await rig.strike(faults), wholeLoad: true, deadlineMs: overMs * 3 + SPARE_MS });
   await verdict(await rig.finish(), rig);
 }
 

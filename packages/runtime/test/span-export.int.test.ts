@@ -1,9 +1,11 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { eventually, OtlpReceiver, silentLog as log } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { parseConfig, spansCheck, spansEnvironment, toSpanSettings } from '@concierge/runtime/config';
 import { z } from 'zod';
-import { SpanExporter, type ExportedSpan } from '../src/index.ts';
+import { createLog, SpanExporter, type ExportedSpan } from '../src/index.ts';
 
 let receiver: OtlpReceiver;
 let exporter: SpanExporter;
@@ -74,6 +76,28 @@ describe('spans', () => {
     exporter.add(Array.from({ length: 9000 }, () => span));
     await exporter.flush();
     expect(receiver.spans).toHaveLength(8192);
+  });
+
+  it('are sent when the answer arrived while this process stood still', async () => {
+    const collector = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response.end();
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
+      });
+    }).listen(0, '127.0.0.1');
+    await once(collector, 'listening');
+    using closing = new DisposableStack();
+    closing.defer(() => collector.close().closeAllConnections());
+    const address = collector.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const lines: string[] = [];
+    const told = createLog({ service: 'test', level: 'silent' });
+    told.warn = (line: unknown, text?: unknown) => lines.push(String(text ?? line));
+    const options = { url: `http://127.0.0.1:${String(port)}/v1/traces`, headers: {}, timeoutMs: 1500, everyMs: 50, resource: {} };
+    const hasty = new SpanExporter({ ...options, log: told });
+    hasty.add([span]);
+    await hasty.flush();
+    expect(lines).toEqual([]);
   });
 });
 

@@ -60,7 +60,7 @@ describe('quick messages', () => {
 
   it('are found by the reconciler when the gateway whose timer would have started them has died', async () => {
     await fixture.worker();
-    const gateway = await fixture.gateway();
+    const gateway = await fixture.gateway({ role: 'worker' });
     const { turnId, sessionId } = await say('anybody?', { debounceMs: HOUR_MS, turns: gateway });
     await gateway.stop();
     await timeHasCome(sessionId);
@@ -71,7 +71,7 @@ describe('quick messages', () => {
 
   it('wait together, whichever gateway took them', async () => {
     await fixture.worker();
-    const gateway = await fixture.gateway();
+    const gateway = await fixture.gateway({ role: 'worker' });
     const { turnId: first } = await say('one', { debounceMs: HOUR_MS });
     const { turnId: second } = await say('two', { turns: gateway });
     await fixture.read(scope, first);

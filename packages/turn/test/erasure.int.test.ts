@@ -31,7 +31,7 @@ async function start(stack: AsyncDisposableStack, database: string): Promise<Sta
   if (database === 'PostgreSQL') cluster ??= await startPostgres();
   const databaseUrl = database === 'PostgreSQL' ? await cluster?.createDatabase() : undefined;
   const fixture = stack.use(await TestTurns.start({ databaseUrl }));
-  const redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
+  const redis = connectRedis({ url: fixture.server.url, role: 'worker', log: silentLog });
   stack.defer(() => redis.disconnect());
   const { turns, tenants } = fixture;
   const options = { turns, redis, logsFolder: tenants.logsFolder, answerMs: 300_000, stopTimeoutMs: 120_000 };

@@ -116,7 +116,7 @@ describe('a retention rule', () => {
     await fixture.worker();
     const scope = await fixture.scope();
     const sessionId = await talk(fixture, 'ann');
-    const redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
+    const redis = connectRedis({ url: fixture.server.url, role: 'worker', log: silentLog });
     try {
       const { tenants } = fixture;
       const reconciler = new RetentionReconciler({ tenants, redis, log: silentLog, now: () => later(400) });

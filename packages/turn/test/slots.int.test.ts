@@ -23,7 +23,7 @@ function chooseTenants(redis: Parameters<typeof listSlots>[0]): string[] {
 
 async function openTurns(redisUrl: string): Promise<{ fixture: TestTurns; tenants: readonly string[] }> {
   const fixture = cleanUp.use(await TestTurns.start({ redisUrl }));
-  const core = await fixture.another();
+  const core = await fixture.another('producer');
   for (const reconciler of listReconcilers(core)) {
     reconciler.start();
     cleanUp.defer(async () => reconciler.stop());

@@ -12,7 +12,7 @@ let redis: ReturnType<typeof connectRedis>;
 
 setUpEach(async (stack) => {
   fixture = stack.use(await TestTurns.start());
-  redis = connectRedis({ url: fixture.server.url, role: 'producer', log: silentLog });
+  redis = connectRedis({ url: fixture.server.url, role: 'worker', log: silentLog });
   stack.defer(() => redis.disconnect());
 });
 

@@ -96,7 +96,7 @@ export class TestTurns implements AsyncDisposable {
     hears = 0,
     role,
   }: { now?: () => number; refuses?: Promise<void>; hears?: number; role?: 'worker' } = {}): Promise<Turns> {
-    const { redis, queue, accepted } = await this.another(role);
+    const { redis, queue, accepted } = await this.another(role ?? 'producer');
     const lanes = refuses === undefined ? queue.lanes : new UnheardLanes(redis, refuses, hears);
     const turns = new Turns({ redis, ...queue, lanes, accepted, log, now });
     this.#stack.defer(async () => turns.stop());
@@ -108,8 +108,11 @@ export class TestTurns implements AsyncDisposable {
     await this.#opened.core.accepted.stop();
   }
 
-  /** The objects of another process over the same Redis and files. */
-  async another(role: 'producer' | 'worker' = 'producer'): Promise<Core> {
+  /**
+   * The objects of another process over the same Redis and files. As a worker it waits for a Redis that stands still,
+   * which gives what is accepted no place in time to one that does not, and then there are files and numbers.
+   */
+  async another(role: 'producer' | 'worker' = 'worker'): Promise<Core> {
     return this.#opened.another(role);
   }
 

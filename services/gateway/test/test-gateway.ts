@@ -85,7 +85,8 @@ export class TestGateway implements AsyncDisposable {
       publicUrl: undefined,
       maxConnections: 1000,
       maxStreamsPerKey: 100,
-      keepAliveMs: 5000,
+      // Longer than the machine stands still: what is sent just then on one that is kept would be lost with it.
+      keepAliveMs: 120_000,
       unreadAnswerMs: 20_000,
       leaveMs: 0,
       leaveAtMostMs: 0,

@@ -12,6 +12,9 @@ describe('a worker that drains in the middle of a turn with many model calls', (
   it('hands it on between two of them: none is made twice, and the reader sees one answer without a gap', async () => {
     await using whole = await TestSystem.start({ workers: 2, env: { SHUTDOWN_GRACE_S: String(GRACE_S) } });
     const { model, system } = whole;
+    const [first, second] = system.workers;
+    // Not before the first one hands on: it would take the turn of one that stands still for longer than a lease.
+    await second?.terminate();
     const tenant = await whole.tenant();
     const held = gate();
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -22,9 +25,11 @@ describe('a worker that drains in the middle of a turn with many model calls', (
     const turn = await tenant.ask('admin', marker);
     await eventually(() => model.requests.length === HELD_ROUND + 1);
     const draining = system.workers.find(({ name }) => callers(model)[0] === name);
+    expect(draining).toBe(first);
     const exited = draining?.terminate();
     const line = 'turns go on elsewhere at their next model call';
     await eventually(async () => (await system.readServiceLog(draining?.name ?? '')).includes(line), { timeoutMs: 2 * GRACE_S * 1000 });
+    second?.start();
     held.open();
     const events = await turn.events();
     expect(await exited).toBe(0);

@@ -21,6 +21,6 @@ withClocks('clocks that disagree', () => {
       });
       await runWrongClocks({ seed: 20_261_122, steps }, verdict);
     },
-    20 * minutes,
+    35 * minutes,
   );
 });

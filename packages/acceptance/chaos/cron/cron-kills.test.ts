@@ -11,7 +11,7 @@ describe('three replicas of cron that are killed again and again', () => {
       expect(report.turns).toBeGreaterThanOrEqual(report.ticks / 2);
       expect(report.kills).toBeGreaterThan(15);
     },
-    8 * 60_000,
+    20 * 60_000,
   );
 });
 
@@ -28,6 +28,6 @@ describe('a replica of cron that is killed in the middle of a run', () => {
     async (point) => {
       expect(await runCronKillAt(point)).toEqual({ runs: [{ outcome: 'ran', status: 'done' }], turns: 1 });
     },
-    4 * 60_000,
+    12 * 60_000,
   );
 });

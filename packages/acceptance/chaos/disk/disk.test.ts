@@ -16,6 +16,6 @@ withSmallDisk('a disk without a byte left', () => {
       });
       await runFullDisk({ seed: 20_261_122 }, verdict);
     },
-    12 * 60_000,
+    30 * 60_000,
   );
 });

@@ -14,7 +14,7 @@ describe('eight turns beside one that kills every worker that runs it', () => {
       });
       await runPoison({ seed, rounds: [{ innocents: 8 }] }, verdict);
     },
-    20 * minutes,
+    30 * minutes,
   );
 });
 
@@ -27,7 +27,7 @@ describe('a gateway, a worker and a cron whose event loops hang', () => {
       });
       await runHangs({ seed, rounds: 1 }, verdict);
     },
-    16 * minutes,
+    30 * minutes,
   );
 });
 
@@ -41,6 +41,6 @@ describe('ten quiet tenants beside a flood', () => {
       });
       await runFloodBeside({ seed, turns: 300, aloneMs: 3000 }, verdict);
     },
-    16 * minutes,
+    30 * minutes,
   );
 });

@@ -120,7 +120,7 @@ export interface PoisonRound {
   readonly innocents: number;
 }
 
-const ROUND_TIMEOUT_MS = 240_000;
+const ROUND_TIMEOUT_MS = 480_000;
 const LOOK_EVERY_MS = 20;
 /** Time that the innocent turns get to be in progress when the poison strikes. */
 const BESIDE_TIMEOUT_MS = 30_000;

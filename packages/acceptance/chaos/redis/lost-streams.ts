@@ -20,8 +20,9 @@ const DELAY_MS = 60;
 const MIDDLE_MS = (CHUNKS * DELAY_MS) / 4;
 /** Seen before a reader goes away: the session event and the first words. */
 const EVENTS_BEFORE_PAUSE = 8;
-const BUSY_TIMEOUT_MS = 30_000;
-const ROUND_TIMEOUT_MS = 180_000;
+/** All turns of a round, on a machine that has much else to do. */
+const BUSY_TIMEOUT_MS = 120_000;
+const ROUND_TIMEOUT_MS = 480_000;
 
 /**
  * Turns that are answered all at once, each asked in one of the ways in which a turn can be asked; in the middle, or as

@@ -11,7 +11,7 @@ const FROZEN_MS = 5000;
 /** What an append-only file that is synced each second loses when the power goes. */
 const LOST_MS = 1000;
 const SAMPLE_EVERY_MS = 50;
-const COME_BACK_TIMEOUT_MS = 15_000;
+const COME_BACK_TIMEOUT_MS = 60_000;
 /** Share of the connections that are killed at a time. */
 const KILLED_SHARE = 0.4;
 /** Usually long enough for all clients to reconnect. */

@@ -19,7 +19,7 @@ describe('a Redis that loses what readers wait for', () => {
       });
       await runLostStreams({ seed, rounds }, verdict);
     },
-    12 * minutes,
+    40 * minutes,
   );
 });
 
@@ -33,7 +33,7 @@ describe('connections to Redis that are killed under requests', () => {
       });
       await runCutConnections({ seed, cuts: CUTS }, verdict);
     },
-    12 * minutes,
+    40 * minutes,
   );
 });
 
@@ -47,7 +47,7 @@ describe('a replica that sentinels put in the place of its master under load', (
       });
       await runFailover({ seed }, verdict);
     },
-    12 * minutes,
+    40 * minutes,
   );
 });
 
@@ -61,6 +61,6 @@ describe('masters of a cluster of which one dies and one freezes under load', ()
       });
       await runCluster({ seed }, verdict);
     },
-    12 * minutes,
+    40 * minutes,
   );
 });

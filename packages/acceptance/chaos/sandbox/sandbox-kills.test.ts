@@ -27,7 +27,7 @@ withImage('a worker killed in the middle of a command in Docker, 10 times', () =
       expect(withContainer).toBe(10);
       expect(left).toEqual([]);
     },
-    12 * minutes,
+    30 * minutes,
   );
 });
 
@@ -39,6 +39,6 @@ withBubblewrap('a worker killed in the middle of a command in bubblewrap, 5 time
       expect(ends).toEqual({ [wentOn]: 5 });
       expect(left).toEqual([]);
     },
-    12 * minutes,
+    30 * minutes,
   );
 });
