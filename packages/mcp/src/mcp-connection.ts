@@ -1,7 +1,8 @@
+import { answerDeadline } from '@concierge/runtime/process';
 import type * as Library from '@modelcontextprotocol/client';
 import type { Client, jsonSchemaValidator } from '@modelcontextprotocol/client';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList, offeredTools, resultText } from './mcp-tools.ts';
-import { patience, unlessAborted } from './patience.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 /** The part of `fetch` that the transport uses. */
 export type McpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -12,9 +13,7 @@ export interface McpConnectionOptions {
   readonly explain: (error: unknown) => string | undefined;
 }
 
-/** A server that takes longer to say hello is passed over. */
-const HELLO_TIMEOUT_MS = 5000;
-/** For the list of tools, over all of its pages, the hello included. */
+/** A server is passed over that takes longer for its hello, or for that and the list of its tools with all pages. */
 const LIST_TIMEOUT_MS = 8000;
 /**
  * Timers of the library come before what has arrived while this process stood still: before them, ours end what takes
@@ -67,13 +66,18 @@ export class McpConnection {
   async list(): Promise<McpToolList> {
     // What loading it takes is no time of the server's.
     await loadLibrary();
-    const deadline = new AbortController();
-    void patience(LIST_TIMEOUT_MS).then(() => deadline.abort(timedOut));
-    return this.#ask(deadline.signal, async (client) => {
-      const options = { timeout: LIBRARY_TIMEOUT_MS };
-      const { tools } = client.getServerCapabilities()?.tools === undefined ? { tools: [] } : await client.listTools({}, options);
-      return { protocolVersion: client.getNegotiatedProtocolVersion() ?? null, tools: offeredTools(this.#server, tools) };
-    });
+    const deadline = answerDeadline(LIST_TIMEOUT_MS);
+    try {
+      return await this.#ask(deadline, async (client) => {
+        const options = { timeout: LIBRARY_TIMEOUT_MS };
+        const { tools } = client.getServerCapabilities()?.tools === undefined ? { tools: [] } : await client.listTools({}, options);
+        return { protocolVersion: client.getNegotiatedProtocolVersion() ?? null, tools: offeredTools(this.#server, tools) };
+      });
+    } catch (error) {
+      if (error !== deadline.reason) throw error;
+      if (this.#session !== undefined) this.#leave(this.#session);
+      throw new McpServerError(NO_ANSWER, { cause: error });
+    }
   }
 
   /** @throws McpServerError when no result could be had; what the tool itself reports is in the result */
@@ -100,9 +104,8 @@ export class McpConnection {
       try {
         return await session.use(signal, question);
       } catch (error) {
-        if (signal.aborted && signal.reason !== timedOut) throw signal.reason;
+        if (signal.aborted) throw signal.reason;
         if (!isAnswer(error)) this.#leave(session);
-        if (signal.aborted) throw new McpServerError(NO_ANSWER, { cause: error });
         const library = await loadLibrary();
         const isForgotten = !isFirstUse && error instanceof library.SdkHttpError && error.status === 404;
         if (!isForgotten || attempt > 1) throw this.#explained(error, library);
@@ -138,14 +141,13 @@ export class McpConnection {
       reconnectionOptions: { initialReconnectionDelay: 500, maxReconnectionDelay: 2000, reconnectionDelayGrowFactor: 2, maxRetries: 1 },
     });
     client.onerror = () => undefined; // Every call has its own error; those beside them are noise of the stream.
-    const late = new AbortController();
-    void patience(HELLO_TIMEOUT_MS).then(() => late.abort(timedOut));
+    const late = answerDeadline(LIST_TIMEOUT_MS);
     try {
-      await unlessAborted(client.connect(transport, { timeout: LIBRARY_TIMEOUT_MS }), late.signal);
+      await unlessAborted(client.connect(transport, { timeout: LIBRARY_TIMEOUT_MS }), late);
       return client;
     } catch (error) {
-      if (error === timedOut) await transport.close();
-      throw error;
+      if (late.aborted) await transport.close();
+      throw late.aborted ? timedOut : error;
     }
   }
 }

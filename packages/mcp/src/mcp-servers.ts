@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { McpConnection, type McpConnectionOptions } from './mcp-connection.ts';
-import { unlessAborted } from './patience.ts';
+import { unlessAborted } from './unless-aborted.ts';
 import { McpServerError, type McpCallResult, type McpServer, type McpToolList } from './mcp-tools.ts';
 
 const CONNECTIONS_MAX = 500;

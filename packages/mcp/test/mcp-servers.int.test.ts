@@ -66,12 +66,19 @@ describe('a server of the current revision', () => {
     let hasStoodStill = false;
     await using endpoint = await serve(async (request) => {
       const answer = await handler(request);
-      if (!hasStoodStill) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+      if (!hasStoodStill) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 9000);
       hasStoodStill = true;
       return answer;
     });
     const servers = new McpServers({ fetch: fetchNow, explain });
     expect((await servers.tools('acme', server(endpoint.url), never)).tools).toHaveLength(3);
+    await servers.close();
+  });
+
+  it('is passed over when it never answers', async () => {
+    await using endpoint = await serve(async () => Promise.withResolvers<never>().promise);
+    const servers = new McpServers({ fetch: fetchNow, explain });
+    await expect(servers.tools('acme', server(endpoint.url), never)).rejects.toThrow('the server did not answer in time');
     await servers.close();
   });
 

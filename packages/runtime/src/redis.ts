@@ -6,6 +6,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { backoffMs } from '@concierge/contract/backoff';
 import { ConfigError } from './environment.ts';
 import type { Log } from './log.ts';
+import { giveUpAfter } from './concurrency/tasks.ts';
 import { processCounts } from './metrics/process-counts.ts';
 import { toClusterConnector } from './cluster/cluster-connector.ts';
 import { chooseTags, findHashSlot, joinSlots, redisPrefix, renameFor, listSlots } from './cluster/redis-slots.ts';
@@ -28,9 +29,7 @@ export interface RedisConnectOptions {
 
 type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** A command is given up after so many parts: 1.5 s. */
-const COMMAND_PARTS = 3;
-const COMMAND_PART_MS = 500;
+const COMMAND_TIMEOUT_MS = 1500;
 const START_TIMEOUT_MS = 30_000;
 
 export function reconnectDelayMs(attempt: number): number {
@@ -152,27 +151,16 @@ function interceptCommands(redis: Redis, role: RedisRole): void {
   };
 }
 
-/**
- * Gives a command up in time. ioredis would by one timer, which also ends a command that Redis has answered while this
- * process stood still: timers come before what has arrived. Here such a pause counts as one part, and what has arrived
- * by the end of the last part is read first.
- */
+/** Gives a command up in time; ioredis would also give up what Redis has answered while this process stood still. */
 function limitTime(command: Parameters<Redis['sendCommand']>[0]): void {
   const { resolve, reject } = command;
-  let parts = 0;
-  const giveUp = (): void => command.reject(new Error('Command timed out'));
-  const endPart = (): void => {
-    parts += 1;
-    if (parts < COMMAND_PARTS) timer = setTimeout(endPart, COMMAND_PART_MS);
-    else setImmediate(giveUp);
-  };
-  let timer = setTimeout(endPart, COMMAND_PART_MS);
+  const endWait = giveUpAfter(COMMAND_TIMEOUT_MS, () => command.reject(new Error('Command timed out')));
   command.resolve = (answer: unknown) => {
-    clearTimeout(timer);
+    endWait();
     resolve(answer);
   };
   command.reject = (error) => {
-    clearTimeout(timer);
+    endWait();
     reject(error);
   };
 }

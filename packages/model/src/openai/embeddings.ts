@@ -1,4 +1,5 @@
 import type { CallMeter, Embedder, HowToEmbed, ModelUsage } from '@concierge/contract';
+import { answerDeadline } from '@concierge/runtime/process';
 import type OpenAI from 'openai';
 import { z } from 'zod';
 import type { EmbeddingsModel, Providers } from '../providers.ts';
@@ -109,20 +110,16 @@ export class Embeddings implements Embedder {
   }
 
   async #request(texts: readonly string[], access: Access, signal: AbortSignal): Promise<Embedded> {
-    const late = new AbortController();
-    // Timers come before what has arrived while this process stood still: that is read first.
-    const timer = setTimeout(() => setImmediate(() => late.abort()), this.#limits.attemptMs);
+    const late = answerDeadline(this.#limits.attemptMs);
     try {
       // Floats, as not every compatible server knows base64.
       const request: OpenAI.EmbeddingCreateParams = { model: this.#options.embeddings.name, input: [...texts], encoding_format: 'float' };
       const parts = [Buffer.from(JSON.stringify(request))];
-      const body = await this.#transport.post(access.endpoint, parts, AbortSignal.any([signal, late.signal]));
+      const body = await this.#transport.post(access.endpoint, parts, AbortSignal.any([signal, late]));
       const { vectors, inputTokens } = this.#readVectors(await body.readAll(BODY_MAX_CHARACTERS), texts.length);
       return { vectors, usage: this.#toUsage(inputTokens ?? estimateTokens(texts.join('\n')), access) };
     } catch (error) {
-      throw late.signal.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
-    } finally {
-      clearTimeout(timer);
+      throw late.aborted ? timedOut(`no vectors after ${String(this.#limits.attemptMs)} ms`) : error;
     }
   }
 

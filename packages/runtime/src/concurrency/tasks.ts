@@ -1,21 +1,39 @@
-import { setImmediate as nextRound, setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 
 const PARTS = 3;
 
 /**
- * Waits as long as an answer may take. A pause in which this process itself stood still counts as one of three parts of
- * it, and what has arrived by then is read before this resolves: a plain timer comes before what has arrived.
+ * Calls `giveUp` when an answer has taken too long. A pause in which this process itself stood still counts as one of
+ * three parts of it, and what has arrived by then is read first: a plain timer comes before what has arrived.
+ * @returns ends the wait, which keeps no process alive
  */
-export async function waitForAnswer(ms: number): Promise<void> {
-  for (let part = 0; part < PARTS; part += 1) await wait(ms / PARTS, undefined, { ref: false });
-  await nextRound(undefined, { ref: false });
+export function giveUpAfter(ms: number, giveUp: () => void): () => void {
+  let parts = 0;
+  let last: NodeJS.Immediate | undefined;
+  const endPart = (): void => {
+    parts += 1;
+    if (parts < PARTS) timer = setTimeout(endPart, ms / PARTS).unref();
+    // Referenced: for one that is not, the event loop does not come round, but waits for something else to happen.
+    else last = setImmediate(giveUp);
+  };
+  let timer = setTimeout(endPart, ms / PARTS).unref();
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(last);
+  };
 }
 
-/** A signal that aborts, with a TimeoutError, when an answer has taken too long (`waitForAnswer`). */
+/** Waits as long as an answer may take (`giveUpAfter`). */
+export async function waitForAnswer(ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  giveUpAfter(ms, resolve);
+  return promise;
+}
+
+/** A signal that aborts, with a TimeoutError, when an answer has taken too long (`giveUpAfter`). */
 export function answerDeadline(ms: number): AbortSignal {
   const deadline = new AbortController();
-  void waitForAnswer(ms).then(() => deadline.abort(new DOMException(`No answer came in ${String(ms)} ms.`, 'TimeoutError')));
+  giveUpAfter(ms, () => deadline.abort(new DOMException(`No answer came in ${String(ms)} ms.`, 'TimeoutError')));
   return deadline.signal;
 }
 
