@@ -1,8 +1,14 @@
 import { AppError, type AcceptedTurn, type TurnInput } from '@concierge/contract';
-import { findSlot } from '@concierge/runtime';
+import { findSlot, waitForAnswer } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
+
+/**
+ * What the index may take before a message is accepted without it: channels deliver again what is not answered within
+ * seconds, and a database that hangs takes as long as a connection or a statement may.
+ */
+const INDEX_WAIT_MS = 3000;
 
 export interface TurnReceipt {
   readonly turnId: string;
@@ -45,7 +51,8 @@ export async function findDuplicate(
 export async function findEnded(scope: TenantScope, turnId: string, sessionId: string): Promise<Duplicate | null> {
   const saved = await scope.sessions.findTurn(sessionId, turnId);
   if (saved !== undefined) return { turnId, sessionId, requestHash: saved.requestHash };
-  const indexed = await scope.index.findTurn(turnId).catch((): null => null);
+  const asked = scope.index.findTurn(turnId).catch((): null => null);
+  const indexed = await Promise.race([asked, waitForAnswer(INDEX_WAIT_MS).then((): null => null)]);
   if (indexed === null) {
     // The index does not answer. The history is long, and the only other record.
     const compacted = await scope.sessions.findCompactedTurn(sessionId, turnId);
