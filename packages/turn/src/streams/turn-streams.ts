@@ -307,13 +307,14 @@ export class TurnStreams implements AcceptanceReader {
   /**
    * Until a stream has its end. Before it announces that, a worker waits for the index, for seconds where that is slow,
    * and does what follows from the turn. So it is waited for as long as the turn's lease is renewed, and as long as one
-   * lasts where it is not: the turn may have been answered with another one. Not at all where there is no stream.
+   * lasts where it is not: the turn may have been answered with another one. Not at all where there is no stream, nor
+   * for readers that have left.
    */
   async #awaitEnd(tenantId: string, turnId: string): Promise<void> {
     const redis = findSlot(this.#redis, tenantId);
     let until: string | undefined;
     let pauseMs = 0;
-    for (let leftMs = LEASE_MS; leftMs > 0; leftMs -= pauseMs) {
+    for (let leftMs = LEASE_MS; leftMs > 0 && this.#followers.has(turnId); leftMs -= pauseMs) {
       const newest = await newestEntry(redis, turnId);
       if (newest === null || isTerminal(newest)) return;
       const renewed = await readLeaseEnd(redis, tenantId, turnId);
