@@ -93,7 +93,8 @@ export class TextSearch implements AsyncDisposable {
 
   /** The thread's processor time; undefined when it does not come to say so, as in the middle of a long text. */
   async #usedMs(): Promise<number | undefined> {
-    const asked = this.#thread.cpuUsage().catch(() => undefined);
+    // A Node before 24.6 has no such method: then the looks alone bound a search.
+    const asked = Promise.try(async () => this.#thread.cpuUsage()).catch(() => undefined);
     const used = await Promise.race([asked, wait(LOOK_EVERY_MS, undefined, { ref: false })]);
     return used === undefined ? undefined : (used.user + used.system) / MICROSECONDS_PER_MS;
   }
