@@ -319,6 +319,43 @@ inBrowser('the pages of an owner', () => {
     ).toEqual([]);
   });
 
+  it('are read while the browser takes itself for offline: the service may be on the same machine', async () => {
+    expect(
+      await visit('/settings', async (page) => {
+        await page.getByLabel('Label').waitFor();
+        await page.evaluate("dispatchEvent(new Event('offline'))");
+        await page.getByLabel('Label').fill('Without a net');
+        await page.getByRole('button', { name: 'New key', exact: true }).click();
+        await page.getByText('Without a net').waitFor();
+        await page.getByRole('link', { name: 'Usage' }).click();
+        await page.getByRole('radio', { name: /^30/u, checked: true }).waitFor({ state: 'attached' });
+      }),
+    ).toEqual([]);
+  });
+
+  it('let the owner write on a phone while the preview of the widget follows', async () => {
+    expect(
+      await visit(
+        '/settings',
+        async (page) => {
+          const frame = page.frameLocator('iframe[title=Preview]');
+          const field = page.getByLabel('Heading', { exact: true });
+          await frame.getByRole('dialog').waitFor();
+          await field.fill('');
+          let typed = '';
+          for (const letter of 'Ask us') {
+            await page.keyboard.type(letter);
+            typed += letter;
+            // Drawn anew: it could take the next letter.
+            await frame.getByRole('dialog', { name: typed.trim(), exact: true }).waitFor();
+          }
+          expect(await field.inputValue()).toBe('Ask us');
+        },
+        { isPhone: true },
+      ),
+    ).toEqual([]);
+  });
+
   it('show the widget as it would be while its settings are changed, in a frame that sends nothing, and store them', async () => {
     const asked: string[] = [];
     await visit(

@@ -12,19 +12,22 @@ export class FocusTrap {
     this.#panel = panel;
     const { signal } = this.#over;
     this.#media.addEventListener('change', () => this.update(), { signal });
+    addEventListener('focus', () => this.update(), { signal });
     panel.addEventListener('keydown', (event) => this.#turnAround(event), { signal });
     this.update();
   }
 
-  /** After it was opened or closed. */
+  /** After it was opened or closed, or the page was come to. */
   update(): void {
     if (!this.#media.matches) {
       this.#panel.removeAttribute('aria-modal');
       return;
     }
     this.#panel.setAttribute('aria-modal', 'true');
+    // A page in a frame, as the console's preview is, takes the focus from nothing around it.
+    if (this.#panel.hidden || this.#focused !== null || !document.hasFocus()) return;
     // Not its field: a phone would show its keyboard.
-    if (!this.#panel.hidden && this.#focused === null) this.#panel.focus({ preventScroll: true });
+    this.#panel.focus({ preventScroll: true });
   }
 
   stop(): void {
