@@ -182,4 +182,33 @@ inBrowser('a handover in the console', () => {
     await visit.shows(answer(visit));
     expect(await answer(visit).inputValue()).toBe('');
   });
+
+  it('keeps what was being written to the agent, with its file, until the agent has the conversation again', async () => {
+    await using visit = await visitWith();
+    const message = visit.page.getByLabel('Message', { exact: true });
+    await visit.page.getByText('Customer', { exact: true }).click();
+    await visit.say('When does it come? [[say:On Monday.]]');
+    await visit.turnReaches(0, 'done');
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await message.fill('And this one? [[say:On Friday.]]');
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await visit.shows(answer(visit));
+    // It is not where it would be sent as something else.
+    expect([await answer(visit).inputValue(), await message.count()]).toEqual(['', 0]);
+    await visit.shows(visit.page.getByText('Your message to the agent is kept'));
+    await expectSoundPage(visit.page);
+    await answer(visit).fill('Anna here: on Tuesday.');
+    await visit.page.keyboard.press('Enter');
+    await visit.turnReaches(1, 'done');
+    await visit.page.getByRole('button', { name: 'Give back to the agent' }).click();
+    await visit.shows(message);
+    expect(await message.inputValue()).toBe('And this one? [[say:On Friday.]]');
+    await visit.shows(visit.page.locator('form').getByText('notes.txt'));
+    await message.press('Enter');
+    await visit.turnReaches(2, 'done');
+    await visit.shows(visit.turn(2).getByText('notes.txt'));
+    await visit.shows(visit.turn(2).getByText('On Friday.', { exact: true }));
+  });
 });

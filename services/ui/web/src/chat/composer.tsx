@@ -33,9 +33,14 @@ export interface Draft {
   readonly version: number;
 }
 
-export interface ComposerProps {
+export interface ComposerProps extends FieldProps {
   readonly gateway: GatewayClient;
   readonly draft: Draft;
+  /** Shown instead of the field while staff has the conversation; null: nothing is. */
+  readonly inItsPlace: ReactNode;
+}
+
+interface FieldProps {
   readonly placeholder: string;
   readonly disabled: boolean;
   /** A turn is under way: what is sent now waits, and the running one can be stopped. */
@@ -46,17 +51,67 @@ export interface ComposerProps {
   readonly onStop: (() => void) | null;
 }
 
-export function Composer(props: ComposerProps): ReactNode {
-  const words = useWords().chat.composer;
-  const { gateway, draft, disabled, busy, stopping, onSend, onStop } = props;
+/**
+ * Where a message to the agent is written. What is written stays while staff has the conversation and the field is
+ * gone, with its files and their uploads.
+ */
+export function Composer({ gateway, draft, inItsPlace, ...field }: ComposerProps): ReactNode {
+  const message = useUnsentMessage(gateway, draft);
+  if (inItsPlace === null) return <MessageField {...field} message={message} drafts={draft.version} />;
+  return (
+    <>
+      <KeptHint message={message} />
+      {inItsPlace}
+    </>
+  );
+}
+
+interface UnsentMessage {
+  readonly text: string;
+  readonly setText: Dispatch<SetStateAction<string>>;
+  readonly attachments: Attachments;
+}
+
+function useUnsentMessage(gateway: GatewayClient, draft: Draft): UnsentMessage {
   const [text, setText] = useState('');
-  const [held, setHeld] = useState(false);
   const attachments = useAttachments(gateway);
+  const { restore } = attachments;
+  useKeptWords(text);
+  // Puts each new draft into the message.
+  useEffect(() => {
+    if (draft.version === 0) return;
+    setText((before) => (draft.comesBack && before.trim() !== '' ? `${draft.text}\n\n${before}` : draft.text));
+    restore(draft.attachments);
+  }, [draft, restore]);
+  return { text, setText, attachments };
+}
+
+/** Says where the message to the agent is while staff answers in the agent's place. */
+function KeptHint({ message: { text, attachments } }: { readonly message: UnsentMessage }): ReactNode {
+  const words = useWords().chat.composer;
+  if (text.trim() === '' && attachments.items.length === 0) return null;
+  return (
+    <p role="status" className="mx-auto mb-2 w-full max-w-3xl px-5 text-sm text-muted-foreground">
+      {words.kept}
+    </p>
+  );
+}
+
+interface MessageFieldProps extends FieldProps {
+  readonly message: UnsentMessage;
+  /** How many drafts were put into it so far. */
+  readonly drafts: number;
+}
+
+function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNode {
+  const words = useWords().chat.composer;
+  const { disabled, busy, stopping, onSend, onStop } = props;
+  const { text, setText, attachments } = message;
+  // Gone with the field: what was sent to the agent does not go by itself once staff has answered.
+  const [held, setHeld] = useState(false);
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
-
-  useKeptWords(text);
-  useDraft(draft, { setText, restore: attachments.restore, field });
+  useFocusOnDraft(drafts, field);
 
   // On a touch screen the focus would bring up the keyboard before the user wants to write.
   useEffect(() => {
@@ -149,23 +204,17 @@ function useKeptWords(text: string): void {
   );
 }
 
-interface DraftTarget {
-  readonly setText: Dispatch<SetStateAction<string>>;
-  readonly restore: Attachments['restore'];
-  readonly field: RefObject<HTMLTextAreaElement | null>;
-}
-
-/** Puts each new draft into the field. */
-function useDraft(draft: Draft, { setText, restore, field }: DraftTarget): void {
+/** Not for a draft from before the field was there: the user has gone on since. */
+function useFocusOnDraft(drafts: number, field: RefObject<HTMLTextAreaElement | null>): void {
+  const seen = useRef(drafts);
   useEffect(() => {
-    if (draft.version === 0) return;
-    setText((before) => (draft.comesBack && before.trim() !== '' ? `${draft.text}\n\n${before}` : draft.text));
-    restore(draft.attachments);
+    if (seen.current === drafts) return;
+    seen.current = drafts;
     field.current?.focus();
-  }, [draft, field, restore, setText]);
+  }, [drafts, field]);
 }
 
-interface ToolbarProps extends Pick<ComposerProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {
+interface ToolbarProps extends Pick<FieldProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {
   readonly attachments: Attachments;
   readonly length: number;
   readonly sendable: boolean;

@@ -72,20 +72,17 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
         </p>
       )}
       {!isStaffs && <UnsentAnswer answer={answer} />}
-      {isStaffs ? (
-        <StaffComposer answer={answer} />
-      ) : (
-        <Composer
-          gateway={gateway}
-          draft={draft}
-          placeholder={mayWrite ? placeholderFor(state, words.composer) : words.readOnly}
-          disabled={state.load.at !== 'ready' || state.isCustomers || !mayWrite}
-          busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
-          stopping={running?.stopping === true}
-          onSend={(text, attachments) => conversation.send({ text, attachments })}
-          onStop={running === undefined || !mayWrite ? null : () => void conversation.stop(running.key)}
-        />
-      )}
+      <Composer
+        gateway={gateway}
+        draft={draft}
+        inItsPlace={isStaffs ? <StaffComposer answer={answer} /> : null}
+        placeholder={mayWrite ? placeholderFor(state, words.composer) : words.readOnly}
+        disabled={state.load.at !== 'ready' || state.isCustomers || !mayWrite}
+        busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}
+        stopping={running?.stopping === true}
+        onSend={(text, attachments) => conversation.send({ text, attachments })}
+        onStop={running === undefined || !mayWrite ? null : () => void conversation.stop(running.key)}
+      />
     </>
   );
 }

@@ -40,6 +40,7 @@ export const chatDe: Words['chat'] = {
       `${count === 1 ? 'Eine Datei wurde' : `${String(count)} Dateien wurden`} weggelassen: Höchstens ${String(most)} gehen mit einer Nachricht.`,
     remove: (name) => `${name} entfernen`,
     drop: 'Zum Anhängen loslassen',
+    kept: 'Ihre Nachricht an den Agenten bleibt: Sie steht wieder im Feld, sobald der Agent das Gespräch wieder hat.',
     emptyFile: 'Die Datei ist leer.',
     largeFile: (megabytes) => `Größer als ${String(megabytes)} MB.`,
   },

@@ -39,6 +39,7 @@ export const chatEn = {
       `${count === 1 ? 'One file was' : `${String(count)} files were`} left out: at most ${String(most)} go with a message.`,
     remove: (name: string) => `Remove ${name}`,
     drop: 'Drop to attach',
+    kept: 'Your message to the agent is kept: it is back in its field when the agent has the conversation again.',
     emptyFile: 'The file is empty.',
     largeFile: (megabytes: number) => `Larger than ${String(megabytes)} MB.`,
   },
