@@ -81,6 +81,36 @@ inBrowser('the operators’ pages of turns', () => {
     expect(current.complaints.texts).toEqual([]);
   });
 
+  it('cancel one turn for a reason that goes on record, or for none, from the list and from its life', async () => {
+    const keys = await system.createTenant('single');
+    const hold = gate();
+    model.when(/tedious/u, [until(hold.opened), say('over')]);
+    await askAndRun(keys, 'tedious one');
+    await askAdmin(system.url, keys, 'tedious two');
+    await using current = await visit('/operate/turns?tenant=single&status=waiting');
+    const { page } = current;
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(1));
+    await rows(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialog(page).getByLabel('Reason (optional)').fill(' Asked twice. ');
+    await current.shows(dialog(page).getByText('It goes on record, where the tenant reads it, too.'));
+    await expectSoundPage(page);
+    await dialog(page).getByRole('button', { name: 'Cancel the turn' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.getByLabel('State').selectOption('running');
+    await eventuallyHolds(async () => expect(await rows(page).allInnerTexts()).toEqual([expect.stringContaining('running')]));
+    await rows(page).getByRole('link', { name: 'Life' }).click();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await current.shows(dialog(page).getByLabel('Reason (optional)'));
+    await dialog(page).getByRole('button', { name: 'Cancel the turn' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.goto(`${system.uiUrls[0] ?? ''}/operate/audit?tenant=single`);
+    const cancelled = rows(page).filter({ hasText: 'turn.cancel' });
+    await eventuallyHolds(async () => expect(await cancelled.count()).toBe(2));
+    expect(await cancelled.filter({ hasText: 'Reason: Asked twice.' }).count()).toBe(1);
+    hold.open();
+    expect(current.complaints.texts).toEqual([]);
+  });
+
   it('show what waits by tenant: how much, how long, what runs of its share, and its conversations when it is opened', async () => {
     const hold = gate();
     const held = [say('one '), until(hold.opened), say('two')];

@@ -1,9 +1,11 @@
-import { MINUTE_MS, tenantIdPattern } from '@concierge/contract';
-import type { ReactNode } from 'react';
+import { limits, MINUTE_MS, routes, tenantIdPattern } from '@concierge/contract';
+import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { CopyButton } from '../parts/button.tsx';
+import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { useNow } from '../parts/times.tsx';
+import { useChange } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 
 /** Pages change by themselves: as often as the gateway looks anew. */
@@ -43,6 +45,39 @@ export function TurnLink({ turnId }: { readonly turnId: string }): ReactNode {
     >
       {turnId.slice(0, 12)}…
     </Link>
+  );
+}
+
+const affectedByCancel = [
+  routes.listWaiting,
+  routes.listOperatedTurns,
+  routes.getOperatedTurnTrace,
+  routes.getOverview,
+  routes.listOperatorAudit,
+];
+
+/** Asks before it cancels one turn, and why: the reason may be left out. */
+export function CancelTurnButton({ tenant, turnId }: { readonly tenant: string; readonly turnId: string }): ReactNode {
+  const { bulk, tenants, turns: words } = useWords().operate;
+  // Outlives the dialog: a click beside it closes it, too.
+  const [reason, setReason] = useState('');
+  const cancel = useChange(routes.cancelOperatedTurn, affectedByCancel);
+  return (
+    <ConfirmButton
+      label={words.cancel}
+      title={words.cancelTitle}
+      action={words.cancelAction}
+      onConfirm={async () => cancel.mutateAsync({ params: { id: turnId }, query: { tenant, reason: reason.trim() } })}
+    >
+      <p className="mb-3">{words.cancelText(turnId, tenant)}</p>
+      <TextField
+        label={bulk.reason}
+        help={tenants.cancelReasonHelp}
+        value={reason}
+        maxLength={limits.auditReasonMaxCharacters}
+        onChange={setReason}
+      />
+    </ConfirmButton>
   );
 }
 

@@ -1,13 +1,12 @@
 import { routes } from '@concierge/contract';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { TurnLife } from '../parts/turn-life.tsx';
-import { useChange, useRead } from '../parts/use-api.tsx';
+import { useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { SLOW_MS, TenantLink } from './shared.tsx';
+import { CancelTurnButton, SLOW_MS, TenantLink } from './shared.tsx';
 
 /** The life of one turn of any tenant, without a word of its texts. */
 export function TurnPage({ tenant, id }: { readonly tenant: string; readonly id: string }): ReactNode {
@@ -16,7 +15,6 @@ export function TurnPage({ tenant, id }: { readonly tenant: string; readonly id:
   const first = useRead(routes.getOperatedTurnTrace, asked);
   const isLive = first.data !== undefined && first.data.endedAt === null;
   const trace = useRead(routes.getOperatedTurnTrace, asked, isLive ? { everyMs: SLOW_MS } : {});
-  const cancel = useChange(routes.cancelOperatedTurn, [routes.getOperatedTurnTrace, routes.listOperatedTurns, routes.getOverview]);
   return (
     <Page
       title={owner.turn.title}
@@ -35,16 +33,7 @@ export function TurnPage({ tenant, id }: { readonly tenant: string; readonly id:
       <Loaded query={trace}>
         {(life) => (
           <TurnLife trace={life} tenant={<TenantLink tenant={tenant} />}>
-            {life.endedAt === null && (
-              <ConfirmButton
-                label={operate.turns.cancel}
-                title={operate.turns.cancelTitle}
-                action={operate.turns.cancelAction}
-                onConfirm={async () => cancel.mutateAsync(asked)}
-              >
-                {operate.turns.cancelText(id, tenant)}
-              </ConfirmButton>
-            )}
+            {life.endedAt === null && <CancelTurnButton tenant={tenant} turnId={id} />}
           </TurnLife>
         )}
       </Loaded>

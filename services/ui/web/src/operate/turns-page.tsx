@@ -15,7 +15,7 @@ import { askAnew, LoadedPages, useApi, useChange, useReadPages } from '../parts/
 import { useFormats, useWords } from '../words/words.tsx';
 import { BulkDialog, type BulkRequest } from './bulk-dialog.tsx';
 import { RetryDialog } from './failures-page.tsx';
-import { CodeField, Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
+import { CancelTurnButton, CodeField, Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 /** Turns of all tenants, found by any id, state, tenant or error. */
@@ -193,20 +193,9 @@ function TurnsTable({ turns }: { readonly turns: readonly OperatedTurn[] }): Rea
 /** What may be done with one turn, or where its log is. */
 function TurnActs({ turn: { tenantId, id, status, origin } }: { readonly turn: OperatedTurn }): ReactNode {
   const words = useWords().operate;
-  const cancel = useChange(routes.cancelOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
   const retry = useChange(routes.retryOperatedTurn, [routes.listOperatedTurns, routes.getOverview]);
   const call = { params: { id }, query: { tenant: tenantId } };
-  if (status === 'waiting' || status === 'running')
-    return (
-      <ConfirmButton
-        label={words.turns.cancel}
-        title={words.turns.cancelTitle}
-        action={words.turns.cancelAction}
-        onConfirm={async () => cancel.mutateAsync(call)}
-      >
-        {words.turns.cancelText(id, tenantId)}
-      </ConfirmButton>
-    );
+  if (status === 'waiting' || status === 'running') return <CancelTurnButton tenant={tenantId} turnId={id} />;
   return (
     <span className="inline-flex min-h-9 flex-wrap items-center gap-2">
       <Link href={`/operate/logs?id=${encodeURIComponent(id)}`} className="text-sm text-primary hover:underline">

@@ -1,16 +1,15 @@
 import { routes, waitReasons, type WaitingEntry, type WaitingTenant, type WaitReason as Reason } from '@concierge/contract';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { SelectField } from '../parts/fields.tsx';
 import { Badge, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { Duration } from '../parts/times.tsx';
-import { LoadedPages, useChange, useRead, useReadPages } from '../parts/use-api.tsx';
+import { LoadedPages, useRead, useReadPages } from '../parts/use-api.tsx';
 import { WaitReason } from '../parts/wait-reason.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { LIVE_MS, TenantField, TenantLink, toTenantFilter, TurnLink } from './shared.tsx';
+import { CancelTurnButton, LIVE_MS, TenantField, TenantLink, toTenantFilter, TurnLink } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 /** Every turn that waits: for what, since when, behind whom, and what would start it. */
@@ -129,7 +128,6 @@ const shownReasons = waitReasons.filter((reason) => reason !== 'staff');
 function WaitingTable({ entries }: { readonly entries: readonly WaitingEntry[] }): ReactNode {
   const words = useWords().operate;
   const formats = useFormats();
-  const cancel = useChange(routes.cancelOperatedTurn, [routes.listWaiting, routes.getOverview]);
   return (
     <Table
       caption={words.nav.waiting}
@@ -148,16 +146,7 @@ function WaitingTable({ entries }: { readonly entries: readonly WaitingEntry[] }
         {
           label: words.actions,
           isActions: true,
-          cell: ({ tenantId, turnId }) => (
-            <ConfirmButton
-              label={words.turns.cancel}
-              title={words.turns.cancelTitle}
-              action={words.turns.cancelAction}
-              onConfirm={async () => cancel.mutateAsync({ params: { id: turnId }, query: { tenant: tenantId } })}
-            >
-              {words.turns.cancelText(turnId, tenantId)}
-            </ConfirmButton>
-          ),
+          cell: ({ tenantId, turnId }) => <CancelTurnButton tenant={tenantId} turnId={turnId} />,
         },
       ]}
     />
