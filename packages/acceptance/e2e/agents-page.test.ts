@@ -67,4 +67,30 @@ inBrowser('the pages of agents', () => {
     await expectSoundPage(page);
     expect(visiting.complaints.texts).toEqual([]);
   });
+
+  it('are there by themselves once a service is back that was silent for longer than they try', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url, signedIn);
+    const { page } = visiting;
+    let isAway = true;
+    // As over a Redis that does not answer: the connection of the feed stays, and nothing is told over it.
+    await page.route(/\/api\/feed$/u, () => undefined);
+    await page.route(/\/(?:api\/agents|readyz)$/u, async (route) => {
+      if (isAway) await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
+      else await route.continue();
+    });
+    await page.clock.install();
+    await visiting.goTo('/agents');
+    const agent = page.getByRole('heading', { level: 2, name: 'admin', exact: true });
+    // In small steps: to answer takes time that is not the clock's.
+    const until = async (shows: () => Promise<boolean>): Promise<void> =>
+      eventuallyHolds(async () => {
+        await page.clock.runFor(500);
+        expect(await shows()).toBe(true);
+      });
+    await until(async () => page.getByRole('alert').first().isVisible());
+    expect(await agent.count()).toBe(0);
+    isAway = false;
+    await until(async () => agent.isVisible());
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
 });

@@ -37,8 +37,8 @@ inBrowser('what an owner sees', () => {
       await refused.opened;
       await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
     });
-    // It would have the page ask again by itself, and take the buttons away that are pressed below.
-    await page.route(/\/api\/feed/u, () => undefined);
+    // They would have the page ask again by itself, and take the buttons away that are pressed below.
+    await page.route(/\/(?:api\/feed|readyz)$/u, () => undefined);
     const tiles = async (said: string): Promise<void> => {
       for (const label of ['Wait for staff', 'Failed since yesterday', 'Cost this month', 'Channels with problems'])
         await visiting.shows(page.getByRole('link', { name: `${label} ${said}`, exact: true }));

@@ -95,15 +95,27 @@ export function buildAddress<R extends Route>(route: R, { params = {}, query }: 
   return given.size === 0 ? path : `${path}?${given.toString()}`;
 }
 
-/** @throws ConciergeError unexpected_answer */
+/** @throws ConciergeError unexpected_answer; unreachable, where the answer breaks off */
 export async function readJson<Schema extends z.ZodType>(response: Response, schema: Schema): Promise<z.output<Schema>> {
-  const parsed = schema.safeParse(await response.json().catch(() => undefined));
+  const text = await response.text().catch((error: unknown) => {
+    throw ConciergeError.from(error);
+  });
+  const parsed = schema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
   throw new ConciergeError('The service answered something that this page does not understand. Reload the page.', {
     status: response.status,
     code: 'unexpected_answer',
     cause: parsed.error,
   });
+}
+
+/** Undefined for what is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The cursor of the page after this one, from the `Link` header (RFC 8288). */

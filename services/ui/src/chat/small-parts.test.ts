@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConciergeError } from '@concierge/client';
 import { explainFailure } from './chat-failure.ts';
-import { readNextCursor } from '../json-client.ts';
+import { z } from 'zod';
+import { readJson, readNextCursor } from '../json-client.ts';
 import { previewMessage } from './preview-message.ts';
 import { formatRoute, parseOldFragment, parseRoute } from './route.ts';
 import { SavedTurnStore } from './saved-turns.ts';
@@ -26,6 +27,23 @@ describe('parseRoute', () => {
     expect(parseOldFragment(`#/c/${contactId}`)).toEqual({ page: 'conversation', contactId });
     expect(parseOldFragment('#/new/cs')).toEqual({ page: 'new', agent: 'cs' });
     expect(parseOldFragment('#main')).toBeUndefined();
+  });
+});
+
+describe('readJson', () => {
+  const readNumber = async (body: string | ReadableStream): Promise<unknown> =>
+    readJson(new Response(body), z.number()).catch(({ code, isTransient }: ConciergeError) => ({ code, isTransient }));
+
+  it('distinguishes an answer that broke off, which is worth another request, from one of something else', async () => {
+    expect(await readNumber('1')).toBe(1);
+    for (const other of ['"1"', '1 1', '']) expect(await readNumber(other)).toEqual({ code: 'unexpected_answer', isTransient: false });
+    const brokenOff = new ReadableStream({
+      start: (answer) => {
+        answer.enqueue(new TextEncoder().encode('1'));
+        answer.error(new TypeError('network error'));
+      },
+    });
+    expect(await readNumber(brokenOff)).toEqual({ code: 'unreachable', isTransient: true });
   });
 });
 

@@ -13,10 +13,15 @@ import './styles.css';
 const OwnerApp = lazy(async () => ({ default: (await import('./owner/owner-app.tsx')).OwnerApp }));
 const OperateApp = lazy(async () => ({ default: (await import('./operate/operate-app.tsx')).OperateApp }));
 
-/** Lists are asked for sparingly: each request counts against the tenant's allowance. */
+/**
+ * Lists are asked for sparingly: each request counts against the tenant's allowance. But also while the browser takes
+ * itself for offline: the service may be on the same machine.
+ */
 const queries = new QueryClient({
   defaultOptions: {
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       staleTime: 60_000,
       retry: (count, error) => count < 2 && error instanceof ConciergeError && error.isTransient,
     },

@@ -20,6 +20,7 @@ import {
 import { Page } from '../parts/page.tsx';
 import { Loading, Problem } from '../parts/states.tsx';
 import { ApiProvider, FedPages, isSignedOut, useApi, useRead } from '../parts/use-api.tsx';
+import { useRecovery } from '../parts/use-recovery.ts';
 import { NotFound } from '../shell/not-found.tsx';
 import { Shell, type NavigationItem } from '../shell/shell.tsx';
 import { SignInForm } from '../sign-in/sign-in-form.tsx';
@@ -61,6 +62,7 @@ function Gate(): ReactNode {
   const overview = useRead(routes.getOverview, {}, isFed ? {} : { everyMs: LIVE_MS });
   const isIn = overview.data !== undefined && !isSignedOut(overview.error);
   useOperatorFeed(isIn, setFed);
+  useRecovery();
   const signedIn = (): void => {
     tabs.send();
     void queries.resetQueries();

@@ -25,6 +25,7 @@ import { WaitingCount } from '../parts/page.tsx';
 import { Loading } from '../parts/states.tsx';
 import { ApiProvider, useRead } from '../parts/use-api.tsx';
 import { useFeed } from '../parts/use-feed.ts';
+import { useRecovery } from '../parts/use-recovery.ts';
 import { useWaitingList } from '../sessions/use-handoffs.ts';
 import { NotFound } from '../shell/not-found.tsx';
 import type { PaletteEntry } from '../shell/palette.tsx';
@@ -69,11 +70,17 @@ export function OwnerApp(): ReactNode {
 function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
   const words = useWords();
   const gateway = useMemo(
-    () => new GatewayClient({ key: owner.key, onKeyRefused: (failure) => void ownerSession.refuse(owner, failure) }),
+    () =>
+      new GatewayClient({
+        key: owner.key,
+        signInId: owner.id,
+        onKeyRefused: (failure) => void ownerSession.refuse(owner, failure),
+      }),
     [owner],
   );
   const api = useMemo(() => new JsonClient(gateway), [gateway]);
   useFeed(gateway, owner);
+  useRecovery();
   const waiting = useWaitingList(gateway, owner.reach === 'tenant');
   useNotifications(waiting);
   return (
