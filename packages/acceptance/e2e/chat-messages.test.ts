@@ -72,6 +72,28 @@ inBrowser('messages in the chat', () => {
     await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]));
   });
 
+  it('that are sent again and again do not reach the tenant who signs in meanwhile, nor stay in the tab', async () => {
+    await using visit = await visitWith();
+    await visit.page.route('**/api/admin*', async (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' }),
+    );
+    const refused = visit.page.waitForResponse('**/api/admin*');
+    await visit.say('A secret of the first');
+    await refused;
+    await visit.page.getByRole('button', { name: 'Sign out' }).click();
+    const next = await system.createTenant('tenant-meanwhile');
+    await visit.enter(next.admin);
+    const repeated = visit.page.waitForResponse((response) => response.url().includes('/api/admin') && response.status() !== 503);
+    await visit.page.unrouteAll({ behavior: 'wait' });
+    expect((await repeated).status()).toBe(401);
+    await visit.say('Of the second [[say:fine]]');
+    await visit.turnReaches(0, 'done');
+    expect(await questions(visit)).toEqual(['Of the second [[say:fine]]']);
+    expect(await visit.page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('secret');
+    const { index } = await system.scope(next.tenantId);
+    await eventuallyHolds(async () => expect((await index.listSessions({ limit: 10 })).items).toMatchObject([{ messageCount: 2 }]));
+  });
+
   it('that wait are taken back at once, with their words and files, which a reload says', async () => {
     await using visit = await visitWith();
     const goOn = await keepBusy(visit, 'Count slowly');

@@ -10,7 +10,7 @@ import {
   type BrowserRequest,
 } from '@concierge/runtime/process';
 import express, { Router, type Request, type Response } from 'express';
-import { SealedSignIn, SignInBody, type Reach, type SignedIn } from './signed-in.ts';
+import { SealedSignIn, SIGN_IN_HEADER, SignInBody, type Reach, type SignedIn } from './signed-in.ts';
 
 const COOKIE = { name: 'concierge_key', path: '/' } as const;
 const LIFE_S = 12 * 3600;
@@ -51,13 +51,18 @@ export class OwnerSignIn {
       .get('/signed-in', (request, response) => sendSignedIn(response, this.#find(request)));
   }
 
-  /** Adds the key of the cookie to a request that brings none along, and takes the cookie out of it. */
+  /**
+   * Adds the key of the cookie to a request that brings none along, and takes the cookie out of it. Not to one that was
+   * begun with another sign-in than the cookie's.
+   */
   addKey(request: BrowserRequest): void {
     const { headers } = request;
     const cookie = omitCookie(request, COOKIE.name);
     const hasOwn = headers['x-api-key'] !== undefined || headers.authorization !== undefined;
     const key = hasOwn || !mayActByCookie(request) ? undefined : this.#open(request)?.key;
-    if (key !== undefined) headers['x-api-key'] = key;
+    const begunWith = headers[SIGN_IN_HEADER];
+    if (key !== undefined && (begunWith === undefined || begunWith === identify(key))) headers['x-api-key'] = key;
+    Reflect.deleteProperty(headers, SIGN_IN_HEADER);
     if (cookie === undefined) delete headers.cookie;
     else headers.cookie = cookie;
   }

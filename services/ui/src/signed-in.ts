@@ -4,6 +4,12 @@ import { z } from 'zod';
 const Reach = z.enum(['tenant', 'cs']);
 export type Reach = z.infer<typeof Reach>;
 
+/**
+ * Names the sign-in by cookie that a request was begun with (`id` of `SignedIn`). A request that is repeated may come
+ * with the cookie of the next one who has signed in: it must not act for that one.
+ */
+export const SIGN_IN_HEADER = 'x-concierge-sign-in';
+
 /** Body of `POST /sign-in`. */
 export const SignInBody = z.strictObject({ key: z.string().min(1).max(512) });
 

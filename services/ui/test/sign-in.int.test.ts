@@ -5,7 +5,7 @@ import { Sealer, ServiceStack } from '@concierge/runtime/process';
 import { silentLog, temporaryDirectory } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { readConfig, type Config } from '../src/config.ts';
-import { SignedIn } from '../src/signed-in.ts';
+import { SIGN_IN_HEADER, SignedIn } from '../src/signed-in.ts';
 import { wire } from '../src/wire.ts';
 
 const goodKey = 'ck_live_good';
@@ -139,6 +139,19 @@ describe('the sign-in of an owner', () => {
     expect(arrived.at(-1)?.headers).toMatchObject({ 'x-api-key': goodKey, cookie: 'a=1; b=2' });
     expect(await askForTurns(url, { headers: { cookie } })).toBe(200);
     expect(arrived.at(-1)?.headers.cookie).toBeUndefined();
+  });
+
+  it('gives its key to no request that was begun with another sign-in', async () => {
+    const url = await startConsole();
+    const cookie = await fetchCookie(url);
+    const begin = async (key: string): Promise<string> => SignedIn.parse(await (await signIn(url, { key })).json()).id ?? '';
+    const ask = async (id: string): Promise<number> => askForTurns(url, { headers: { cookie, [SIGN_IN_HEADER]: id } });
+    expect(await ask(await begin(goodKey))).toBe(200);
+    expect(arrived.at(-1)?.headers).toMatchObject({ 'x-api-key': goodKey });
+    expect(arrived.at(-1)?.headers[SIGN_IN_HEADER]).toBeUndefined();
+    expect(await ask(await begin(csKey))).toBe(401);
+    expect(arrived.at(-1)?.headers['x-api-key']).toBeUndefined();
+    expect(arrived.at(-1)?.headers[SIGN_IN_HEADER]).toBeUndefined();
   });
 
   it('lets a key that a request brings along be the one that counts', async () => {

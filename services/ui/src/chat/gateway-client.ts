@@ -15,10 +15,13 @@ import {
 } from '@concierge/contract';
 import { z } from 'zod';
 import { readJson, readNextCursor } from '../json-client.ts';
+import { SIGN_IN_HEADER } from '../signed-in.ts';
 
 export interface GatewayClientOptions {
   /** Undefined: the browser's cookie has it. */
   readonly key: string | undefined;
+  /** Of the cookie; null where there is none, or where the console does not name it. */
+  readonly signInId?: string | null;
   /** Origin of the gateway; empty in the browser, where the console forwards. */
   readonly base?: string;
   /** Called with every 401: the key is not (or no longer) good. */
@@ -63,11 +66,11 @@ export interface SessionsQuery {
 export class GatewayClient extends ConciergeClient {
   #isCounted = false;
 
-  constructor({ key, base, onKeyRefused }: GatewayClientOptions) {
+  constructor({ key, signInId = null, base, onKeyRefused }: GatewayClientOptions) {
     const onError = (failure: ConciergeError): void => {
       if (failure.status === 401) onKeyRefused?.(failure);
     };
-    super({ apiKey: key, baseUrl: base, onError });
+    super({ apiKey: key, baseUrl: base, onError, fetch: signInId === null ? undefined : fetchFor(signInId) });
   }
 
   /** Whether asking often would use up what the tenant may ask in an hour, by the last answer. */
@@ -171,6 +174,15 @@ export class GatewayClient extends ConciergeClient {
   async #post(path: string, body: Readonly<Record<string, unknown>>, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     return this.request(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
   }
+}
+
+/** Each request, and each repetition of one, says which sign-in it is of. */
+function fetchFor(signInId: string): typeof fetch {
+  return async (input, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set(SIGN_IN_HEADER, signInId);
+    return fetch(input, { ...init, headers });
+  };
 }
 
 function sessionPath(id: string): string {

@@ -15,14 +15,24 @@ import { ownerSession } from '../sign-in/owner-session.ts';
 import { unsentWords } from '../sign-in/unsent-words.ts';
 import { replaceRoute } from '../use-route.ts';
 
-/** What is still being handed in when the user signs out must not leave its words in the tab. */
-const saved = new SavedTurnStore({
-  getItem: (name) => readKept('sessionStorage', name),
-  setItem: (name, text) => {
-    if (ownerSession.isSignedIn) keep('sessionStorage', name, text);
-  },
-  removeItem: (name) => keep('sessionStorage', name, null),
-});
+/**
+ * What a reload would lose, for as long as this sign-in lasts: what is still being handed in when the user signs out
+ * must not leave its words in the tab, nor change what the next one who signs in there has kept.
+ */
+function openSavedTurns(): SavedTurnStore {
+  const signIn = ownerSession.snapshot();
+  return new SavedTurnStore({
+    getItem: (name) => readKept('sessionStorage', name),
+    setItem: (name, text) => {
+      const now = ownerSession.snapshot();
+      if (now.status === 'signed-in' && now === signIn) keep('sessionStorage', name, text);
+    },
+    removeItem: (name) => {
+      const now = ownerSession.snapshot();
+      if (now.status !== 'signed-in' || now === signIn) keep('sessionStorage', name, null);
+    },
+  });
+}
 
 /** Messages that the service has not accepted. */
 function listUnsent(conversation: Conversation | null): string[] {
@@ -52,7 +62,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
         channel: 'web',
       },
       gateway,
-      saved,
+      saved: openSavedTurns(),
       restore: first,
       keepEnded: reach === 'cs',
       wait: waitForBetter,

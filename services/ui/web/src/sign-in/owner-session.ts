@@ -11,6 +11,8 @@ import { TabMessages } from './tab-messages.ts';
 export interface Owner {
   readonly key: string | undefined;
   readonly reach: Reach;
+  /** Names the sign-in by cookie; null for a key of this tab alone. */
+  readonly id: string | null;
 }
 
 export type OwnerState =
@@ -54,10 +56,6 @@ export class OwnerSession {
     return this.#state.status === 'signed-out' && this.#state.notice !== null;
   }
 
-  get isSignedIn(): boolean {
-    return this.#state.status === 'signed-in';
-  }
-
   /** Finds out who is signed in: this tab by itself, or all of them. */
   async load(): Promise<void> {
     const kept = readKeptKey();
@@ -68,7 +66,7 @@ export class OwnerSession {
     try {
       const { reach, id } = await readJson(await this.#client.request('/signed-in'), SignedIn);
       forgetOthers(id);
-      this.#change(reach === null ? { status: 'signed-out', notice: null } : { status: 'signed-in', owner: { key: undefined, reach } });
+      this.#change(reach === null ? { status: 'signed-out', notice: null } : { status: 'signed-in', owner: { key: undefined, reach, id } });
     } catch (error) {
       this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
     }
@@ -77,7 +75,7 @@ export class OwnerSession {
   /** @throws ConciergeError why the key is refused */
   async signIn(key: string, isForTabOnly: boolean): Promise<void> {
     if (isForTabOnly) {
-      const owner = { key, reach: await findReach(key) };
+      const owner = { key, reach: await findReach(key), id: null };
       forgetOthers(null);
       keep('sessionStorage', NAME, JSON.stringify(owner));
       this.#change({ status: 'signed-in', owner });
@@ -85,7 +83,7 @@ export class OwnerSession {
     }
     const { reach, id } = await readJson(await this.#post('/sign-in', { key }), SignedIn);
     forgetOthers(id);
-    this.#change({ status: 'signed-in', owner: { key: undefined, reach: reach ?? 'cs' } });
+    this.#change({ status: 'signed-in', owner: { key: undefined, reach: reach ?? 'cs', id } });
     this.#tabs.send();
   }
 
@@ -102,9 +100,30 @@ export class OwnerSession {
     this.#tabs.send();
   }
 
-  /** The service has refused the key of a sign-in: it ends, unless another has taken its place meanwhile. */
+  /**
+   * The service has refused the key of a sign-in: it ends, unless another has taken its place meanwhile. Where that has
+   * happened in another tab, which this one has not heard of, that one is shown.
+   */
   async refuse(owner: Owner, failure: ConciergeError): Promise<void> {
-    if (this.#state.status === 'signed-in' && this.#state.owner === owner) await this.signOut(failure);
+    const isOthers = await this.#isOthers(owner);
+    if (this.#state.status !== 'signed-in' || this.#state.owner !== owner) return;
+    if (!isOthers) {
+      await this.signOut(failure);
+      return;
+    }
+    this.#change({ status: 'asking' });
+    await this.load();
+  }
+
+  /** Whether the cookie is that of another sign-in by now. */
+  async #isOthers({ id }: Owner): Promise<boolean> {
+    if (id === null) return false;
+    try {
+      const { id: found } = await readJson(await this.#client.request('/signed-in'), SignedIn);
+      return found !== null && found !== id;
+    } catch {
+      return false;
+    }
   }
 
   async #post(path: string, body: object): Promise<Response> {
@@ -130,7 +149,7 @@ function forgetOthers(id: string | null): void {
 
 function readKeptKey(): Owner | null {
   try {
-    return KeptInTab.parse(JSON.parse(readKept('sessionStorage', NAME) ?? 'null'));
+    return { ...KeptInTab.parse(JSON.parse(readKept('sessionStorage', NAME) ?? 'null')), id: null };
   } catch {
     return null;
   }
