@@ -136,6 +136,17 @@ describe('concierge skill', () => {
     expect(await concierge.json('skill', 'list', 'acme')).not.toContainEqual(expect.objectContaining({ name: 'refunds' }));
   });
 
+  it('names one that cannot be used and why, to programs, too', async () => {
+    await createTenant();
+    await concierge.withScope('acme', async (scope) => await scope.files.writeText('skills/torn/SKILL.md', 'No front matter.'));
+    expect(await concierge.json('skill', 'list', 'acme')).toContainEqual({
+      name: 'torn',
+      path: 'skills/torn/SKILL.md',
+      reason: expect.stringContaining('front matter'),
+    });
+    expect((await concierge.run('skill', 'list', 'acme')).out).toMatch(/^skills\/torn\/SKILL\.md +cannot be used: front matter/mu);
+  });
+
   it('refuses a folder that is no skill', async () => {
     await createTenant();
     const { code, err } = await concierge.run('skill', 'add', 'acme', concierge.dataDir);

@@ -1,4 +1,4 @@
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { AppError, limits, skillNamePattern } from '@concierge/contract';
 import { readContent, walkTree, type TreeContent } from '@concierge/files';
 import type { TenantScope } from '@concierge/tenant';
@@ -40,18 +40,15 @@ async function readText(path: string, content: TreeContent): Promise<string> {
   }
 }
 
-async function readSkillFiles(scope: TenantScope, name: string): Promise<string[]> {
-  const entries = await scope.files.list(`skills/${name}`, { recursive: true, limit: FILES_MAX });
-  return entries.filter(({ kind }) => kind === 'file').map(({ path }) => path);
-}
-
 async function list({ deployment, answer }: CommandContext, tenantId: string): Promise<void> {
   const { valid, invalid } = await (await deployment.scope(tenantId)).skills.scan();
   const rows = [
     ...valid.map(({ name, trigger, description }) => [name, trigger, description]),
     ...invalid.map(({ path, reason }) => [path, '', `cannot be used: ${reason}`]),
   ];
-  answer({ json: valid, text: rows.length === 0 ? 'No skills.' : table(['SKILL', 'TRIGGER', 'DESCRIPTION'], rows) });
+  // Those that cannot be used have a reason in the place of a description.
+  const broken = invalid.map(({ path, reason }) => ({ name: basename(dirname(path)), path, reason }));
+  answer({ json: [...valid, ...broken], text: rows.length === 0 ? 'No skills.' : table(['SKILL', 'TRIGGER', 'DESCRIPTION'], rows) });
 }
 
 /** SKILL.md last: until it is there, the folder is no skill, and an agent sees it whole or not at all. */
@@ -74,16 +71,23 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, giv
   answer({ json: skill, text: `${name} is added (${String(files.length)} files); the next turn knows it.` });
 }
 
+/** SKILL.md first: an agent sees the skill whole or not at all. */
+async function removeFiles({ files }: TenantScope, folder: string): Promise<void> {
+  const main = `${folder}/SKILL.md`;
+  if ((await files.stat(main)) !== undefined) await files.remove(main);
+  await files.removeFolder(folder);
+}
+
 async function remove({ deployment, answer }: CommandContext, tenantId: string, name: string): Promise<void> {
   const scope = await deployment.scope(tenantId);
   if (!skillNamePattern.test(name)) throw new AppError('invalid_request', `${name} is not the name of a skill.`);
-  const paths = await readSkillFiles(scope, name).catch((error: unknown) => {
+  try {
+    await removeFiles(scope, `skills/${name}`);
+  } catch (error) {
     if (error instanceof AppError && error.code === 'not_found')
       throw new AppError('not_found', `${tenantId} has no skill ${name}.`, { cause: error });
     throw error;
-  });
-  for (const path of paths.toSorted((left, right) => Number(right.endsWith('/SKILL.md')) - Number(left.endsWith('/SKILL.md'))))
-    await scope.files.remove(path);
+  }
   await scope.reindexSkills();
   await deployment.record(tenantId, 'skill.remove', name);
   answer({ json: { name, removed: true }, text: `${name} is removed.` });
