@@ -208,6 +208,21 @@ describe('skills', () => {
     await expect(scope.skills.load('../acme')).rejects.toThrow(code('not_found'));
   });
 
+  it('are loaded with all of 200 files, whatever begins with a dot beside them', async () => {
+    await using world = await startTenants();
+    const scope = await world.tenants.create('acme');
+    await scope.files.writeText('skills/a/SKILL.md', skillText('a'));
+    const folder = join(scope.root, 'skills', 'a');
+    await mkdir(join(folder, '.git'));
+    for (let index = 0; index < 300; index += 1) await writeFile(join(folder, '.git', String(index)), 'x');
+    const folders = Array.from({ length: 200 }, (_, index) => String(index));
+    for (const name of folders) {
+      await mkdir(join(folder, name));
+      await writeFile(join(folder, name, 'letter.md'), 'Dear …');
+    }
+    expect((await scope.skills.load('a')).files).toEqual(folders.map((name) => `${name}/letter.md`).toSorted());
+  });
+
   it('are not there when there is no folder for them', async () => {
     await using world = await startTenants();
     const scope = await world.tenants.create('acme');

@@ -18,8 +18,8 @@ export interface Listing {
   readonly prefix: string;
   readonly recursive: boolean;
   readonly limit: number;
-  /** Whether a name at the top is left out. */
-  readonly isHidden: (name: string) => boolean;
+  /** Whether a path is left out, with everything in it, and not counted. */
+  readonly isHidden: (path: string) => boolean;
 }
 
 /** undefined where nothing is, and for what tenants may not see: links, sockets, devices. */
@@ -34,8 +34,8 @@ export async function listFolder(entries: FileEntry[], folder: FolderHandle, lis
   await using held = folder;
   for (const name of (await held.names()).toSorted()) {
     if (entries.length >= listing.limit) return;
-    if (nameProblem(name) !== undefined || (listing.prefix === '' && listing.isHidden(name))) continue;
     const path = listing.prefix === '' ? name : `${listing.prefix}/${name}`;
+    if (nameProblem(name) !== undefined || listing.isHidden(path)) continue;
     const entry = toFileEntry(path, await held.stat(name));
     if (entry === undefined) continue;
     entries.push(entry);

@@ -85,6 +85,13 @@ export interface TenantFilesOptions {
   readonly withRoom?: WithRoom | undefined;
 }
 
+interface ListOptions {
+  readonly recursive?: boolean;
+  readonly limit?: number;
+  /** Of a path as it would be listed; what is in a folder that is left out is left out, too. */
+  readonly isHidden?: (path: string) => boolean;
+}
+
 /** Throws when there is no room for so many bytes more. */
 export type AssertRoom = (bytes: number) => Promise<void>;
 
@@ -207,16 +214,18 @@ export class TenantFiles {
 
   /**
    * What a folder holds, by name; `''` is the tenant's own. With `recursive`, folders are followed by what is in them.
-   * Links, special files and names that could not be asked for are left out. Ends after `limit` entries (default 1000).
+   * Links, special files and names that could not be asked for are left out, and what `isHidden` says. Ends after
+   * `limit` entries (default 1000).
    * @throws AppError not_found, invalid_request
    */
-  async list(path = '', options: { readonly recursive?: boolean; readonly limit?: number } = {}): Promise<FileEntry[]> {
+  async list(path = '', options: ListOptions = {}): Promise<FileEntry[]> {
     const names = path === '' ? [] : parsePath(path);
     if (names[0] !== undefined && isPrivateName(names[0])) throw new AppError('not_found', 'There is no such folder.');
     const entries: FileEntry[] = [];
     const folder = await this.#walk(names);
     const { recursive = false, limit = 1000 } = options;
-    await listFolder(entries, folder, { prefix: path, recursive, limit, isHidden: isPrivateName });
+    const isHidden = (below: string): boolean => (!below.includes('/') && isPrivateName(below)) || options.isHidden?.(below) === true;
+    await listFolder(entries, folder, { prefix: path, recursive, limit, isHidden });
     return entries;
   }
 

@@ -19,6 +19,8 @@ import { findPathProblem, type TenantFiles } from '../files/tenant-files.ts';
 export const skillFileMaxBytes = 256 * 1024;
 const skillsMax = 1000;
 export const bundledFilesMax = 200;
+/** Files and the folders that they are in: no more are looked at for the list of files. */
+const bundledEntriesMax = 1000;
 
 export interface InvalidSkill extends BrokenFile {
   readonly path: string;
@@ -84,10 +86,13 @@ export class Skills {
     const text = await this.#text(name);
     const skill = await this.#read(name);
     if ('reason' in skill) throw new AppError('invalid_request', `The skill ${name} cannot be used: ${skill.reason}.`);
-    const entries = await this.#files.list(`skills/${name}`, { recursive: true, limit: bundledFilesMax });
     const prefix = `skills/${name}/`;
+    // Left out before they are counted: a `.git` comes first, and has more files than any skill.
+    const isHidden = (path: string): boolean => !isSharedPath(path);
+    const entries = await this.#files.list(`skills/${name}`, { recursive: true, limit: bundledEntriesMax, isHidden });
     const files = entries
-      .filter((entry) => entry.kind === 'file' && entry.path !== skill.skill.path && isSharedPath(entry.path))
+      .filter((entry) => entry.kind === 'file' && entry.path !== skill.skill.path)
+      .slice(0, bundledFilesMax)
       .map((entry) => entry.path.slice(prefix.length));
     return { skill: skill.skill, body: parseFrontMatter(text).body, files };
   }
