@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigError, listSlots, type Log } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
-import { takeTask } from './due/reconciler.ts';
+import { claimTask } from './due/reconciler.ts';
 import { keyOf, queuePrefix } from './keys.ts';
 import { PROCESS_SILENCE_MS, readClocks } from './running-processes.ts';
 
@@ -30,7 +30,7 @@ export async function assertSlots(redis: Redis): Promise<void> {
  */
 export async function agreeOnSlots(redis: Redis, open: (slots: number) => Redis, log: Log): Promise<void> {
   const own = listSlots(redis).length;
-  if (own > 1) await redis.zadd(keyOf.processes, (await readClocks(redis)).nowMs, startingName(own));
+  if (own > 1) await announceStart(redis);
   for (;;) {
     const stored = await readSlotCount(redis);
     if (stored === own) return;
@@ -39,13 +39,51 @@ export async function agreeOnSlots(redis: Redis, open: (slots: number) => Redis,
       if ((await readSlotCount(redis)) !== stored) continue;
       throw refuseSlots(stored, own);
     }
-    if (!(await takeTask(redis, keyOf.slotsLock, { forMs: LOCK_MS }))) {
+    const lock = await SlotsLock.take(redis);
+    if (lock === undefined) {
       await wait(LOOK_EVERY_MS);
       continue;
     }
-    if ((await readSlotCount(redis)) === stored) await changeSlots(redis, open(stored), log);
-    await redis.del(keyOf.slotsLock);
+    if ((await readSlotCount(redis)) === stored) await changeSlots({ redis, before: open(stored), lock }, log);
+    await lock.release();
   }
+}
+
+/**
+ * Held while the slots are changed, and prolonged before each step. A holder whose time was over, and in whose place
+ * another has taken it, does nothing more: that one may be done by now, and its process at work in the new slots.
+ */
+class SlotsLock {
+  readonly #redis: Redis;
+  #holds: number;
+
+  private constructor(redis: Redis, holds: number) {
+    this.#redis = redis;
+    this.#holds = holds;
+  }
+
+  static async take(redis: Redis): Promise<SlotsLock | undefined> {
+    const holds = await claimTask(redis, keyOf.slotsLock, { forMs: LOCK_MS });
+    return holds === 0 ? undefined : new SlotsLock(redis, holds);
+  }
+
+  /** False when it is another's. A process that starts with another number is refused until the change has ended. */
+  async keep(): Promise<boolean> {
+    const holds = await claimTask(this.#redis, keyOf.slotsLock, { forMs: LOCK_MS, holds: this.#holds });
+    if (holds === 0) return false;
+    this.#holds = holds;
+    await announceStart(this.#redis);
+    return true;
+  }
+
+  async release(): Promise<void> {
+    await claimTask(this.#redis, keyOf.slotsLock, { forMs: 0, holds: this.#holds });
+  }
+}
+
+/** Written again while the slots are changed: an announcement counts for `PROCESS_SILENCE_MS`. */
+async function announceStart(redis: Redis): Promise<void> {
+  await redis.zadd(keyOf.processes, (await readClocks(redis)).nowMs, startingName(listSlots(redis).length));
 }
 
 /** Counts as a process until it has announced itself, so that no other throws away what it has just made. */
@@ -68,20 +106,37 @@ function refuseSlots(stored: number, own: number): ConfigError {
   ]);
 }
 
-async function changeSlots(redis: Redis, before: Redis, log: Log): Promise<void> {
+interface SlotsChange {
+  readonly redis: Redis;
+  readonly before: Redis;
+  readonly lock: SlotsLock;
+}
+
+/** Ends in the middle when the lock is lost. */
+async function changeSlots({ redis, before, lock }: SlotsChange, log: Log): Promise<void> {
   const slots = [...listSlots(redis), ...listSlots(before).slice(1)];
   // First of all: what is accepted from now on gets its number on disk, until everything is in Redis again.
-  for (const slot of slots) await slot.del(keyOf.enqueued);
-  for (const slot of slots) await emptySlot(slot);
+  for (const slot of slots) {
+    if (!(await lock.keep())) return;
+    await slot.del(keyOf.enqueued);
+  }
+  for (const slot of slots) {
+    if (!(await emptySlot(slot, lock))) return;
+  }
+  if (!(await lock.keep())) return;
   const own = listSlots(redis).length;
   await redis.set(keyOf.slots, own);
   log.info({ before: listSlots(before).length, slots: own }, 'REDIS_SLOTS has changed: lanes are made again from the files');
 }
 
-async function emptySlot(slot: Redis): Promise<void> {
+/** False when the lock was lost before all was gone. */
+async function emptySlot(slot: Redis, lock: SlotsLock): Promise<boolean> {
   for await (const page of slot.scanStream({ match: `${queuePrefix}:*`, count: KEYS_AT_ONCE })) {
     const keys = Array.isArray(page) ? page.map(String) : [];
     const old = keys.filter((key) => !keptKinds.has(key.slice(queuePrefix.length + 1).split(':', 1)[0] ?? ''));
+    // Asked after the page was read, so that no other has written any of it.
+    if (!(await lock.keep())) return false;
     if (old.length > 0) await slot.unlink(...old);
   }
+  return true;
 }

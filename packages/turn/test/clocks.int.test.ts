@@ -5,7 +5,7 @@ import { eventually, silentLog as log, TestRedis } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
 import { DeliveryPace, DueQueue, keyOf, openDeliveryQueue, queuePrefix, readClocks, type Lanes } from '../src/index.ts';
 import { RENEW_EVERY_MS } from '../src/lanes/lanes.ts';
-import { takeTask } from '../src/due/reconciler.ts';
+import { claimTask, takeTask } from '../src/due/reconciler.ts';
 import { enqueuedTurn, TestLanes } from './test-lanes.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
@@ -132,6 +132,20 @@ describe('when the clock of Redis is set', () => {
       await lanes.readiness({ notesTime: true });
       return await takeTask(redis, 'task', { forMs: 1000 });
     });
+  });
+
+  it('forward, a task is kept by who has it until another has taken it, and only by that one then', async () => {
+    const holds = await claimTask(redis, 'task', { forMs: HOUR_MS });
+    expect(await claimTask(redis, 'task', { forMs: HOUR_MS })).toBe(0);
+    await redis.hincrby(`${queuePrefix}:clock`, 'last', 2 * HOUR_MS);
+    const kept = await claimTask(redis, 'task', { forMs: HOUR_MS, holds });
+    expect(kept).toBeGreaterThan(holds + HOUR_MS);
+    await redis.hincrby(`${queuePrefix}:clock`, 'last', 2 * HOUR_MS);
+    const taken = await claimTask(redis, 'task', { forMs: HOUR_MS });
+    expect(taken).toBeGreaterThan(kept);
+    expect(await claimTask(redis, 'task', { forMs: HOUR_MS, holds: kept })).toBe(0);
+    await claimTask(redis, 'task', { forMs: 0, holds: taken });
+    expect(await takeTask(redis, 'task', { forMs: HOUR_MS })).toBe(true);
   });
 
   it('back, a conversation whose sender died is sent in again, and a paused one waits no longer', async () => {

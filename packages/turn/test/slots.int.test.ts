@@ -106,6 +106,41 @@ describe('the number of slots', () => {
     expect(await findProblem(agreeOnSlots(other, () => running, log))).toContain('REDIS_SLOTS: must be 3');
   });
 
+  it('is changed by one process alone: one that hung for longer than its lock takes nothing from the one after it', async () => {
+    const [server, away] = [cleanUp.use(await TestRedis.start()), cleanUp.use(await TestRedis.start())];
+    const open = async (url: string, slots: number): ReturnType<typeof openRedis> =>
+      await openRedis({ url: withSlots(url, slots), role: 'worker', log }, cleanUp);
+    const [slow, second, before] = [await open(server.url, 2), await open(server.url, 2), await open(server.url, 3)];
+    const beforeAway = await open(away.url, 3);
+    const client = server.client();
+    cleanUp.defer(() => client.disconnect());
+    await client.set(keyOf.slots, 3);
+    away.freeze();
+    cleanUp.defer(() => away.thaw());
+    const changing = agreeOnSlots(slow, () => beforeAway, log);
+    await eventually(async () => (await client.exists(keyOf.slotsLock)) === 1);
+    let changed = false;
+    const agreeing = agreeOnSlots(second, () => before, log).then(() => {
+      changed = true;
+    });
+    let lastMs = Date.now();
+    await eventually(
+      async () => {
+        // Service time goes on by more than the lock is taken for.
+        lastMs += 61_000;
+        await client.hset(keyOf.clock, { last: lastMs, shift: 0 });
+        return changed;
+      },
+      { timeoutMs: WITHIN_MS },
+    );
+    await agreeing;
+    await client.set(keyOf.turn('of-the-second'), 'enqueued');
+    away.thaw();
+    await changing;
+    expect(await client.exists(keyOf.turn('of-the-second'))).toBe(1);
+    await assertSlots(slow);
+  });
+
   it('may change while nothing runs: what was accepted is run from the files', async () => {
     const server = cleanUp.use(await TestRedis.start());
     const dataDir = await acceptWith(withSlots(server.url, SLOTS), 4);

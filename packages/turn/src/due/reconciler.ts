@@ -123,10 +123,20 @@ export async function* unhurried<Item>(items: readonly Item[]): AsyncGenerator<I
 
 const script = new RedisScript(new URL('../lua/take.lua', import.meta.url));
 
-/**
- * Claims a task for a time, so that one of many processes does it; false when another has it. `keeps`: the caller has
- * it and prolongs the claim.
- */
-export async function takeTask(redis: Redis, task: string, { forMs, keeps = false }: { forMs: number; keeps?: boolean }): Promise<boolean> {
-  return (await script.run(redis, [queuePrefix, task], [JSON.stringify({ forMs, keeps })])) === 1;
+interface TaskClaim {
+  readonly forMs: number;
+  /** The caller has it and prolongs the claim, whatever another did meanwhile. */
+  readonly keeps?: boolean;
+  /** What `claimTask` answered the caller before: it prolongs the claim unless another has taken it since. */
+  readonly holds?: number;
+}
+
+/** Claims a task for a time, so that one of many processes does it; false when another has it. */
+export async function takeTask(redis: Redis, task: string, claim: Omit<TaskClaim, 'holds'>): Promise<boolean> {
+  return (await claimTask(redis, task, claim)) !== 0;
+}
+
+/** As `takeTask`, for what two must not do at once. @returns what its holder is known by; 0 when another has it */
+export async function claimTask(redis: Redis, task: string, { forMs, keeps = false, holds }: TaskClaim): Promise<number> {
+  return Number(await script.run(redis, [queuePrefix, task], [JSON.stringify({ forMs, keeps, holds })]));
 }
