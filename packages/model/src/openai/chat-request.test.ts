@@ -192,6 +192,41 @@ describe('thoughts in the history', () => {
     expect(sent('https://openrouter.ai/api/v1', own)).not.toHaveProperty('reasoning_content');
   });
 
+  const openRouter = 'https://openrouter.ai/api/v1';
+  const flash = 'google/gemini-3-flash-preview';
+  const detail = { type: 'reasoning.encrypted', id: 'c1', data: 'abc', format: 'google-gemini-v1', index: 0 };
+  const ownOverOpenRouter = {
+    ...own,
+    model: `p/${flash}`,
+    toolCalls: [
+      { ...call, extra: { openrouter: { type: detail.type, data: detail.data, format: detail.format, index: 0 } } },
+      { ...call, id: 'c2' },
+    ],
+  };
+
+  it('are beside the calls of a Gemini over OpenRouter, signed, and without their text', () => {
+    const message = sent(openRouter, ownOverOpenRouter, flash);
+    expect(message['reasoning_details']).toEqual([detail]);
+    expect(JSON.stringify(message)).not.toMatch(/because|extra_content/u);
+  });
+
+  it('are signed there with what Google documents, for the first call alone, where another model made the calls', () => {
+    const skipped = [{ ...detail, data: 'skip_thought_signature_validator' }];
+    for (const facts of [{}, { ...ownOverOpenRouter, model: 'q/m' }, { ...own, model: `p/${flash}` }])
+      expect(sent(openRouter, facts, flash)['reasoning_details']).toEqual(skipped);
+    for (const other of ['google/gemini-2.5-pro', 'openai/gpt-5'])
+      expect(sent(openRouter, {}, other)).not.toHaveProperty('reasoning_details');
+  });
+
+  it.each(['aiplatform', 'europe-west4-aiplatform', 'aiplatform.eu.rep'])('are signed for a Gemini 3 of Vertex at %s', (place) => {
+    const vertex = `https://${place}.googleapis.com/v1/projects/x/locations/y/endpoints/openapi`;
+    expect(extras(vertex, {}, flash)).toEqual([placeholder, undefined]);
+    expect(extras(vertex, {}, 'google/gemini-2.5-pro')).toEqual([undefined, undefined]);
+    expect(extras(vertex, {}, 'meta/llama-4')).toEqual([undefined, undefined]);
+    const given = { vertex: { thought_signature: 'abc' } };
+    expect(extras(vertex, { model: `p/${flash}`, toolCalls: [{ ...call, extra: given }] }, flash)).toEqual([given]);
+  });
+
   it('go to no other model', () => {
     for (const model of ['q/m', undefined])
       expect(JSON.stringify(sent('https://x.test/v1', { ...own, model }))).not.toMatch(/extra_content|reasoning|abc/u);

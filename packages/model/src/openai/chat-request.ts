@@ -5,7 +5,7 @@ import type { AssistantModelMessage, ModelMessage, ModelRequest, ModelTool, Mode
 import type { UsableModel } from '../providers.ts';
 import { applyTimeouts, type ModelLimits } from './attempts.ts';
 import { findDialect, sendThoughts, type Dialect } from './dialect.ts';
-import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply, type ReasoningField } from './reply.ts';
+import { costUsd, countTokens, estimateUsage, openEventParser, Reply, type FinishedReply } from './reply.ts';
 import { CallDeadline, openEndpoint, type Endpoint, type HttpTransport, type StreamedBody } from './transport.ts';
 
 type Message = OpenAI.ChatCompletionMessageParam;
@@ -195,7 +195,7 @@ export class ChatModel {
   readonly ownKey: boolean;
   readonly #endpoint: Endpoint;
   readonly #requests: ChatRequests;
-  readonly #reasoningField: ReasoningField;
+  readonly #dialect: Dialect;
   readonly #transport: HttpTransport;
   readonly #limits: ModelLimits;
 
@@ -205,14 +205,15 @@ export class ChatModel {
     this.#limits = applyTimeouts(options.limits, model.facts);
     this.#endpoint = openEndpoint(model.provider, '/chat/completions');
     this.#requests = new ChatRequests(model);
-    this.#reasoningField = findDialect(model).reasoningField;
+    this.#dialect = findDialect(model);
     this.#transport = options.transport;
   }
 
   /** Throws the signal's reason when it aborts, otherwise whatever `toCallFailure` understands. */
   async *attempt(request: ModelRequest, signal: AbortSignal): AsyncGenerator<AttemptEvent, void, undefined> {
     const deadline = new CallDeadline(signal, this.#limits);
-    const reply = new Reply({ offersTools: request.tools.length > 0, reasoningField: this.#reasoningField });
+    const { reasoningField, signatureField } = this.#dialect;
+    const reply = new Reply({ offersTools: request.tools.length > 0, reasoningField, signatureField });
     let body: StreamedBody | undefined;
     try {
       body = await this.#transport.post(withTraceparent(this.#endpoint, request), this.#requests.write(request), deadline.signal);

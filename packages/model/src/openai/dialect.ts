@@ -1,7 +1,8 @@
 import type OpenAI from 'openai';
 import type { AssistantModelMessage } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
-import type { ReasoningField } from './reply.ts';
+import { buildReasoningDetails, UNSIGNED } from './call-signatures.ts';
+import type { ReasoningField, SignatureField } from './reply.ts';
 
 /** Where the compatible servers part ways. */
 export interface Dialect {
@@ -22,6 +23,7 @@ export interface Dialect {
   readonly needsReasoning: boolean;
   /** The first call of an assistant message is refused without a signature, whichever model wrote it (Gemini 3). */
   readonly needsSignature: boolean;
+  readonly signatureField: SignatureField;
 }
 
 const compatible: Dialect = {
@@ -32,6 +34,7 @@ const compatible: Dialect = {
   reasoningField: 'reasoning_content',
   needsReasoning: false,
   needsSignature: false,
+  signatureField: 'extra_content',
 };
 
 const byHost: Readonly<Record<string, Partial<Dialect>>> = {
@@ -44,21 +47,33 @@ const byHost: Readonly<Record<string, Partial<Dialect>>> = {
   'openrouter.ai': { reasoningField: 'reasoning' },
 };
 
-/** By the host of the provider; of Google by the model, too: those before Gemini 3 ask for no signature. */
+/** Beside the table above, of Gemini models at hosts that serve others, too. */
+function findGeminiDialect(host: string): Partial<Dialect> {
+  if (host === 'openrouter.ai') return { signatureField: 'reasoning_details', needsSignature: true };
+  return isVertex(host) ? { needsSignature: true } : {};
+}
+
+/** Of all locations, one, or a multi-region. */
+function isVertex(host: string): boolean {
+  if (host === 'aiplatform.googleapis.com' || host.endsWith('-aiplatform.googleapis.com')) return true;
+  return host.startsWith('aiplatform.') && host.endsWith('.rep.googleapis.com');
+}
+
+/** By the host of the provider; of Gemini by the model, too: those before Gemini 3 ask for no signature. */
 export function findDialect({ provider, name }: Pick<UsableModel, 'provider' | 'name'>): Dialect {
   const host = new URL(provider.baseUrl).hostname;
   if (host.endsWith('.openai.azure.com')) return { ...compatible, maxTokensField: 'max_completion_tokens' };
-  const dialect = { ...compatible, ...byHost[host] };
+  const dialect = { ...compatible, ...byHost[host], ...(/\bgemini-/u.test(name) && findGeminiDialect(host)) };
   return { ...dialect, needsSignature: dialect.needsSignature && !/gemini-[12]\b/u.test(name) };
 }
 
-/** What Google documents for calls of other models (https://ai.google.dev/gemini-api/docs/thought-signatures). */
-const UNSIGNED = { google: { thought_signature: 'skip_thought_signature_validator' } };
+const unsignedExtra = { google: { thought_signature: UNSIGNED } };
 /** An empty text is taken for a missing one by some servers. */
 const UNKNOWN = ' ';
 
 interface Sent extends OpenAI.ChatCompletionAssistantMessageParam {
   readonly tool_calls: OpenAI.ChatCompletionMessageFunctionToolCall[];
+  readonly reasoning_details?: readonly unknown[];
 }
 
 /**
@@ -66,11 +81,16 @@ interface Sent extends OpenAI.ChatCompletionAssistantMessageParam {
  * signatures are valid for one model, and servers exist that refuse fields which they do not give.
  */
 export function sendThoughts(sent: Sent, message: AssistantModelMessage, to: { ref: string; dialect: Dialect }): Sent {
-  const { reasoningField, needsReasoning, needsSignature } = to.dialect;
+  const { reasoningField, needsReasoning, needsSignature, signatureField } = to.dialect;
   const isOwn = message.model === to.ref;
+  if (signatureField === 'reasoning_details') {
+    const details = buildReasoningDetails(message, { isOwn, needsOne: needsSignature });
+    // Without thoughts as text: those are unsigned, and refused beside a signature.
+    if (details !== undefined) return { ...sent, reasoning_details: details };
+  }
   const reasoning = (isOwn ? message.reasoning?.toWellFormed() : undefined) ?? (needsReasoning ? UNKNOWN : undefined);
   const calls = sent.tool_calls.map((call, index) => {
-    const extra = (isOwn ? message.toolCalls[index]?.extra : undefined) ?? (needsSignature && index === 0 ? UNSIGNED : undefined);
+    const extra = (isOwn ? message.toolCalls[index]?.extra : undefined) ?? (needsSignature && index === 0 ? unsignedExtra : undefined);
     return extra === undefined ? call : { ...call, extra_content: extra };
   });
   return { ...sent, tool_calls: calls, ...(reasoning !== undefined && { [reasoningField]: reasoning }) };

@@ -1,7 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
 import { CallFailure } from './call-failure.ts';
-import { openEventParser, Reply, ToolCallSlots, type ReasoningField, type ToolCallDelta, Chunk, plainTextChunk } from './reply.ts';
+import {
+  Chunk,
+  openEventParser,
+  plainTextChunk,
+  Reply,
+  ToolCallSlots,
+  type ReasoningField,
+  type ReplyOptions,
+  type ToolCallDelta,
+} from './reply.ts';
 
 function read(...pieces: string[]): string[] {
   const found: string[] = [];
@@ -75,6 +84,36 @@ describe('ToolCallSlots', () => {
     ]);
   });
 
+  it.each([
+    ['of one index', 0],
+    ['without an index', undefined],
+  ])('distinguishes parallel calls %s that have no ids, in pieces or whole', (_name, index) => {
+    const [first, second, third, ...others] = assemble(
+      { index, function: { name: 'read', arguments: '{"a"' } },
+      { index, function: { arguments: ':1}' } },
+      { index, id: '', function: { name: 'read', arguments: '{"a":' } },
+      { index, function: { arguments: '2}' } },
+      { index, function: { name: 'write', arguments: '{}' } },
+    );
+    expect(first).toMatchObject({ name: 'read', arguments: '{"a":1}' });
+    expect(second).toMatchObject({ name: 'read', arguments: '{"a":2}' });
+    expect(third).toMatchObject({ name: 'write', arguments: '{}' });
+    expect(others).toEqual([]);
+    expect(new Set([first?.id, second?.id, third?.id]).size).toBe(3);
+  });
+
+  it('takes a name without an id once, however often it is repeated, until the arguments are whole', () => {
+    const pieces = ['{"a":"}', '","b":{"c":1}', '}', ''];
+    const calls = assemble(...pieces.map((piece) => ({ index: 0, function: { name: 'read', arguments: piece } })));
+    expect(calls).toMatchObject([{ name: 'read', arguments: pieces.join('') }]);
+  });
+
+  it('takes a call that is told again as a whole for the same one', () => {
+    const call = { index: 0, function: { name: 'pay', arguments: '{"amount":1}' } };
+    expect(assemble(call, call)).toMatchObject([{ name: 'pay', arguments: '{"amount":1}' }]);
+    expect(assemble({ ...call, id: 'a' }, { ...call, id: 'a' })).toEqual([{ id: 'a', name: 'pay', arguments: '{"amount":1}' }]);
+  });
+
   it('takes deltas without an index as belonging to the last call', () => {
     expect(assemble({ id: 'a', function: { name: 'read', arguments: '{' } }, { function: { arguments: '}' } })).toEqual([
       { id: 'a', name: 'read', arguments: '{}' },
@@ -108,6 +147,7 @@ describe('plainTextChunk', () => {
     ['an end', choice({ content: '' }, { finish_reason: 'stop' })],
     ['a tool call', choice({ content: '', tool_calls: [{ index: 0 }] })],
     ['a refusal', choice({ content: '', refusal: 'no' })],
+    ['a signature', choice({ content: '', reasoning: null, reasoning_details: [{ type: 'reasoning.encrypted' }] })],
     ['typed parts', choice({ content: [{ text: 'hello' }] })],
     ['another choice', choice({ content: 'hello' }, { index: 1 })],
     ['usage', { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }],
@@ -119,7 +159,11 @@ describe('plainTextChunk', () => {
 });
 
 function finished(field: ReasoningField | undefined, ...deltas: unknown[]) {
-  const reply = new Reply({ offersTools: false, reasoningField: field });
+  return finishOver({ reasoningField: field }, deltas);
+}
+
+function finishOver(options: Omit<ReplyOptions, 'offersTools'>, deltas: readonly unknown[]) {
+  const reply = new Reply({ offersTools: false, ...options });
   for (const delta of deltas) reply.add(JSON.stringify({ choices: [{ index: 0, delta }] }));
   reply.add('{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}');
   return reply.finish();
@@ -157,6 +201,23 @@ describe('the thoughts of a reply', () => {
       { id: 'a', name: 'read', arguments: '{}', extra: signed },
       { id: 'b', name: 'write', arguments: '{}' },
     ]);
+  });
+
+  it('are signed beside the calls over OpenRouter, by their ids, before them or behind them', () => {
+    const detail = { type: 'reasoning.encrypted', id: 'a', data: 'abc', format: 'google-gemini-v1', index: 0 };
+    const signature = { content: '', reasoning_details: [{ type: 'reasoning.text', text: 'because', format: detail.format }, detail] };
+    const calls = { tool_calls: [call, { ...call, id: 'b' }] };
+    const { id: _id, ...kept } = detail;
+    const finish = (...deltas: unknown[]) => finishOver({ reasoningField: 'reasoning', signatureField: 'reasoning_details' }, deltas);
+    for (const deltas of [[signature, calls], [calls, signature], [{ ...signature, ...calls }]])
+      expect(finish(...deltas).toolCalls).toEqual([
+        { id: 'a', name: 'read', arguments: '{}', extra: { openrouter: kept } },
+        { id: 'b', name: 'read', arguments: '{}' },
+      ]);
+    const notGoogles = { reasoning_details: [{ ...detail, format: 'anthropic-claude-v1' }, { ...detail, id: 'z' }, 'abc'] };
+    for (const given of [notGoogles, { reasoning_details: 'abc' }])
+      expect(JSON.stringify(finish(calls, given).toolCalls)).not.toContain('extra');
+    expect(JSON.stringify(finished(undefined, signature, calls).toolCalls)).not.toContain('extra');
   });
 
   it('lose a signature that is too long or none, and keep the call', () => {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ModelFinishReason, ModelRequest } from '../model.ts';
 import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
+import { CallSignatures } from './call-signatures.ts';
 import { estimateTokens } from '../estimate-tokens.ts';
 
 const ToolCallDelta = z.object({
@@ -29,6 +30,7 @@ const Choice = z.object({
       reasoning_content: z.string().nullish().catch(undefined),
       /** The same of OpenRouter. */
       reasoning: z.string().nullish().catch(undefined),
+      reasoning_details: z.array(z.unknown()).nullish().catch(undefined),
     })
     .nullish(),
   finish_reason: z.string().nullish(),
@@ -50,6 +52,8 @@ export const Chunk = z.object({
   error: z.unknown().optional(),
 });
 export type Chunk = z.infer<typeof Chunk>;
+type Choice = z.infer<typeof Choice>;
+type Delta = NonNullable<Choice['delta']>;
 
 /**
  * Most chunks by far are one piece of text and nothing else. Those are known at a glance, for a tenth of what the
@@ -68,6 +72,7 @@ function plainContent(delta: unknown): string | undefined {
   if (!isRecord(delta) || delta['tool_calls'] != null || delta['refusal'] != null) return undefined;
   // Some send empty content along with thoughts.
   if (delta['reasoning_content'] != null || delta['reasoning'] != null) return undefined;
+  if (Array.isArray(delta['reasoning_details']) && delta['reasoning_details'].length > 0) return undefined;
   return typeof delta['content'] === 'string' ? delta['content'] : undefined;
 }
 
@@ -131,10 +136,14 @@ const sentenceEnd = /[.!?:…。！？\n][)\]"'*_`”’»]?\s?$/u;
 /** The field of thoughts: strict servers refuse the other one. */
 export type ReasoningField = 'reasoning_content' | 'reasoning';
 
+/** Where Google's signatures are: on each call, or, over OpenRouter, beside all calls of the message. */
+export type SignatureField = 'extra_content' | 'reasoning_details';
+
 export interface ReplyOptions {
   /** The model may call some. */
   readonly offersTools: boolean;
   readonly reasoningField?: ReasoningField | undefined;
+  readonly signatureField?: SignatureField;
 }
 
 /** A reply as its chunks come in. */
@@ -142,6 +151,8 @@ export class Reply {
   readonly #offersTools: boolean;
   readonly #calls = new ToolCallSlots();
   readonly #reasoningField: ReasoningField;
+  readonly #signatureField: SignatureField;
+  readonly #signatures = new CallSignatures();
   #reasoning = '';
   #text = '';
   /** The last piece of it. */
@@ -153,9 +164,10 @@ export class Reply {
   /** The provider has announced the end of the reply. */
   isClosed = false;
 
-  constructor({ offersTools, reasoningField = 'reasoning_content' }: ReplyOptions) {
+  constructor({ offersTools, reasoningField = 'reasoning_content', signatureField = 'extra_content' }: ReplyOptions) {
     this.#offersTools = offersTools;
     this.#reasoningField = reasoningField;
+    this.#signatureField = signatureField;
   }
 
   /** The data of one server-sent event. Throws `CallFailure` on anything that is no chunk, and on a reported error. */
@@ -205,7 +217,7 @@ export class Reply {
     if (this.#calls.nameless) throw brokenStream('a tool call came without a name');
     return {
       text: this.#text,
-      toolCalls: this.#calls.finish(),
+      toolCalls: this.#calls.finish(this.#signatures),
       finishReason: this.#mapFinishReason(this.#finishReason),
       usage: this.#usage,
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning.slice(0, limits.reasoningMaxCharacters) }),
@@ -217,14 +229,19 @@ export class Reply {
     return finishReasons[reason] ?? (this.#calls.size > 0 ? 'tool_calls' : 'stop');
   }
 
-  #addChoice({ delta, finish_reason: finishReason }: NonNullable<Chunk['choices']>[number]): void {
+  #addChoice({ delta, finish_reason: finishReason }: Choice): void {
     const text = textOfContent(delta?.content) + (delta?.refusal ?? '');
     this.#text += text;
     this.#unsent += text;
     if (text !== '') this.#lastPiece = text;
-    if (this.#reasoning.length < limits.reasoningMaxCharacters) this.#reasoning += delta?.[this.#reasoningField] ?? '';
     for (const call of delta?.tool_calls ?? []) this.#calls.add(call);
+    if (delta) this.#addThoughts(delta);
     if (finishReason) this.#finishReason = finishReason;
+  }
+
+  #addThoughts(delta: Delta): void {
+    if (this.#reasoning.length < limits.reasoningMaxCharacters) this.#reasoning += delta[this.#reasoningField] ?? '';
+    if (this.#signatureField === 'reasoning_details') this.#signatures.add(delta.reasoning_details ?? []);
   }
 }
 
@@ -263,7 +280,7 @@ export class ToolCallSlots {
     if (delta.id) slot.id = delta.id;
     // Assigned, not appended: some servers repeat the whole name with every delta.
     if (delta.function?.name) slot.name = delta.function.name;
-    slot.arguments += delta.function?.arguments ?? '';
+    if (!isToldAgain(slot, delta)) slot.arguments += delta.function?.arguments ?? '';
     // It may come by itself, after the arguments.
     if (delta.extra_content) slot.extra = { ...slot.extra, ...delta.extra_content };
   }
@@ -274,9 +291,10 @@ export class ToolCallSlots {
   }
 
   /** Ids are kept where the provider gave one that is unique here. */
-  finish(): ToolCall[] {
+  finish(signatures?: Pick<CallSignatures, 'find'>): ToolCall[] {
     const taken = new Set<string>();
-    return this.#slots.map(({ id, name, arguments: text, extra }) => {
+    return this.#slots.map(({ id, name, arguments: text, extra: given }) => {
+      const extra = given ?? signatures?.find(id);
       const unique = id === '' || taken.has(id) ? `call_${randomUUID().replaceAll('-', '')}` : id;
       taken.add(unique);
       const isKept = extra !== undefined && JSON.stringify(extra).length <= limits.callExtraMaxCharacters;
@@ -284,18 +302,46 @@ export class ToolCallSlots {
     });
   }
 
-  /**
-   * Finds a call by index, but a delta with another id and name opens a new call: servers in front of Gemini send every
-   * parallel call with index 0 (https://github.com/QuantumNous/new-api/pull/2701), others send no index at all.
-   */
+  /** Finds a call by index, unless the delta begins another. */
   #findSlot(delta: ToolCallDelta): Slot {
     const index = delta.index ?? this.#slots.at(-1)?.index ?? 0;
     const slot = this.#slots.findLast((candidate) => candidate.index === index);
-    const startsAnother = slot !== undefined && delta.id && slot.id !== '' && delta.id !== slot.id && delta.function?.name;
-    if (slot !== undefined && !startsAnother) return slot;
+    if (slot !== undefined && !beginsAnother(slot, delta)) return slot;
     const opened = { index, id: '', name: '', arguments: '', extra: undefined };
     this.#slots.push(opened);
     return opened;
+  }
+}
+
+/**
+ * Is this a new call with the index of one before it? Servers in front of Gemini send every parallel call with index 0
+ * (https://github.com/QuantumNous/new-api/pull/2701), others send no index at all; most give each an id, some give none
+ * (https://github.com/continuedev/continue/issues/13225, https://github.com/langchain-ai/langchain/pull/40594). Without
+ * an id a name begins a call, but some repeat it with every piece of the arguments
+ * (https://github.com/NousResearch/hermes-agent/pull/11984): the same name does so only behind whole arguments.
+ */
+function beginsAnother(slot: Slot, delta: ToolCallDelta): boolean {
+  const name = delta.function?.name ?? '';
+  if (name === '') return false;
+  if (delta.id) return slot.id !== '' && delta.id !== slot.id;
+  if (slot.name === '') return false;
+  if (name !== slot.name) return true;
+  return Boolean(delta.function?.arguments) && !isToldAgain(slot, delta) && isWhole(slot.arguments);
+}
+
+/** The whole call once more, and not a second one: nothing must be done twice because of a guess. */
+function isToldAgain(slot: Slot, { function: told }: ToolCallDelta): boolean {
+  return told?.name === slot.name && told.arguments === slot.arguments && isWhole(slot.arguments);
+}
+
+/** A JSON object from its first brace to its last. */
+function isWhole(text: string): boolean {
+  // Most pieces end elsewhere, and are not read again and again.
+  if (!text.endsWith('}')) return false;
+  try {
+    return isRecord(JSON.parse(text));
+  } catch {
+    return false;
   }
 }
 
