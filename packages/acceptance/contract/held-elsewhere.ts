@@ -103,6 +103,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is one of so many in an hour' },
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is so many bytes of those that a visitor may send in a day' },
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is so many bytes of those that all visitors of a tenant may send' },
+    { file: 'services/gateway/test/widget-files.int.test.ts', name: 'to those with a token, however many visitors one browser' },
     { file: 'services/gateway/test/widget-files.int.test.ts', name: 'is refused where the owner allows none' },
   ],
   'C/4/54': [
@@ -149,6 +150,7 @@ export const heldElsewhere: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'C/4/59': [
     upkeep('are counted and cancelled with a reason, their streams end, and no other tenant’s turn is touched'),
+    upkeep('are on record with the reason before the first is cancelled, for a gateway that is killed in between'),
     upkeep('are not cancelled by who has no operators’ token, nor of a tenant that is none'),
     { file: 'packages/cli/test/turns.int.test.ts', name: 'cancels all turns of a tenant after a count, with a reason that goes on record' },
   ],

@@ -223,6 +223,12 @@ export const limits = {
   widgetFilesPerVisitorHour: 30,
   /** Files of all visitors of a tenant together: they take room that is the owner's. */
   widgetFilesPerHour: 200,
+  /**
+   * Of those without a sender token, where there are tokens: a browser is as many visitors as it likes, and those that
+   * the tenant's server has signed have the rest for themselves.
+   */
+  widgetUnsignedFilesPerHour: 100,
+  widgetUnsignedBytesPerDay: 512 * 1024 * 1024,
   /** Their bytes, in any 24 hours: of one visitor, and of all visitors of a tenant together. */
   widgetBytesPerVisitorDay: 100 * 1024 * 1024,
   widgetBytesPerDay: 1024 ** 3,

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { limits, UploadRef, WidgetBody } from '@concierge/contract';
+import { signSenderToken } from '@concierge/tenant';
 import { RateLimits, type TurnRun } from '@concierge/turn';
 import { setUpOnce } from '@concierge/testing/set-up';
 import { sayItBack } from './scripted-turns.ts';
 import { TestGateway, type TestTenant } from './test-gateway.ts';
-import { enableWidget, newVisitor, readCode, readConversation, readReply, type WidgetVisitor } from './widget-visitor.ts';
+import { enableWidget, newVisitor, readCode, readConversation, readReply, signedVisitor, type WidgetVisitor } from './widget-visitor.ts';
 
 let gateway: TestGateway;
 let tenant: TestTenant;
@@ -114,5 +115,23 @@ describe('a file of a visitor', () => {
     expect((await upload(newVisitor(gateway, key), ['a.txt', 'a'])).status).toBe(201);
     const other = newVisitor(gateway, await enableWidget(await gateway.tenant()));
     expect((await upload(other, ['a.txt', 'aa'])).status).toBe(201);
+  });
+
+  const { widgetUnsignedBytesPerDay: bytes, widgetUnsignedFilesPerHour: files } = limits;
+  it.each([
+    ['bytes', { limit: bytes, windowSeconds: 24 * 3600, weight: bytes - 3 }, 1],
+    ['files', { limit: files, windowSeconds: 3600 }, files - 1],
+  ] as const)('leaves %s to those with a token, however many visitors one browser without a token is', async (what, window, times) => {
+    const redis = gateway.redis.client();
+    for (let taken = 0; taken < times; taken += 1) await new RateLimits(redis).take(`${tenant.id}:widget-${what}-unsigned`, window);
+    redis.disconnect();
+    // Without a secret all visitors have no token, and the room is theirs.
+    for (let sent = 0; sent < 2; sent += 1) expect((await upload(newVisitor(gateway, key), ['a.txt', 'aa'])).status).toBe(201);
+    const secret = await tenant.scope.widget.rotateSecret();
+    expect((await upload(newVisitor(gateway, key), ['a.txt', 'aa'])).status).toBe(201);
+    expect(await readCode(await upload(newVisitor(gateway, key), ['a.txt', 'aa']))).toEqual([429, 'rate_limited']);
+    const nowSeconds = Math.floor(Date.now() / 1000);
+    const ann = signedVisitor(gateway, key, signSenderToken({ sub: 'ann', iat: nowSeconds, exp: nowSeconds + 600 }, secret));
+    expect((await upload(ann, ['a.txt', 'aa'])).status).toBe(201);
   });
 });

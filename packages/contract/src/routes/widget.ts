@@ -146,7 +146,7 @@ export const sendWidgetFile = defineRoute({
   method: 'post',
   path: '/widget/uploads',
   summary: 'Upload a file to attach to a message, as a visitor',
-  description: `One file a request; types and sizes as of POST /api/uploads. A visitor may send ${String(limits.widgetFilesPerVisitorHour)} files an hour and ${String(limits.widgetBytesPerVisitorDay)} bytes in any 24 hours, all visitors of a tenant ${String(limits.widgetFilesPerHour)} and ${String(limits.widgetBytesPerDay)}. Refused where the owner allows visitors no files.`,
+  description: `One file a request; types and sizes as of POST /api/uploads. A visitor may send ${String(limits.widgetFilesPerVisitorHour)} files an hour and ${String(limits.widgetBytesPerVisitorDay)} bytes in any 24 hours, all visitors of a tenant ${String(limits.widgetFilesPerHour)} and ${String(limits.widgetBytesPerDay)}, and those without a token, where the widget has a secret, ${String(limits.widgetUnsignedFilesPerHour)} and ${String(limits.widgetUnsignedBytesPerDay)} of these. Refused where the owner allows visitors no files.`,
   query: withKey,
   body: { kind: 'files', schema: z.object({ file: z.array(z.string().meta({ format: 'binary' })).length(1) }) },
   answers: { 201: { description: 'What a message names it by.', json: UploadRef } },

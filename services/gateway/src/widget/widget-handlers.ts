@@ -147,9 +147,14 @@ async function awaitWidgetReply({ replies }: WidgetOptions, { caller, response }
   return { turnId, reply, finishReason };
 }
 
+/** Without a sender token, of a widget that has a secret for them: one browser may be any number of such visitors. */
+function isUnsigned({ sender, widget }: VisitorCaller): boolean {
+  return widget.secret !== null && sender.startsWith('visitor:');
+}
+
 /**
  * Limits visitors' requests, on top of the tenant's limits. The visitor's limit comes first: one who floods does not
- * use up the quota of all visitors together.
+ * use up the quota of all visitors together. Of the room for files, visitors without a token take no more than a part.
  */
 export class WidgetLimits {
   readonly #rateLimits: RateLimits;
@@ -165,17 +170,21 @@ export class WidgetLimits {
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
-  async takeFile({ scope, sessionId }: VisitorCaller): Promise<void> {
+  async takeFile(caller: VisitorCaller): Promise<void> {
+    const { scope, sessionId } = caller;
     await this.#take(`${scope.tenantId}:widget-files:${sessionId}`, limits.widgetFilesPerVisitorHour, 'hour');
+    if (isUnsigned(caller)) await this.#take(`${scope.tenantId}:widget-files-unsigned`, limits.widgetUnsignedFilesPerHour, 'hour');
     await this.#take(`${scope.tenantId}:widget-files`, limits.widgetFilesPerHour, 'hour');
   }
 
   /** Of a file that will be kept. @throws AppError `rate_limited`, `overloaded` */
-  async takeBytes({ scope, sessionId }: VisitorCaller, weight: number): Promise<void> {
-    const day = { per: 'day', weight } as const;
-    const { widgetBytesPerVisitorDay, widgetBytesPerDay } = limits;
-    await takeRequest(this.#rateLimits, { name: `${scope.tenantId}:widget-bytes:${sessionId}`, limit: widgetBytesPerVisitorDay, ...day });
-    await takeRequest(this.#rateLimits, { name: `${scope.tenantId}:widget-bytes`, limit: widgetBytesPerDay, ...day });
+  async takeBytes(caller: VisitorCaller, weight: number): Promise<void> {
+    const { scope, sessionId } = caller;
+    const take = async (name: string, limit: number): Promise<void> =>
+      takeRequest(this.#rateLimits, { name: `${scope.tenantId}:${name}`, limit, per: 'day', weight });
+    await take(`widget-bytes:${sessionId}`, limits.widgetBytesPerVisitorDay);
+    if (isUnsigned(caller)) await take('widget-bytes-unsigned', limits.widgetUnsignedBytesPerDay);
+    await take('widget-bytes', limits.widgetBytesPerDay);
   }
 
   /** @throws AppError `rate_limited`, `overloaded` */
