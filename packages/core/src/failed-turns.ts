@@ -148,12 +148,12 @@ export class FailedTurns {
   async cancelAll({ tenant, dryRun, reason }: CancelTurnsBody, asked?: Asked): Promise<CancelledTurns> {
     const { operations } = this.#options;
     const scope = await operations.open(tenant);
-    const { failure, ...count } = await (await this.#options.turns()).cancelAll(scope, { dryRun });
+    const facts = { scope, ...(asked !== undefined && { asked }), ...(reason !== undefined && { reason }) };
+    // On record before the first turn is cancelled: a process that is killed in between records nothing afterwards.
+    const onBegin = async (): Promise<void> => operations.record('turn.cancel-all-begin', facts);
+    const { failure, ...count } = await (await this.#options.turns()).cancelAll(scope, { dryRun, onBegin });
     const turns = count.waiting + count.running;
-    if (!dryRun && turns > 0) {
-      const why = reason === undefined ? {} : { reason };
-      await operations.record('turn.cancel-all', { scope, turns, ...(asked !== undefined && { asked }), ...why });
-    }
+    if (!dryRun && turns > 0) await operations.record('turn.cancel-all', { ...facts, turns });
     // What was done goes on record first, as `retry` records each turn before it goes on to the next.
     if (failure !== undefined) throw failure;
     return { tenantId: tenant, dryRun, ...count };

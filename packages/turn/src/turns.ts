@@ -40,6 +40,13 @@ export interface CancelledCount {
   readonly failure?: Error;
 }
 
+interface CancelAllOptions {
+  /** Only counts. */
+  readonly dryRun?: boolean;
+  /** Called before the first turn is cancelled, if there is one to cancel; none is when it rejects. */
+  readonly onBegin?: () => Promise<void>;
+}
+
 interface AskedToStop {
   readonly isAsked: boolean;
   readonly failure?: Error;
@@ -193,12 +200,14 @@ export class Turns extends OrderedAcceptance {
   /**
    * Cancels all live turns of a tenant, or counts them; those that wait first, so that none of them begins. Counted are
    * those that were not to be cancelled before. A turn that a later version wrote is left to that version. Does not
-   * reject where it is cut off: what it did until then is told together with the `failure`.
+   * reject where it is cut off after `onBegin`: what it did until then is told together with the `failure`.
    */
-  async cancelAll(scope: TenantScope, { dryRun = false }: { readonly dryRun?: boolean } = {}): Promise<CancelledCount> {
+  async cancelAll(scope: TenantScope, { dryRun = false, onBegin }: CancelAllOptions = {}): Promise<CancelledCount> {
     const { tenantId } = scope;
     const readOne = async (turnId: string) => ({ turnId, ...(await this.#liveFacts({ tenantId, turnId })) });
     const live = await Promise.all((await scope.inbox.turnIds()).map(readOne));
+    const isWanted = ({ status, isCancelled }: LiveFacts): boolean => !isCancelled && (status === 'waiting' || status === 'running');
+    if (!dryRun && live.some(isWanted)) await onBegin?.();
     const count = { waiting: 0, running: 0 };
     for (const wanted of ['waiting', 'running'] as const) {
       const those = live.filter(({ status }) => status === wanted);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { AuditEntry, Problem, routes, type TenantDrift } from '@concierge/contract';
 import { toContactFolder } from '@concierge/tenant';
 import { eventually, gate, untilAborted } from '@concierge/testing';
@@ -185,6 +186,34 @@ describe('all turns of a tenant', () => {
     const act = { act: 'turn.cancel-all', tenantId: tenant.id, target: null, reason: 'A loop of their own bots.', turns };
     for (const acts of [await listActs(tenant), await listActs()])
       expect(acts.filter((entry) => entry.tenantId === tenant.id && entry.act === 'turn.cancel-all')).toMatchObject([act]);
+  });
+
+  it('are on record with the reason before the first is cancelled, for a gateway that is killed in between', async () => {
+    const tenant = await gateway.tenant();
+    const begun = gate();
+    gateway.script = async ({ signal }) => {
+      begun.open();
+      await untilAborted(signal);
+    };
+    await ask(tenant, 'one');
+    await begun.opened;
+    const subscriber = gateway.redis.client();
+    await subscriber.subscribe(keyOf.cancel);
+    // What is on disk when the first turn is told.
+    const entriesThen = once(subscriber, 'message').then(async () => (await tenant.scope.audit.page({ limit: 5 })).entries);
+    const reason = 'A loop of their own bots.';
+    await cancel({ tenant: tenant.id, dryRun: false, reason });
+    const entry = { act: 'turn.cancel-all-begin', tenantId: tenant.id, target: null, reason };
+    expect((await entriesThen).filter(({ act }) => act === entry.act)).toMatchObject([entry]);
+    subscriber.disconnect();
+    // Of a count, and of a call that finds nothing to cancel any more, nothing is on record.
+    await cancel({ tenant: tenant.id });
+    await cancel({ tenant: tenant.id, dryRun: false, reason });
+    for (const acts of [await listActs(tenant), await listActs()])
+      expect(acts.filter(({ tenantId, act }) => tenantId === tenant.id && act.startsWith('turn.cancel-all'))).toMatchObject([
+        { ...entry, act: 'turn.cancel-all', turns: 1 },
+        entry,
+      ]);
   });
 
   it('are not cancelled by who has no operators’ token, nor of a tenant that is none', async () => {

@@ -42,6 +42,7 @@ export const auditActs = [
   'contact.erase',
   'note.forget',
   'turn.cancel',
+  'turn.cancel-all-begin',
   'turn.cancel-all',
   'turn.retry',
   'index.rebuild',
