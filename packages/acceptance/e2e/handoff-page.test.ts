@@ -211,4 +211,21 @@ inBrowser('a handover in the console', () => {
     await visit.shows(visit.turn(2).getByText('notes.txt'));
     await visit.shows(visit.turn(2).getByText('On Friday.', { exact: true }));
   });
+
+  it('takes the focus from no other field when the agent has the conversation again', async () => {
+    await using visit = await visitWith();
+    await visit.page.getByText('Customer', { exact: true }).click();
+    await visit.say('When does it come? [[say:On Monday.]]');
+    await visit.turnReaches(0, 'done');
+    await visit.page.getByRole('button', { name: 'Take over' }).click();
+    await visit.shows(answer(visit));
+    const search = visit.page.getByRole('searchbox', { name: 'Search conversations' });
+    await search.fill('When does');
+    const { items } = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 5, agent: 'cs' });
+    const session = items.find(({ channel }) => channel === 'web');
+    await fetch(`${system.url}/api/sessions/${session?.id ?? ''}/resume`, { method: 'POST', headers: { 'x-api-key': keys.admin } });
+    await visit.shows(visit.page.getByLabel('Message', { exact: true }));
+    await visit.page.keyboard.type(' it');
+    expect(await search.inputValue()).toBe('When does it');
+  });
 });

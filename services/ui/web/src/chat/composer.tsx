@@ -19,7 +19,7 @@ import { ownerSession } from '../sign-in/owner-session.ts';
 import { unsentWords } from '../sign-in/unsent-words.ts';
 import { useFormats, useWords } from '../words/words.tsx';
 import { useAttachments, type Attachments, useFileDrop } from './use-attachments.ts';
-import { useGrowingField } from './use-growing-field.ts';
+import { isWriting, useGrowingField } from './use-growing-field.ts';
 
 /** From here on the length is shown. */
 const COUNT_FROM = limits.messageMaxCharacters * 0.9;
@@ -115,7 +115,7 @@ function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNo
 
   // On a touch screen the focus would bring up the keyboard before the user wants to write.
   useEffect(() => {
-    if (!disabled && matchMedia('(pointer: fine)').matches) field.current?.focus();
+    if (!disabled && matchMedia('(pointer: fine)').matches && !isWriting()) field.current?.focus();
   }, [disabled, field]);
 
   const length = codePoints(text);

@@ -3,7 +3,7 @@ import { codePoints, limits, routes } from '@concierge/contract';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
-import { useGrowingField } from '../chat/use-growing-field.ts';
+import { isWriting, useGrowingField } from '../chat/use-growing-field.ts';
 import { useCanChange } from '../owner/owner-parts.tsx';
 import { IconButton } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
@@ -109,7 +109,7 @@ export function ReplyField({ replies, ...options }: ReplyFieldProps): ReactNode 
     if (replies > 0) choose('answer');
   }, [replies, choose]);
   useEffect(() => {
-    if (replies > 0 && canAnswer) field.current?.focus();
+    if (replies > 0 && canAnswer && !isWriting()) field.current?.focus();
   }, [replies, canAnswer, field]);
   if (!canChange) return null;
   const onKeyDown = (event: KeyboardEvent): void => {
