@@ -33,19 +33,19 @@ export async function agreeOnSlots(redis: Redis, open: (slots: number) => Redis,
   if (own > 1) await announceStart(redis);
   for (;;) {
     const stored = await readSlotCount(redis);
-    if (stored === own) return;
-    if (await doOthersRun(redis)) {
-      // What runs announces its number again where Redis has lost it.
-      if ((await readSlotCount(redis)) !== stored) continue;
-      throw refuseSlots(stored, own);
-    }
+    // While the lock is there, another number may be about to be stored.
+    if (stored === own && (await redis.exists(keyOf.slotsLock)) === 0) return;
+    if (stored !== own) await assertNoneRuns(redis, { stored, own });
     const lock = await SlotsLock.take(redis);
     if (lock === undefined) {
       await wait(LOOK_EVERY_MS);
       continue;
     }
-    if ((await readSlotCount(redis)) === stored) await changeSlots({ redis, before: open(stored), lock }, log);
+    const isSame = (await readSlotCount(redis)) === stored;
+    // Asked again: one with the stored number that began meanwhile has announced itself, or waits for the lock.
+    if (isSame && stored !== own && !(await doOthersRun(redis))) await changeSlots({ redis, before: open(stored), lock }, log);
     await lock.release();
+    if (isSame && stored === own) return;
   }
 }
 
@@ -63,13 +63,13 @@ class SlotsLock {
   }
 
   static async take(redis: Redis): Promise<SlotsLock | undefined> {
-    const holds = await claimTask(redis, keyOf.slotsLock, { forMs: LOCK_MS });
+    const holds = await claimTask(redis, keyOf.slotsLock, { forMs: LOCK_MS, notesTime: true });
     return holds === 0 ? undefined : new SlotsLock(redis, holds);
   }
 
   /** False when it is another's. A process that starts with another number is refused until the change has ended. */
   async keep(): Promise<boolean> {
-    const holds = await claimTask(this.#redis, keyOf.slotsLock, { forMs: LOCK_MS, holds: this.#holds });
+    const holds = await claimTask(this.#redis, keyOf.slotsLock, { forMs: LOCK_MS, holds: this.#holds, notesTime: true });
     if (holds === 0) return false;
     this.#holds = holds;
     await announceStart(this.#redis);
@@ -99,9 +99,13 @@ async function doOthersRun(redis: Redis): Promise<boolean> {
   return running.some((name) => name !== own);
 }
 
-function refuseSlots(stored: number, own: number): ConfigError {
+/** @throws ConfigError when any process runs, or starts, with another number than its own */
+async function assertNoneRuns(redis: Redis, { stored, own }: { readonly stored: number; readonly own: number }): Promise<void> {
+  if (!(await doOthersRun(redis))) return;
+  // What runs announces its number again where Redis has lost it: then the caller looks anew.
+  if ((await readSlotCount(redis)) !== stored) return;
   const seconds = String(PROCESS_SILENCE_MS / 1000);
-  return new ConfigError([
+  throw new ConfigError([
     `REDIS_SLOTS: must be ${String(stored)}, as it is for the processes that run; stop all of them to change it (given: ${String(own)}; one that was killed counts for ${seconds} s)`,
   ]);
 }

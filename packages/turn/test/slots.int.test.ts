@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { HOUR_MS } from '@concierge/contract';
 import { ConfigError, openRedis, findSlot, listSlots, withSlots } from '@concierge/runtime';
 import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis, untilAborted } from '@concierge/testing';
 import { listReconcilers } from '@concierge/testing/core';
 import { setUpEach } from '@concierge/testing/set-up';
 import { agreeOnSlots, assertSlots, keyOf, ProcessAnnouncement } from '../src/index.ts';
+import { claimTask } from '../src/due/reconciler.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
 const WITHIN_MS = 60_000;
@@ -139,6 +141,46 @@ describe('the number of slots', () => {
     await changing;
     expect(await client.exists(keyOf.turn('of-the-second'))).toBe(1);
     await assertSlots(slow);
+  });
+
+  it('is waited for by one that starts with the number of before while it is changed, and that one is refused then', async () => {
+    const [server, away] = [cleanUp.use(await TestRedis.start()), cleanUp.use(await TestRedis.start())];
+    const open = async (url: string, slots: number): ReturnType<typeof openRedis> =>
+      await openRedis({ url: withSlots(url, slots), role: 'worker', log }, cleanUp);
+    const [changer, starter, beforeAway] = [await open(server.url, 2), await open(server.url, 3), await open(away.url, 3)];
+    const client = server.client();
+    cleanUp.defer(() => client.disconnect());
+    await client.mset({ [keyOf.slots]: 3, [keyOf.enqueued]: 'of an earlier run' });
+    away.freeze();
+    cleanUp.defer(() => away.thaw());
+    const changing = agreeOnSlots(changer, () => beforeAway, log);
+    await eventually(async () => (await client.exists(keyOf.enqueued)) === 0, { timeoutMs: WITHIN_MS });
+    let ended = false;
+    const starting = findProblem(agreeOnSlots(starter, () => changer, log)).finally(() => {
+      ended = true;
+    });
+    // Each look of one that waits notes the time.
+    const timeThen = await client.hget(keyOf.clock, 'last');
+    await eventually(async () => ended || (await client.hget(keyOf.clock, 'last')) !== timeThen, { timeoutMs: WITHIN_MS });
+    away.thaw();
+    await changing;
+    expect(await starting).toContain('REDIS_SLOTS: must be 2');
+  });
+
+  it('may change again after one that died in the middle, though none that runs notes the time', async () => {
+    const server = cleanUp.use(await TestRedis.start());
+    const open = async (slots: number): ReturnType<typeof openRedis> =>
+      await openRedis({ url: withSlots(server.url, slots), role: 'worker', log }, cleanUp);
+    const [starting, before] = [await open(2), await open(3)];
+    const client = server.client();
+    cleanUp.defer(() => client.disconnect());
+    await client.set(keyOf.slots, 3);
+    // As it is left by a deployment that was stopped an hour ago.
+    await client.hset(keyOf.clock, { last: Date.now() - HOUR_MS, shift: 0 });
+    await claimTask(client, keyOf.slotsLock, { forMs: 1000 });
+    await agreeOnSlots(starting, () => before, log);
+    await assertSlots(starting);
+    expect(await client.exists(keyOf.slotsLock)).toBe(0);
   });
 
   it('may change while nothing runs: what was accepted is run from the files', async () => {

@@ -124,11 +124,14 @@ export async function* unhurried<Item>(items: readonly Item[]): AsyncGenerator<I
 const script = new RedisScript(new URL('../lua/take.lua', import.meta.url));
 
 interface TaskClaim {
+  /** 0 gives it back. */
   readonly forMs: number;
   /** The caller has it and prolongs the claim, whatever another did meanwhile. */
   readonly keeps?: boolean;
   /** What `claimTask` answered the caller before: it prolongs the claim unless another has taken it since. */
   readonly holds?: number;
+  /** Service time goes on by this, too: where no process runs that notes it, the claim of one that died has no end. */
+  readonly notesTime?: boolean;
 }
 
 /** Claims a task for a time, so that one of many processes does it; false when another has it. */
@@ -137,6 +140,6 @@ export async function takeTask(redis: Redis, task: string, claim: Omit<TaskClaim
 }
 
 /** As `takeTask`, for what two must not do at once. @returns what its holder is known by; 0 when another has it */
-export async function claimTask(redis: Redis, task: string, { forMs, keeps = false, holds }: TaskClaim): Promise<number> {
-  return Number(await script.run(redis, [queuePrefix, task], [JSON.stringify({ forMs, keeps, holds })]));
+export async function claimTask(redis: Redis, task: string, { keeps = false, ...claim }: TaskClaim): Promise<number> {
+  return Number(await script.run(redis, [queuePrefix, task], [JSON.stringify({ keeps, ...claim })]));
 }
