@@ -151,9 +151,10 @@ export class FailedTurns {
     const facts = { scope, ...(asked !== undefined && { asked }), ...(reason !== undefined && { reason }) };
     // On record before the first turn is cancelled: a process that is killed in between records nothing afterwards.
     const onBegin = async (): Promise<void> => operations.record('turn.cancel-all-begin', facts);
-    const { failure, ...count } = await (await this.#options.turns()).cancelAll(scope, { dryRun, onBegin });
+    const { failure, isBegun, ...count } = await (await this.#options.turns()).cancelAll(scope, { dryRun, onBegin });
     const turns = count.waiting + count.running;
-    if (!dryRun && turns > 0) await operations.record('turn.cancel-all', { ...facts, turns });
+    // Of none, too, when all ended by themselves meanwhile: a begin without it is of a process that was killed.
+    if (isBegun) await operations.record('turn.cancel-all', { ...facts, turns });
     // What was done goes on record first, as `retry` records each turn before it goes on to the next.
     if (failure !== undefined) throw failure;
     return { tenantId: tenant, dryRun, ...count };

@@ -37,6 +37,8 @@ const CANCELLED_AT_ONCE = 16;
 export interface CancelledCount {
   readonly waiting: number;
   readonly running: number;
+  /** There was a turn to cancel when it looked, and `onBegin` was called; it may have ended by itself since. */
+  readonly isBegun: boolean;
   readonly failure?: Error;
 }
 
@@ -207,8 +209,9 @@ export class Turns extends OrderedAcceptance {
     const readOne = async (turnId: string) => ({ turnId, ...(await this.#liveFacts({ tenantId, turnId })) });
     const live = await Promise.all((await scope.inbox.turnIds()).map(readOne));
     const isWanted = ({ status, isCancelled }: LiveFacts): boolean => !isCancelled && (status === 'waiting' || status === 'running');
-    if (!dryRun && live.some(isWanted)) await onBegin?.();
-    const count = { waiting: 0, running: 0 };
+    const isBegun = !dryRun && live.some(isWanted);
+    if (isBegun) await onBegin?.();
+    const count = { waiting: 0, running: 0, isBegun };
     for (const wanted of ['waiting', 'running'] as const) {
       const those = live.filter(({ status }) => status === wanted);
       for (let from = 0; from < those.length; from += CANCELLED_AT_ONCE) {

@@ -138,3 +138,24 @@ describe('ids of turns', () => {
     expect(turnId).toBe('t_1b5595c14f7a501596403d15c3c4e620');
   });
 });
+
+describe('cancelling all turns of a tenant', () => {
+  it('says that it began, also where the last of them ends by itself before it is cancelled', async () => {
+    const scope = await fixture.scope();
+    const [begun, finished] = [gate(), gate()];
+    fixture.play = async () => {
+      begun.open();
+      await finished.opened;
+      return 'done';
+    };
+    await fixture.worker();
+    await fixture.turns.accept(scope, input('one'));
+    await begun.opened;
+    const onBegin = async (): Promise<void> => {
+      finished.open();
+      await eventually(async () => (await scope.inbox.turnIds()).length === 0);
+    };
+    expect(await fixture.turns.cancelAll(scope, { onBegin })).toEqual({ waiting: 0, running: 0, isBegun: true });
+    expect(await fixture.turns.cancelAll(scope, { onBegin })).toEqual({ waiting: 0, running: 0, isBegun: false });
+  });
+});
