@@ -42,6 +42,16 @@ export class CallSignatures {
   }
 }
 
+/**
+ * What stands on the call itself. Without the signature that came over OpenRouter: a provider of the same name may have
+ * another address by now, whose server refuses a field that it does not know.
+ */
+export function ofCall(extra: CallExtra | undefined): CallExtra | undefined {
+  if (extra?.[OPENROUTER] === undefined) return extra;
+  const { [OPENROUTER]: _signature, ...others } = extra;
+  return Object.keys(others).length === 0 ? undefined : others;
+}
+
 interface Wanted {
   /** The model that is asked made these calls. */
   readonly isOwn: boolean;

@@ -218,6 +218,12 @@ describe('thoughts in the history', () => {
       expect(sent(openRouter, {}, other)).not.toHaveProperty('reasoning_details');
   });
 
+  it('are signed as those of another model where the provider that was OpenRouter has the address of Vertex by now', () => {
+    const vertex = 'https://aiplatform.googleapis.com/v1/projects/x/locations/y/endpoints/openapi';
+    expect(extras(vertex, ownOverOpenRouter, flash)).toEqual([placeholder, undefined]);
+    expect(extras('https://x.test/v1', ownOverOpenRouter, flash)).toEqual([undefined, undefined]);
+  });
+
   it.each(['aiplatform', 'europe-west4-aiplatform', 'aiplatform.eu.rep'])('are signed for a Gemini 3 of Vertex at %s', (place) => {
     const vertex = `https://${place}.googleapis.com/v1/projects/x/locations/y/endpoints/openapi`;
     expect(extras(vertex, {}, flash)).toEqual([placeholder, undefined]);

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import type { AssistantModelMessage } from '../model.ts';
 import type { UsableModel } from '../providers.ts';
-import { buildReasoningDetails, UNSIGNED } from './call-signatures.ts';
+import { buildReasoningDetails, ofCall, UNSIGNED } from './call-signatures.ts';
 import type { ReasoningField, SignatureField } from './reply.ts';
 
 /** Where the compatible servers part ways. */
@@ -90,7 +90,8 @@ export function sendThoughts(sent: Sent, message: AssistantModelMessage, to: { r
   }
   const reasoning = (isOwn ? message.reasoning?.toWellFormed() : undefined) ?? (needsReasoning ? UNKNOWN : undefined);
   const calls = sent.tool_calls.map((call, index) => {
-    const extra = (isOwn ? message.toolCalls[index]?.extra : undefined) ?? (needsSignature && index === 0 ? unsignedExtra : undefined);
+    const own = isOwn ? ofCall(message.toolCalls[index]?.extra) : undefined;
+    const extra = own ?? (needsSignature && index === 0 ? unsignedExtra : undefined);
     return extra === undefined ? call : { ...call, extra_content: extra };
   });
   return { ...sent, tool_calls: calls, ...(reasoning !== undefined && { [reasoningField]: reasoning }) };

@@ -103,9 +103,32 @@ describe('ToolCallSlots', () => {
   });
 
   it('takes a name without an id once, however often it is repeated, until the arguments are whole', () => {
-    const pieces = ['{"a":"}', '","b":{"c":1}', '}', ''];
+    const pieces = ['{"a":"}', '","b":{"c":1}', '}', '\n', ' ', ''];
     const calls = assemble(...pieces.map((piece) => ({ index: 0, function: { name: 'read', arguments: piece } })));
     expect(calls).toMatchObject([{ name: 'read', arguments: pieces.join('') }]);
+  });
+
+  it.each([
+    ['first', 'a', ''],
+    ['second', '', 'a'],
+  ])('distinguishes parallel calls of one index of which only the %s has an id', (_name, id, other) => {
+    const calls = assemble(
+      { index: 0, id, function: { name: 'read', arguments: '{}' } },
+      { index: 0, id: other, function: { name: 'write', arguments: '{}' } },
+    );
+    expect(calls).toMatchObject([
+      { name: 'read', arguments: '{}' },
+      { name: 'write', arguments: '{}' },
+    ]);
+  });
+
+  it('takes an id that comes with a repeated name for that of the call', () => {
+    expect(
+      assemble(
+        { index: 0, function: { name: 'read', arguments: '{"a"' } },
+        { index: 0, id: 'a', function: { name: 'read', arguments: ':1}' } },
+      ),
+    ).toEqual([{ id: 'a', name: 'read', arguments: '{"a":1}' }]);
   });
 
   it('takes a call that is told again as a whole for the same one', () => {

@@ -323,21 +323,23 @@ export class ToolCallSlots {
 function beginsAnother(slot: Slot, delta: ToolCallDelta): boolean {
   const name = delta.function?.name ?? '';
   if (name === '') return false;
-  if (delta.id) return slot.id !== '' && delta.id !== slot.id;
+  if (delta.id && slot.id !== '') return delta.id !== slot.id;
   if (slot.name === '') return false;
   if (name !== slot.name) return true;
-  return Boolean(delta.function?.arguments) && !isToldAgain(slot, delta) && isWhole(slot.arguments);
+  // What is white is the end of the call before it.
+  const isMore = (delta.function?.arguments ?? '').trim() !== '';
+  return isMore && !isToldAgain(slot, delta) && isWhole(slot.arguments);
 }
 
 /** The whole call once more, and not a second one: nothing must be done twice because of a guess. */
 function isToldAgain(slot: Slot, { function: told }: ToolCallDelta): boolean {
-  return told?.name === slot.name && told.arguments === slot.arguments && isWhole(slot.arguments);
+  return told?.name === slot.name && told.arguments?.trim() === slot.arguments.trim() && isWhole(slot.arguments);
 }
 
 /** A JSON object from its first brace to its last. */
 function isWhole(text: string): boolean {
   // Most pieces end elsewhere, and are not read again and again.
-  if (!text.endsWith('}')) return false;
+  if (!text.trimEnd().endsWith('}')) return false;
   try {
     return isRecord(JSON.parse(text));
   } catch {
