@@ -147,6 +147,13 @@ describe('concierge skill', () => {
     expect((await concierge.run('skill', 'list', 'acme')).out).toMatch(/^skills\/torn\/SKILL\.md +cannot be used: front matter/mu);
   });
 
+  it('removes one whose SKILL.md is a folder', async () => {
+    await createTenant();
+    await concierge.withScope('acme', async (scope) => await scope.files.writeText('skills/torn/SKILL.md/notes.md', 'No skill.'));
+    expect(await concierge.json('skill', 'remove', 'acme', 'torn')).toEqual({ name: 'torn', removed: true });
+    expect(await concierge.json('skill', 'list', 'acme')).not.toContainEqual(expect.objectContaining({ name: 'torn' }));
+  });
+
   it('refuses a folder that is no skill', async () => {
     await createTenant();
     const { code, err } = await concierge.run('skill', 'add', 'acme', concierge.dataDir);

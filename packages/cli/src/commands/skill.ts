@@ -74,7 +74,7 @@ async function add({ deployment, answer }: CommandContext, tenantId: string, giv
 /** SKILL.md first: an agent sees the skill whole or not at all. */
 async function removeFiles({ files }: TenantScope, folder: string): Promise<void> {
   const main = `${folder}/SKILL.md`;
-  if ((await files.stat(main)) !== undefined) await files.remove(main);
+  if ((await files.stat(main))?.kind === 'file') await files.remove(main);
   await files.removeFolder(folder);
 }
 
