@@ -36,7 +36,7 @@ export class Settings {
     return this.#problem;
   }
 
-  /** The settings in force. One system call when nothing has changed. */
+  /** The settings in force. One system call when nothing has changed. @throws AppError not_found */
   async current(): Promise<TenantSettings> {
     const look = (await this.#cache.get(this.#files.path, async () => this.#files.look())) ?? (await this.#files.look());
     const { settings, problem } = look.isInOrder ? look : await this.#tidied(look);
@@ -77,6 +77,8 @@ export class Settings {
       this.#cache.forget(this.#files.path);
       return tidied;
     } catch (error) {
+      // The tenant is being removed: what there is by default is not in force for it, least of all that it may run.
+      if (error instanceof AppError && error.code === 'not_found') throw error;
       this.#log.error({ tenantId: this.#tenantId, err: error }, 'the settings in force could not be kept');
       this.#leftAsItWas = look;
       return look;
