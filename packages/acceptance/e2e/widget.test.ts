@@ -248,8 +248,8 @@ inBrowser('the web widget', () => {
     await tab.open();
     await tab.say(`help [[say:${'One moment. '.repeat(200)}]]`);
     await tab.hears('One moment.');
-    await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
-    // Looked at when the line has come: what is drawn after it would scroll again.
+    // Looked at when the line has come: what is drawn after it would scroll again. It may come before anything is said,
+    // with the messages that the widget asks for after the reply.
     await tab.page.evaluate(`(() => {
       const root = document.querySelector('concierge-widget').shadowRoot;
       const [log, note] = ['.log', '.note'].map((part) => root.querySelector(part));
@@ -258,6 +258,7 @@ inBrowser('the web widget', () => {
         new MutationObserver(look).observe(note, { attributes: true });
       });
     })()`);
+    await scope.handoffs.request(id, { reason: 'asked', by: { kind: 'operator' } });
     await tab.say('Is anybody there?');
     expect(await tab.page.evaluate('globalThis.below')).toBe(0);
   });
@@ -329,6 +330,33 @@ inBrowser('the web widget', () => {
     await tab.page.goto(shop.origin);
     await tab.launcher.waitFor();
     expect(await tab.panel.isVisible()).toBe(false);
+  });
+
+  it('takes the focus from no field of the page when it opens later than that was asked for, or is closed', async () => {
+    await using shopping = await visit();
+    const tab = await shopping.tab(shop.origin);
+    await tab.launcher.waitFor();
+    const [asked, answered] = [gate(), gate()];
+    await tab.page.route('**/widget/settings*', async (route) => {
+      asked.open();
+      await answered.opened;
+      await route.continue();
+    });
+    await tab.page.reload();
+    await asked.opened;
+    await tab.page.waitForFunction('window.concierge !== undefined');
+    await tab.page.evaluate('concierge.open()');
+    await tab.page.evaluate("document.querySelector('main').append(document.createElement('input'))");
+    const field = tab.page.locator('main input');
+    await field.fill('a green');
+    answered.open();
+    await tab.panel.waitFor();
+    await tab.page.keyboard.type(' tea');
+    expect([await field.inputValue(), await tab.panel.getByLabel('Message').inputValue()]).toEqual(['a green tea', '']);
+    await tab.page.evaluate('concierge.close()');
+    await tab.panel.waitFor({ state: 'hidden' });
+    await tab.page.keyboard.type(' pot');
+    expect(await field.inputValue()).toBe('a green tea pot');
   });
 
   it('is not shown to a visitor without a token where one is asked for', async () => {

@@ -12,6 +12,11 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Whether the visitor writes in a field of the page: what comes later takes the focus from none. */
+export function isWritingInPage(): boolean {
+  return document.activeElement?.matches(':read-write, select, iframe') === true;
+}
+
 export const cross = 'M6 6l12 12M18 6L6 18';
 export const clip = 'M20 11l-8 8a5 5 0 0 1-7-7l8-8a3 3 0 0 1 5 5l-8 8a1 1 0 0 1-2-2l7-7';
 

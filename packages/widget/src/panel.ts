@@ -1,7 +1,7 @@
 import type { WidgetLanguage, WidgetMessage } from '@concierge/contract';
 import { Composer, type ComposerEvents } from './composer.ts';
 import type { Conversation } from './conversation.ts';
-import { cross, element, icon } from './dom.ts';
+import { cross, element, icon, isWritingInPage } from './dom.ts';
 import { FocusTrap } from './focus-trap.ts';
 import type { Look } from './gateway.ts';
 import { Preview } from './preview.ts';
@@ -95,6 +95,8 @@ export class Panel {
   close(): void {
     if (!this.isOpen) return;
     this.#setOpen(false);
+    // The page has closed it while its visitor writes there.
+    if (isWritingInPage()) return;
     (this.#launcher.hidden ? this.#opener : this.#launcher)?.focus();
   }
 

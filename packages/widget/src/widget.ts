@@ -1,5 +1,6 @@
 import { BrowserMemory, readSubject, type TextStorage } from './browser-memory.ts';
 import { Conversation } from './conversation.ts';
+import { isWritingInPage } from './dom.ts';
 import { Gateway, type Look, type Who } from './gateway.ts';
 import { Panel } from './panel.ts';
 import { chooseLanguage } from './words.ts';
@@ -136,8 +137,8 @@ export class Widget {
     // Without a conversation there is nothing to ask for before the panel is opened.
     if (this.#memory.kept(this.#who()).length > 0) void conversation.begin();
     else this.#watch(true);
-    // A panel that was open on the page before takes no focus from this one.
-    if (this.#wantsOpen) this.#panel.open(this.#takesFocus);
+    // A panel that was open on the page before takes no focus from this one, nor one that opens late from a field.
+    if (this.#wantsOpen) this.#panel.open(this.#takesFocus && !isWritingInPage());
   }
 
   /** Once for all changes of one frame. */
