@@ -90,7 +90,7 @@ inBrowser('the pages of agents', () => {
     await until(async () => page.getByRole('alert').first().isVisible());
     expect(await agent.count()).toBe(0);
     isAway = false;
-    await until(async () => agent.isVisible());
-    expect(await page.getByRole('alert').count()).toBe(0);
+    // Other requests of the page may have been given up, too: its clock runs faster than a slow machine answers.
+    await until(async () => (await agent.isVisible()) && (await page.getByRole('alert').count()) === 0);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { gate } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Locator, Page } from 'playwright-core';
 import { chromiumPath } from './chromium.ts';
@@ -53,6 +54,44 @@ inBrowser('the page of files', () => {
       await store('MEMORY.md', 'Likes cocoa.');
       await page.goBack();
       await expectText(page, 'MEMORY.md', 'Likes cocoa.');
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('does not ask once more by itself for what the user is asking for', async () => {
+    const path = 'memory/list.md';
+    await store(path, 'One.');
+    const complaints = await visit(`/files?path=${path}`, async (page) => {
+      await expectText(page, path, 'One.');
+      await store(path, 'Two.');
+      await editor(page, path).fill('Mine.');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('was changed elsewhere').waitFor();
+      const goOn = gate();
+      let asked = 0;
+      let isAway = true;
+      let isReady = false;
+      await page.route(/\/readyz$/u, async (route) => (isReady ? route.continue() : route.abort()));
+      await page.route(`**/api/files/${path}`, async (route) => {
+        if (isAway) return route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
+        asked += 1;
+        await goOn.opened;
+        return route.continue();
+      });
+      await page.getByRole('button', { name: 'Take the other version' }).click();
+      const again = page.getByRole('button', { name: 'Try again' });
+      await again.waitFor();
+      isAway = false;
+      await again.click();
+      await eventuallyHolds(async () => Promise.resolve(expect(asked).toBe(1)));
+      const looked = page.waitForResponse(/\/readyz$/u);
+      isReady = true;
+      await looked;
+      // Behind it: by then the page has read its answer, and acted on it.
+      await page.evaluate("fetch('/readyz').then((answer) => answer.text())");
+      goOn.open();
+      await again.waitFor({ state: 'detached' });
+      expect(asked).toBe(1);
     });
     expect(complaints).toEqual([]);
   });
@@ -115,6 +154,35 @@ inBrowser('the page of files', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
       await editor(page, 'SOUL.md').waitFor({ state: 'detached' });
       expect(asked).toEqual([]);
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('stores over nothing that was found by itself since the text was begun, and keeps it where nothing can be had', async () => {
+    const path = 'memory/stock.md';
+    await store(path, 'One.');
+    const complaints = await visit(`/files?path=${path}`, async (page) => {
+      await expectText(page, path, 'One.');
+      await store(path, 'Two.');
+      await editor(page, path).fill('Mine.');
+      const save = page.getByRole('button', { name: 'Save' });
+      await save.click();
+      await page.getByText('was changed elsewhere').waitFor();
+      let isAway = true;
+      const away = { status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' };
+      await page.route(/\/readyz$/u, async (route) => (isAway ? route.abort() : route.continue()));
+      await page.route(`**/api/files/${path}`, async (route) => (isAway ? route.fulfill(away) : route.continue()));
+      await page.getByRole('button', { name: 'Take the other version' }).click();
+      const again = page.getByRole('button', { name: 'Try again' });
+      await again.waitFor();
+      await expectText(page, path, 'Mine.');
+      isAway = false;
+      await again.waitFor({ state: 'detached' });
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
+      await save.click();
+      expect((await answered).status()).toBe(412);
+      await page.getByRole('button', { name: 'Take the other version' }).click();
+      await expectText(page, path, 'Two.');
     });
     expect(complaints).toEqual([]);
   });

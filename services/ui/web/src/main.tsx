@@ -22,6 +22,8 @@ const queries = new QueryClient({
     mutations: { networkMode: 'always' },
     queries: {
       networkMode: 'always',
+      // Without a word of it, no longer with that mode.
+      refetchOnReconnect: true,
       staleTime: 60_000,
       retry: (count, error) => count < 2 && error instanceof ConciergeError && error.isTransient,
     },

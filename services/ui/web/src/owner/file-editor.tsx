@@ -84,8 +84,9 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
   // Another round begins with the text that is stored then.
   const [round, setRound] = useState(0);
   const reload = async (): Promise<void> => {
-    await query.refetch();
-    setRound((before) => before + 1);
+    // Where it cannot be had, what is written stays.
+    const { isSuccess } = await query.refetch();
+    if (isSuccess) setRound((before) => before + 1);
   };
   return (
     <Loaded query={query}>
@@ -104,9 +105,11 @@ interface TextEditorProps extends FileEditorProps {
   readonly onReload: () => void;
 }
 
-function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): ReactNode {
+function TextEditor({ gateway, path, stored: found, onReload }: TextEditorProps): ReactNode {
   const words = useWords().owner;
   const canChange = useCanChange();
+  // What is found later is not what the text was begun with: storing over it must be noticed.
+  const [stored, setStored] = useState(found);
   const id = useId();
   const [begun] = useState(() => (stored.etag === null ? beginText(path, words.files) : stored.text));
   const [text, setText] = useState(begun);
@@ -114,7 +117,7 @@ function TextEditor({ gateway, path, stored, onReload }: TextEditorProps): React
   const isChanged = text !== (isNew ? begun : stored.text);
   const isDirty = isChanged || isNew;
   useLeaveGuard(isChanged, words.files.leave);
-  const save = useSave(gateway, { path, text });
+  const save = useSave(gateway, { path, text, onStored: setStored });
   const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
   return (
     <form
@@ -192,8 +195,14 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
   );
 }
 
+interface Saving {
+  readonly path: string;
+  readonly text: string;
+  readonly onStored: (stored: StoredFile) => void;
+}
+
 /** Stores the text under the conditions that are given. What was written meanwhile stays in the field, as not saved. */
-function useSave(gateway: GatewayClient, { path, text }: { readonly path: string; readonly text: string }) {
+function useSave(gateway: GatewayClient, { path, text, onStored }: Saving) {
   const queries = useQueryClient();
   return useMutation({
     mutationKey: [routes.putFile.id, path],
@@ -204,6 +213,7 @@ function useSave(gateway: GatewayClient, { path, text }: { readonly path: string
       const etag = response.headers.get('etag');
       // Of a file that is still open: nothing is kept for the next time.
       queries.setQueryData<StoredFile>([routes.getFile.id, path], (open) => (open === undefined ? undefined : { text, etag }));
+      onStored({ text, etag });
       return written;
     },
     onSuccess: async () =>

@@ -23,7 +23,8 @@ export function useRecovery(): void {
     const recovery = new QueryRecovery({
       hasFailed: () => !signal.aborted && queries.getQueryCache().findAll(failedInPassing).length > 0,
       isReady: async () => isServiceReady(signal),
-      askAgain: async () => queries.refetchQueries(failedInPassing),
+      // What is asked for at that moment, as by the user's button for another page of a list, is not cut off.
+      askAgain: async () => queries.refetchQueries(failedInPassing, { cancelRefetch: false }),
       wait: async (ms) => waitForBetter(ms, signal),
     });
     const leave = queries.getQueryCache().subscribe((event) => {
