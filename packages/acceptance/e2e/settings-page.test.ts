@@ -95,6 +95,28 @@ inBrowser('the settings of an owner', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('keep what is written for the next key while the list with the last one is on its way', async () => {
+    const complaints = await change(async (page) => {
+      await page.getByRole('table', { name: 'Keys' }).waitFor();
+      const written = gate();
+      await page.route('**/api/keys', async (route) => {
+        if (route.request().method() === 'GET') await written.opened;
+        // Given up meanwhile, perhaps: the page asks once more.
+        await route.continue().catch(() => undefined);
+      });
+      const label = page.getByLabel('Label');
+      await label.fill('First');
+      const made = page.waitForResponse((response) => response.request().method() === 'POST' && response.url().endsWith('/api/keys'));
+      await page.getByRole('button', { name: 'New key', exact: true }).click();
+      await made;
+      await label.fill('Second');
+      written.open();
+      await page.getByText(/^ck_live_/u).waitFor();
+      expect(await label.inputValue()).toBe('Second');
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('say above what the widget lies and who may use it, and replace its key and its secret', async () => {
     const complaints = await change(async (page) => {
       const form = page.locator('form', { has: page.getByLabel('Theme') });
@@ -155,5 +177,34 @@ inBrowser('the settings of an owner', () => {
     }, {});
     expect(complaints).toEqual([]);
     expect(await (await ask('/api/events?status=waiting')).json()).toHaveLength(2);
+  });
+
+  it('are signed in to again while the sign-out before is on its way, which does not take the new sign-in with it', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url, await signInOwner(browser, url, keys.admin));
+    const { page } = visiting;
+    const [asked, leaves] = [gate(), gate()];
+    const order: string[] = [];
+    await page.route('**/sign-out', async (route) => {
+      asked.open();
+      await leaves.opened;
+      order.push('signed out');
+      await route.continue();
+    });
+    page.on('request', (request) => {
+      if (request.url().endsWith('/sign-in')) order.push('signs in');
+    });
+    await visiting.goTo('/settings');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await asked.opened;
+    await page.getByLabel('API key').fill(keys.admin);
+    const signIn = page.getByRole('button', { name: 'Sign in' });
+    await signIn.click();
+    await eventuallyHolds(async () => expect(await signIn.isDisabled()).toBe(true));
+    leaves.open();
+    await visiting.shows(page.getByLabel('Label'));
+    expect(order).toEqual(['signed out', 'signs in']);
+    await page.reload();
+    await visiting.shows(page.getByLabel('Label'));
+    expect(visiting.complaints.texts).toEqual([]);
   });
 });

@@ -103,6 +103,13 @@ export class OwnerSignIn {
 
   #signOut(request: Request, response: Response): void {
     if (!mayActByCookie(request)) throw new AppError('invalid_request', 'Only a page of this console may sign out.');
+    const found = this.#find(request);
+    const begunWith = request.headers[SIGN_IN_HEADER];
+    // A page whose key was refused ends its own sign-in, however late it is heard, and not the one in its place.
+    if (begunWith !== undefined && found.id !== null && begunWith !== found.id) {
+      sendSignedIn(response, found);
+      return;
+    }
     response.setHeader('set-cookie', buildCookie(request, { ...COOKIE, value: '', maxAgeS: 0 }));
     sendSignedIn(response, { reach: null, id: null });
   }

@@ -199,6 +199,18 @@ describe('the sign-in of an owner', () => {
     expect(answer.headers.get('set-cookie')).toMatch(/^concierge_key=; Path=\/; Max-Age=0; HttpOnly/u);
   });
 
+  it('signs out no other sign-in than the one that a refused page names', async () => {
+    const url = await startConsole();
+    const cookie = await fetchCookie(url);
+    const { id } = SignedIn.parse(await (await signIn(url, { key: csKey })).json());
+    const signOut = async (named: string): Promise<Response> =>
+      fetch(`${url}/sign-out`, { method: 'POST', headers: { ...ours, cookie, [SIGN_IN_HEADER]: named } });
+    const late = await signOut(id ?? '');
+    const found = SignedIn.parse(await late.json());
+    expect([late.headers.get('set-cookie'), found.reach]).toEqual([null, 'tenant']);
+    expect((await signOut(found.id ?? '')).headers.get('set-cookie')).toContain('Max-Age=0');
+  });
+
   it('needs a secret in production', () => {
     expect(() => readConfig({ NODE_ENV: 'production' })).toThrow('CONSOLE_SECRET: is required in production');
     expect(() => readConfig({ CONSOLE_SECRET: 'short' })).toThrow('at least 32 characters');

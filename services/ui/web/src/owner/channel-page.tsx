@@ -78,7 +78,10 @@ function Credentials({ app, setup }: StepProps): ReactNode {
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          connect.mutate({ params: { channel: app }, body: given }, { onSuccess: () => setValues({}) });
+          // What has been written since stays.
+          const onSuccess = (): void =>
+            setValues((now) => Object.fromEntries(Object.entries(now).filter(([name, value]) => value !== given[name])));
+          connect.mutate({ params: { channel: app }, body: given }, { onSuccess });
         }}
       >
         <div className="grid gap-3 sm:grid-cols-2">

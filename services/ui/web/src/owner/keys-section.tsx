@@ -9,7 +9,7 @@ import { Table, type Column } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, useCanChange } from './owner-parts.tsx';
+import { ChangeProblem, Copyable, clearSent, useCanChange } from './owner-parts.tsx';
 
 /** The keys of the tenant: made with an end, shown once, replaced, revoked. */
 export function KeysSection(): ReactNode {
@@ -86,7 +86,7 @@ function NewKey({ onMade }: MakingProps): ReactNode {
   const [today] = useState(() => new Date().toISOString().slice(0, 'YYYY-MM-DD'.length));
   const create = useChange(routes.createKey, [routes.listKeys]);
   const onSuccess = ({ key }: { readonly key: string }): void => {
-    setLabel('');
+    setLabel(clearSent(label));
     onMade(key);
   };
   return (

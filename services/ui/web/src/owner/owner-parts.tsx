@@ -48,6 +48,11 @@ export function SubmitRow({ change, canChange, label, done }: SubmitRowProps): R
   );
 }
 
+/** Empties a field once what stood in it has been stored; what has been written into it meanwhile stays. */
+export function clearSent(sent: string): (now: string) => string {
+  return (now) => (now === sent ? '' : now);
+}
+
 type Status = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 const tones = { waiting: 'warn', running: 'primary', done: 'ok', failed: 'danger', cancelled: 'plain' } as const;
 

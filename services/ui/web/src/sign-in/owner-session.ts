@@ -2,7 +2,7 @@ import { ConciergeClient, ConciergeError } from '@concierge/client';
 import { z } from 'zod';
 import { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { readJson } from '../../../src/json-client.ts';
-import { SignedIn, type Reach } from '../../../src/signed-in.ts';
+import { SIGN_IN_HEADER, SignedIn, type Reach } from '../../../src/signed-in.ts';
 import { forgetAll, keep, readKept } from '../parts/browser-storage.ts';
 import { unsentWords } from './unsent-words.ts';
 import { TabMessages } from './tab-messages.ts';
@@ -37,6 +37,8 @@ export class OwnerSession {
   #state: OwnerState = { status: 'asking' };
   readonly #listeners = new Set<() => void>();
   readonly #client = new ConciergeClient({});
+  /** The last sign-out, as long as it is under way. */
+  #leaving: Promise<void> = Promise.resolve();
   readonly #tabs = new TabMessages('concierge.owner', () => {
     if (this.#state.status === 'signed-in' && this.#state.owner.key !== undefined) return;
     // Another tenant's, perhaps: what is shown goes first.
@@ -74,6 +76,8 @@ export class OwnerSession {
 
   /** @throws ConciergeError why the key is refused */
   async signIn(key: string, isForTabOnly: boolean): Promise<void> {
+    // Overtaken, it would take the cookie of this one, or say late that it has failed.
+    await this.#leaving;
     if (isForTabOnly) {
       const owner = { key, reach: await findReach(key), id: null };
       forgetOthers(null);
@@ -89,12 +93,20 @@ export class OwnerSession {
 
   /** Leaves nothing of the tenant in the tab, nor, of a sign-in by cookie, in others. */
   async signOut(notice: ConciergeError | null): Promise<void> {
-    const isByCookie = this.#state.status === 'signed-in' && this.#state.owner.key === undefined;
+    this.#leaving = this.#leave(notice);
+    await this.#leaving;
+  }
+
+  /** Never rejects. */
+  async #leave(notice: ConciergeError | null): Promise<void> {
+    const owner = this.#state.status === 'signed-in' ? this.#state.owner : null;
     forgetAll('sessionStorage');
     // First, so that nothing more is asked with it; what is told to other tabs is so only when the cookie is gone.
     this.#change({ status: 'signed-out', notice });
-    if (!isByCookie) return;
-    await this.#post('/sign-out', {}).catch((error: unknown) => {
+    if (owner === null || owner.key !== undefined) return;
+    // The user signs the browser out, also where another owner is signed in by now.
+    const headers = { ...(notice !== null && owner.id !== null && { [SIGN_IN_HEADER]: owner.id }) };
+    await this.#post('/sign-out', {}, headers).catch((error: unknown) => {
       this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
     });
     this.#tabs.send();
@@ -126,8 +138,9 @@ export class OwnerSession {
     }
   }
 
-  async #post(path: string, body: object): Promise<Response> {
-    return this.#client.request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  async #post(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+    return this.#client.request(path, init);
   }
 
   #change(state: OwnerState): void {

@@ -9,7 +9,7 @@ import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { askAnew, useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useFormats, useWords } from '../words/words.tsx';
-import { ChangeProblem, Copyable, Done, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { ChangeProblem, Copyable, Done, clearSent, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
 import { EventLog } from './event-log.tsx';
 
 const form = 'space-y-3 rounded-xl border bg-card p-4';
@@ -53,7 +53,7 @@ export function ModelKeysSection(): ReactNode {
           className={form}
           onSubmit={(event) => {
             event.preventDefault();
-            put.mutate({ params: { provider }, body: { apiKey } }, { onSuccess: () => setApiKey('') });
+            put.mutate({ params: { provider }, body: { apiKey } }, { onSuccess: () => setApiKey(clearSent(apiKey)) });
           }}
         >
           <div className="grid gap-3 sm:grid-cols-2">
@@ -93,7 +93,7 @@ export function EventEndpointsSection(): ReactNode {
           className={form}
           onSubmit={(event) => {
             event.preventDefault();
-            create.mutate({ body: { url } }, { onSuccess: () => setUrl('') });
+            create.mutate({ body: { url } }, { onSuccess: () => setUrl(clearSent(url)) });
           }}
         >
           <TextField label={words.url} type="url" value={url} onChange={setUrl} required />

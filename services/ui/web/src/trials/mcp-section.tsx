@@ -8,7 +8,7 @@ import { Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { ChangeProblem, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
+import { ChangeProblem, clearSent, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
 
 /** Servers whose tools the agents may use: attached, asked for their tools, detached. */
 export function McpServersSection(): ReactNode {
@@ -40,7 +40,8 @@ function AttachForm(): ReactNode {
       onSubmit={(event) => {
         event.preventDefault();
         const headers = authorization === '' ? {} : { Authorization: authorization };
-        put.mutate({ params: { name }, body: { url, headers, agents: named } }, { onSuccess: () => setAuthorization('') });
+        const onSuccess = (): void => setAuthorization(clearSent(authorization));
+        put.mutate({ params: { name }, body: { url, headers, agents: named } }, { onSuccess });
       }}
     >
       <div className="grid gap-3 sm:grid-cols-2">

@@ -8,7 +8,7 @@ import { Problem } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
 import { NextRuns, SubmitRow, useCanChange } from '../owner/owner-parts.tsx';
-import { hasMore, newSchedule, timingChoices, toCron, toPatch, toValues, type ScheduleValues } from './schedule-values.ts';
+import { emptyTask, hasMore, newSchedule, timingChoices, toCron, toPatch, toValues, type ScheduleValues } from './schedule-values.ts';
 import { useCronWords } from './use-cron-words.ts';
 
 interface FieldsProps {
@@ -20,10 +20,14 @@ interface FieldsProps {
 export function ScheduleForm(): ReactNode {
   const words = useWords().tools.schedule;
   const canChange = useCanChange();
-  const zone = useRead(routes.whoAmI).data?.timezone ?? 'UTC';
+  const whoAmI = useRead(routes.whoAmI);
+  const zone = whoAmI.data?.timezone ?? 'UTC';
   const [values, setValues] = useState(newSchedule);
   const create = useChange(routes.createSchedule, [routes.listSchedules]);
   const zoned = { ...values, timezone: values.timezone === '' ? zone : values.timezone };
+  // The zone that is shown has not been chosen: that of the account may not be known yet.
+  const change = (next: ScheduleValues): void =>
+    setValues({ ...next, timezone: next.timezone === zoned.timezone ? values.timezone : next.timezone });
   // The address asks for a new one: its first field has the focus.
   const isAskedFor = useSearchParams()[0].has('new');
   const form = useRef<HTMLFormElement>(null);
@@ -34,16 +38,22 @@ export function ScheduleForm(): ReactNode {
     event.preventDefault();
     const { name, agent, message, timezone } = zoned;
     const body = { name, agent, message, schedule: { cron: toCron(zoned), timezone } };
-    create.mutate({ body }, { onSuccess: () => setValues({ ...values, name: '', message: '' }) });
+    create.mutate({ body }, { onSuccess: () => setValues((now) => emptyTask(now, { name, message })) });
   };
   if (!canChange) return null;
   return (
     <details className="mb-4 rounded-xl border bg-card px-4 py-3" open={isAskedFor}>
       <summary className="cursor-pointer text-sm font-semibold">{words.title}</summary>
       <form ref={form} className="mt-3 space-y-3" onSubmit={submit}>
-        <TaskFields values={zoned} onChange={setValues} />
-        <TimingFields values={zoned} onChange={setValues} />
-        <SubmitRow change={create} canChange={canChange} label={words.create} done={words.created} />
+        <TaskFields values={zoned} onChange={change} />
+        <TimingFields values={zoned} onChange={change} />
+        {/* Not in a zone that is only assumed. */}
+        <SubmitRow
+          change={{ ...create, isPending: create.isPending || whoAmI.isPending }}
+          canChange={canChange}
+          label={words.create}
+          done={words.created}
+        />
       </form>
     </details>
   );

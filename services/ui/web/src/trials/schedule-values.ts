@@ -27,6 +27,11 @@ export const newSchedule: ScheduleValues = {
   timezone: '',
 };
 
+/** Ready for the next one; what has been written for it while this one was being made stays. */
+export function emptyTask(now: ScheduleValues, made: Pick<ScheduleValues, 'name' | 'message'>): ScheduleValues {
+  return { ...now, name: now.name === made.name ? '' : now.name, message: now.message === made.message ? '' : now.message };
+}
+
 /** The cron expression that the fields say. */
 export function toCron({ pattern, time, cron }: Pick<ScheduleValues, 'pattern' | 'time' | 'cron'>): string {
   if (pattern === 'own') return cron;
