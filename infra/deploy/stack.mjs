@@ -12,6 +12,10 @@ const HEALTHY_TIMEOUT_MS = 10 * 60_000;
 const OWNER = 1000;
 const services = ['redis', 'postgres', 'gateway', 'worker', 'cron', 'ui', 'balancer'];
 
+/** Its calls are counted: none is made anew because its container stood still for a while. */
+const SILENT_MS = 10 * 60_000;
+const patient = { headersMs: SILENT_MS, firstTokenMs: SILENT_MS, silenceMs: SILENT_MS };
+
 const providers = {
   default: 'scripted/model',
   fallbacks: [],
@@ -19,7 +23,7 @@ const providers = {
     scripted: {
       baseUrl: 'http://model:9000/v1',
       apiKeyEnv: 'OPENAI_API_KEY',
-      models: { model: { contextWindow: 128_000, maxOutputTokens: 4096, price: { input: 0, output: 0 } } },
+      models: { model: { contextWindow: 128_000, maxOutputTokens: 4096, price: { input: 0, output: 0 }, timeouts: patient } },
     },
   },
 };

@@ -54,12 +54,12 @@ describe('a tenant’s own system', () => {
       type: 'turn.completed',
       data: { tenant: tenant.tenantId, agent: 'cs', finishReason: 'stop', text: 'We are open.' },
     });
-    const [event] = await eventually(async () => {
-      const found = await events();
-      return found[0]?.status === 'sent' ? found : undefined;
-    });
-    expect(event?.id).toBe(webhook?.headers['webhook-id']);
-    expect(receiver.received).toHaveLength(1);
+    const event = await eventually(async () => (await events()).find(({ status }) => status === 'sent'));
+    expect(event.id).toBe(webhook?.headers['webhook-id']);
+    // Only what had no answer in time is tried again, as where this process, which receives it, stood still.
+    expect(event.log.filter(({ status }) => status !== null)).toHaveLength(1);
+    expect(receiver.received.length).toBeLessThanOrEqual(event.tries);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([event.id]));
     expect(await events()).toHaveLength(1);
   });
 

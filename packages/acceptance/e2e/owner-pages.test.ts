@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-c
 import { z } from 'zod';
 import { chromiumPath, startChromium } from './chromium.ts';
 import { eventuallyHolds } from './eventually-holds.ts';
-import { BrowserVisit, expectShown, expectSoundPage, keepPicture, onPhone, signInOwner } from './page-checks.ts';
+import { BrowserVisit, expectShown, expectSoundPage, keepPicture, listAsked, onPhone, signInOwner } from './page-checks.ts';
 
 let system: System;
 let model: ScriptedModel;
@@ -357,7 +357,6 @@ inBrowser('the pages of an owner', () => {
   });
 
   it('show the widget as it would be while its settings are changed, in a frame that sends nothing, and store them', async () => {
-    const asked: string[] = [];
     await visit(
       '/settings',
       async (page) => {
@@ -371,7 +370,7 @@ inBrowser('the pages of an owner', () => {
             .find((one) => one.url().endsWith('/widget-preview.html'))
             ?.evaluate(expression);
         const paper = `getComputedStyle(document.querySelector('concierge-widget').shadowRoot.querySelector('.panel')).backgroundColor`;
-        page.on('request', (request) => asked.push(request.url()));
+        const asked = await listAsked(page);
         await page.getByLabel('Theme').selectOption('dark');
         await eventuallyHolds(async () => expect(await inside(paper)).toBe('rgb(22, 25, 29)'));
         await page.getByRole('group', { name: 'Texts by language' }).getByLabel('Language', { exact: true }).selectOption('de');

@@ -82,6 +82,20 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
   if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
+/**
+ * What a page asks for from here on, once what it shows is there; but for what its feed has it ask for, which may tell
+ * of a change at any time.
+ */
+export async function listAsked(page: Page): Promise<readonly string[]> {
+  await page.getByText('Loading …').first().waitFor({ state: 'hidden' });
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    const isOfFeed = /\/api\/(?:feed|handoffs)\b/u.test(request.url()) && request.frame() === page.mainFrame();
+    if (!isOfFeed) asked.push(request.url());
+  });
+  return asked;
+}
+
 /** Waits until it is there; fails with what the page shows instead. */
 export async function expectShown(wanted: Locator): Promise<void> {
   await wanted.waitFor().catch(async (error: unknown) => {

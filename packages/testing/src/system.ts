@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { keyScopes, type KeyScope } from '@concierge/contract';
+import { keyScopes, type KeyScope, type ModelFacts } from '@concierge/contract';
 import { openIndex, type IndexStore } from '@concierge/index';
 import { createLog, listSlots } from '@concierge/runtime';
 import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
@@ -42,6 +42,8 @@ export interface SystemOptions {
   /** Where services print to; `DATA_DIR/logs` when left out. */
   readonly logsFolder?: string;
   readonly contextWindow?: number;
+  /** How long a model may be silent before it, or another, is asked again; as in production when left out. */
+  readonly modelTimeouts?: ModelFacts['timeouts'];
   /** Of every model of the file, in US dollars per million tokens; unknown when left out. */
   readonly price?: { readonly input: number; readonly output: number };
   readonly fallbackModels?: readonly string[];
@@ -260,8 +262,9 @@ export class System implements AsyncDisposable {
   }
 
   async #writeProviders(): Promise<void> {
-    const { modelUrl, contextWindow = 128_000, fallbackModels = [], price } = this.#options;
-    const facts = { contextWindow, maxOutputTokens: 4096, ...(price !== undefined && { price }) };
+    const { modelUrl, contextWindow = 128_000, modelTimeouts: timeouts, fallbackModels = [], price } = this.#options;
+    const limits = { contextWindow, maxOutputTokens: 4096, ...(timeouts !== undefined && { timeouts }) };
+    const facts = { ...limits, ...(price !== undefined && { price }) };
     const models = Object.fromEntries(['scripted', ...fallbackModels].map((name) => [name, facts]));
     const providers = { test: { baseUrl: modelUrl, apiKeyEnv: 'MODEL_API_KEY', models } };
     const embeddings = this.#options.embeddings === true ? { embeddings: { model: 'test/embedding', apiKey: 'embeddings-key' } } : {};
@@ -275,13 +278,22 @@ export interface ScriptedSystem {
   readonly model: ScriptedModel;
 }
 
+/**
+ * A scripted model says nothing for as long as its script wants, or as this process stands still. A worker that lost
+ * patience meanwhile would ask anew and get another script, or fail the turn.
+ */
+const SILENT_MS = 10 * 60_000;
+const patient = { headersMs: SILENT_MS, firstTokenMs: SILENT_MS, silenceMs: SILENT_MS };
+
 /** The whole system with a model whose replies a test scripts; the stack closes both. */
 export async function startScriptedSystem(
   stack: AsyncDisposableStack,
   { script = {}, ...options }: Partial<SystemOptions> & { readonly script?: ScriptedModelOptions } = {},
 ): Promise<ScriptedSystem> {
   const model = stack.use(await startScriptedModel(script));
-  return { system: stack.use(await System.start({ modelUrl: model.url, ...options })), model };
+  // Another checkout may know of no such setting.
+  const given = { modelUrl: model.url, ...(options.tree === undefined && { modelTimeouts: patient }), ...options };
+  return { system: stack.use(await System.start(given)), model };
 }
 
 /** How many turns of all tenants are accepted and unanswered, by what is on disk: inboxes and write-ahead logs. */

@@ -26,7 +26,8 @@ export class WebhookReceiver implements AsyncDisposable {
 
   private constructor() {
     this.#server = createServer((request, response) => {
-      void this.#take(request, response);
+      // A sender that gives up before its body is there has sent nothing.
+      void this.#take(request, response).catch(() => response.destroy());
     });
   }
 

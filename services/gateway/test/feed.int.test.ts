@@ -5,6 +5,7 @@ import { setUpOnce } from '@concierge/testing/set-up';
 import { keyOf } from '@concierge/turn';
 import { z } from 'zod';
 import { sayItBack } from './scripted-turns.ts';
+import { withoutComments } from './sse.ts';
 import { atRest, TestGateway, type TestTenant } from './test-gateway.ts';
 
 const Made = z.object({ id: z.string() });
@@ -27,7 +28,7 @@ class Feed implements Disposable {
     const response = await gateway.open(key, path, { signal: feed.#gone.signal });
     if (response.status !== 200) throw new Error(await response.text());
     void feed.#read(response);
-    await eventually(() => feed.text.startsWith('event: again\ndata: {}\n\n'));
+    await eventually(() => withoutComments(feed.text).startsWith('event: again\ndata: {}\n\n'));
     return feed;
   }
 

@@ -19,6 +19,11 @@ export function parseEvents(text: string): SeenEvent[] {
     });
 }
 
+/** What a stream says, without the comments that keep its connection alive where a machine stands still. */
+export function withoutComments(text: string): string {
+  return text.replaceAll(/^:\n\n/gmu, '');
+}
+
 export function joinText(events: readonly SeenEvent[]): string {
   return events
     .filter(({ type }) => type === 'text_delta')

@@ -17,6 +17,20 @@ let tenant: TestTenant;
 let key: string;
 let visitor: WidgetVisitor;
 
+interface Reading {
+  text: string;
+  readonly reader: ReadableStreamDefaultReader<string> | undefined;
+}
+
+/** Reads a stream on until it is enough, or its end. @returns all of it so far */
+async function readOn(reading: Reading, isEnough: (text: string) => boolean): Promise<string> {
+  for (let read = await reading.reader?.read(); read?.done === false; read = await reading.reader?.read()) {
+    reading.text += read.value;
+    if (isEnough(reading.text)) break;
+  }
+  return reading.text;
+}
+
 setUpOnce(async (stack) => {
   gateway = stack.use(await TestGateway.start());
 });
@@ -195,13 +209,12 @@ describe('a visitor', () => {
   it('stops its own answer', async () => {
     gateway.script = async ({ signal }) => untilAborted(signal);
     const response = await visitor.say('x', { Accept: 'text/event-stream' });
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    const { value = '' } = (await reader?.read()) ?? {};
-    const turnId = /"turnId":"(?<id>t_[0-9a-f]+)"/u.exec(value)?.groups?.['id'] ?? '';
+    const reading = { text: '', reader: response.body?.pipeThrough(new TextDecoderStream()).getReader() };
+    // What comes first may be a comment.
+    const begun = await readOn(reading, (text) => text.includes('"turnId"') && text.endsWith('\n\n'));
+    const turnId = /"turnId":"(?<id>t_[0-9a-f]+)"/u.exec(begun)?.groups?.['id'] ?? '';
     expect((await visitor.ask(`/widget/turns/${turnId}/cancel`, { method: 'POST' })).status).toBe(202);
-    let rest = value;
-    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) rest += read.value;
-    expect(rest).toContain('"finishReason":"cancelled"');
+    expect(await readOn(reading, () => false)).toContain('"finishReason":"cancelled"');
   });
 
   it('gets what staff write, marked as such, and asks again sooner meanwhile', async () => {
