@@ -6,7 +6,7 @@ import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useReadPages } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { Id, SLOW_MS, TenantField, TenantLink, toTenantFilter } from './shared.tsx';
+import { Id, SLOW_MS, TenantField, TenantLink, toTenantFilter, withKeys } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 /** Who did what: operators, or everyone in one tenant. */
@@ -29,11 +29,10 @@ export function AuditPage(): ReactNode {
 
 function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
   const words = useWords().operate;
-  const numbered = entries.map((entry, index) => ({ ...entry, key: `${String(entries.length - index)} ${entry.at}` }));
   return (
     <Table
       caption={words.nav.audit}
-      rows={numbered}
+      rows={withKeys(entries)}
       keyOf={({ key }) => key}
       columns={[
         { label: words.audit.when, cell: ({ at }) => <RelativeTime at={at} /> },

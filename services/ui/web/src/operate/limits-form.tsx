@@ -18,33 +18,38 @@ const limitNames = [
   'streamCharactersPerHour',
 ] as const;
 type LimitName = (typeof limitNames)[number];
+type FieldName = 'plan' | 'name' | LimitName;
 
-/** Plan, name and limits as they are stored, to be changed. */
+/**
+ * Plan, name and limits as they are stored, to be changed. Only what is written here is sent: the rest goes on to show
+ * what is stored, also by another operator.
+ */
 export function LimitsForm({ details }: { readonly details: OperatedTenantDetails }): ReactNode {
   const explain = useExplain();
   const words = useWords().operate;
-  const { tenantId, settings } = details;
-  const [plan, setPlan] = useState(details.plan);
-  const [name, setName] = useState(details.name ?? '');
-  const [typed, setTyped] = useState(() => new Map(limitNames.map((limit) => [limit, String(settings.limits?.[limit] ?? '')])));
+  const [typed, setTyped] = useState<ReadonlyMap<FieldName, string>>(new Map());
+  const read = (field: FieldName): string => typed.get(field) ?? readStored(details, field);
+  const set = (field: FieldName) => (text: string) => setTyped((before) => new Map([...before, [field, text]]));
   const update = useChange(routes.updateOperatedTenant, [routes.getOperatedTenant, routes.listTenants, routes.listOperatorAudit]);
-  const changed = { plan, name: name === '' ? null : name, limits: toLimits(typed) };
-  const patch = OperatedTenantPatch.safeParse(changed);
+  const patch = OperatedTenantPatch.safeParse(toPatch(typed));
   const wrong = new Set(patch.error?.issues.map(({ path }) => String(path.at(-1))));
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    if (patch.success) update.mutate({ params: { tenant: tenantId }, body: patch.data });
+    if (!patch.success) return;
+    // What has been written since is not stored yet.
+    const onSuccess = (): void => setTyped((now) => new Map([...now].filter(([field, text]) => text !== typed.get(field))));
+    update.mutate({ params: { tenant: details.tenantId }, body: patch.data }, { onSuccess });
   };
   return (
     <Section title={words.limits.title} about={words.limits.about}>
       <form className="grid gap-3 rounded-xl border bg-card p-4 sm:grid-cols-2 lg:grid-cols-4" onSubmit={submit}>
-        <SelectField
+        <SelectField<string>
           label={words.tenants.plan}
-          value={plan}
+          value={read('plan')}
           options={TenantPlan.options.map((value) => ({ value, label: value }))}
-          onChange={setPlan}
+          onChange={set('plan')}
         />
-        <TextField label={words.tenants.name} value={name} maxLength={200} onChange={setName} />
+        <TextField label={words.tenants.name} value={read('name')} maxLength={200} onChange={set('name')} />
         {limitNames.map((limit) => (
           <TextField
             key={limit}
@@ -52,8 +57,8 @@ export function LimitsForm({ details }: { readonly details: OperatedTenantDetail
             inputMode="decimal"
             placeholder={words.limits.none}
             problem={wrong.has(limit) ? words.limits.wrong : undefined}
-            value={typed.get(limit) ?? ''}
-            onChange={(value) => setTyped((before) => new Map([...before, [limit, value]]))}
+            value={read(limit)}
+            onChange={set(limit)}
           />
         ))}
         <div className="flex flex-wrap items-center gap-3 sm:col-span-2 lg:col-span-4">
@@ -70,11 +75,23 @@ export function LimitsForm({ details }: { readonly details: OperatedTenantDetail
   );
 }
 
-/** Null removes a limit; what is no number stays one that the schema refuses. */
-function toLimits(typed: ReadonlyMap<LimitName, string>): Readonly<Record<string, number | null>> {
-  return Object.fromEntries(limitNames.map((limit) => [limit, readLimit(typed.get(limit) ?? '')]));
+function readStored({ plan, name, settings }: OperatedTenantDetails, field: FieldName): string {
+  if (field === 'plan') return plan;
+  return field === 'name' ? (name ?? '') : String(settings.limits?.[field] ?? '');
 }
 
+/** What the schema may refuse: it says which field is wrong. */
+function toPatch(typed: ReadonlyMap<FieldName, string>): object {
+  const [plan, name] = [typed.get('plan'), typed.get('name')];
+  const limits = limitNames.filter((limit) => typed.has(limit)).map((limit) => [limit, readLimit(typed.get(limit) ?? '')] as const);
+  return {
+    ...(plan !== undefined && { plan }),
+    ...(name !== undefined && { name: name === '' ? null : name }),
+    ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+  };
+}
+
+/** Null removes a limit; what is no number stays one that the schema refuses. */
 function readLimit(text: string): number | null {
   const trimmed = text.trim().replace(',', '.');
   return trimmed === '' ? null : Number(trimmed);

@@ -7,7 +7,7 @@ import { Table } from '../parts/table.tsx';
 import { RelativeTime } from '../parts/times.tsx';
 import { LoadedPages, useReadPages } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
-import { Id, SLOW_MS, TenantLink, TurnLink } from './shared.tsx';
+import { Id, SLOW_MS, TenantLink, TurnLink, withKeys } from './shared.tsx';
 import { useFilters } from './use-filters.ts';
 
 /** Shorter ones lead to nothing. */
@@ -43,11 +43,10 @@ const tones = { info: 'plain', warn: 'warn', error: 'danger', fatal: 'danger' } 
 
 function LinesTable({ lines }: { readonly lines: readonly LogLine[] }): ReactNode {
   const words = useWords().operate;
-  const numbered = lines.map((line, index) => ({ ...line, key: `${String(lines.length - index)} ${line.at}` }));
   return (
     <Table
       caption={words.nav.logs}
-      rows={numbered}
+      rows={withKeys(lines)}
       keyOf={({ key }) => key}
       columns={[
         { label: words.audit.when, cell: ({ at }) => <RelativeTime at={at} /> },

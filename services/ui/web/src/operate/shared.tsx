@@ -98,6 +98,21 @@ export function CodeField({ value, onChange }: FilterFieldProps): ReactNode {
   return <TextField label={useWords().operate.turns.code} placeholder="provider_error" value={value} onChange={onChange} />;
 }
 
+/**
+ * Rows that have no id, the newest first, each under a key that it keeps while newer ones come: what it says, and which
+ * of those that say the same it is, from the oldest on.
+ */
+export function withKeys<Row extends object>(rows: readonly Row[]): readonly (Row & { readonly key: string })[] {
+  const seen = new Map<string, number>();
+  const keyed = rows.toReversed().map((row) => {
+    const said = JSON.stringify(row);
+    const before = seen.get(said) ?? 0;
+    seen.set(said, before + 1);
+    return { ...row, key: `${String(before)} ${said}` };
+  });
+  return keyed.toReversed();
+}
+
 /** What is no id is asked for nowhere. */
 export function toTenantFilter(typed: string): string {
   return tenantIdPattern.test(typed) ? typed : '';

@@ -35,7 +35,7 @@ export function TenantPage({ tenant }: { readonly tenant: string }): ReactNode {
           <>
             <Facts details={found} />
             <Usage tenant={tenant} />
-            <LimitsForm key={JSON.stringify(found.settings.limits)} details={found} />
+            <LimitsForm details={found} />
             <TenantKeys tenant={tenant} />
             <IndexSection tenant={tenant} />
             <Removal tenant={tenant} />
