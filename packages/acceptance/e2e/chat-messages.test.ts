@@ -125,6 +125,27 @@ inBrowser('messages in the chat', () => {
     expect(JSON.stringify(model.requests)).not.toContain('from the file');
   });
 
+  it('that wait for their files take the focus from no other field when they go', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    const stored = gate();
+    await page.route('**/api/uploads', async (route) => {
+      await stored.opened;
+      await route.continue();
+    });
+    await page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say('Read this [[say:Read]]');
+    const search = page.getByRole('searchbox', { name: 'Search conversations' });
+    await search.fill('Read');
+    stored.open();
+    await visit.turnReaches(0, 'done');
+    await visit.shows(visit.turn(0).getByText('notes.txt'));
+    await page.keyboard.type(' this');
+    expect([await search.inputValue(), await field(visit).inputValue()]).toEqual(['Read this', '']);
+  });
+
   it('that wait are written anew, and those behind them stay behind them', async () => {
     await using visit = await visitWith();
     const goOn = await keepBusy(visit, 'Count once more');
@@ -148,6 +169,32 @@ inBrowser('messages in the chat', () => {
     await visit.shows(visit.turn(2).getByText('reply three', { exact: true }));
   });
 
+  it('that begin while they are written anew keep these words, which take no focus afterwards', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count before the edit');
+    const ended = gate();
+    model.when('second of them', [say('Here it is'), until(ended.opened), say(', all of it')]);
+    await visit.say('second of them');
+    await visit.turn(1).getByText('Waits its turn').waitFor();
+    await visit.turn(1).getByRole('button', { name: 'Edit' }).click();
+    const editor = visit.page.getByLabel('Edited message');
+    await editor.fill('worth keeping');
+    goOn.open();
+    await visit.shows(visit.turn(1).getByText('Here it is'));
+    expect(await editor.inputValue()).toBe('worth keeping');
+    await visit.shows(visit.turn(1).getByText('it does not wait any more'));
+    expect(await visit.turn(1).getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+    await expectSoundPage(visit.page);
+    await field(visit).fill('the next');
+    ended.open();
+    await visit.turnReaches(1, 'done');
+    await visit.shows(visit.turn(1).getByText('Here it is, all of it'));
+    await visit.page.keyboard.type(' one');
+    expect([await editor.inputValue(), await field(visit).inputValue()]).toEqual(['worth keeping', 'the next one']);
+    await visit.turn(1).getByRole('button', { name: 'Cancel' }).click();
+    await visit.shows(visit.turn(1).getByText('second of them'));
+  });
+
   it('that wait are sent now, before the others, and the running turn ends', async () => {
     await using visit = await visitWith();
     await keepBusy(visit, 'Count for ever');
@@ -165,6 +212,35 @@ inBrowser('messages in the chat', () => {
     await visit.shows(visit.turn(1).getByText('reply three', { exact: true }));
     await visit.shows(visit.turn(2).getByText('reply two', { exact: true }));
     expect(await visit.turn(0).getByText('tokens').count()).toBe(0);
+  });
+
+  it('that come back do not go by themselves with one that waits for its file', async () => {
+    await using visit = await visitWith();
+    const goOn = await keepBusy(visit, 'Count beside a file');
+    await visit.say('Not this');
+    await visit.turn(1).getByText('Waits its turn').waitFor();
+    const there = gate();
+    await visit.page.route('**/api/uploads', async (route) => {
+      await there.opened;
+      await route.continue();
+    });
+    await visit.page
+      .locator('input[type=file]')
+      .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('from the file') });
+    await visit.say('With a file');
+    await visit.shows(visit.page.getByRole('button', { name: 'Sends when the files are there' }));
+    await visit.turn(1).getByRole('button', { name: 'Take back' }).click();
+    await eventuallyHolds(async () => expect(await field(visit).inputValue()).toBe('Not this\n\nWith a file'));
+    const stored = visit.page.waitForResponse('**/api/uploads');
+    there.open();
+    await stored;
+    await eventuallyHolds(async () =>
+      expect(await visit.page.getByRole('button', { name: 'Send; waits until the agent is free' }).isEnabled()).toBe(true),
+    );
+    goOn.open();
+    await visit.turnReaches(0, 'done');
+    expect(await field(visit).inputValue()).toBe('Not this\n\nWith a file');
+    expect(await visit.page.getByRole('article').count()).toBe(1);
   });
 
   it('take ten files, and say how many were left out', async () => {

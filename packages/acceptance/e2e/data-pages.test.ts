@@ -231,6 +231,44 @@ inBrowser('what an owner sees', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('is a schedule in the zone of the account, which was not known yet when its fields were written', async () => {
+    await call('/api/tenant', { method: 'PATCH', body: { timezone: 'Europe/Berlin' } });
+    const complaints = await visit('/schedules', async (page) => {
+      const written = gate();
+      await page.route('**/api/whoami', async (route) => {
+        await written.opened;
+        await route.continue();
+      });
+      await page.reload();
+      await page.getByText('New schedule').click();
+      await page.getByLabel('Name of the schedule').fill('Evening summary');
+      await page.getByLabel('What to ask the agent').fill('Summarise the day.');
+      expect(await page.getByRole('button', { name: 'Make it' }).isDisabled()).toBe(true);
+      written.open();
+      await page.getByRole('status').getByText('(Europe/Berlin)').waitFor();
+      // The next one is begun before the list has this one.
+      const listed = gate();
+      await page.route('**/api/cron', async (route) => {
+        if (route.request().method() === 'GET') await listed.opened;
+        await route.continue().catch(() => undefined);
+      });
+      const made = page.waitForResponse((response) => response.request().method() === 'POST' && response.url().endsWith('/api/cron'));
+      await page.getByRole('button', { name: 'Make it' }).click();
+      await made;
+      await page.getByLabel('Name of the schedule').fill('Night summary');
+      await page.getByLabel('At', { exact: true }).fill('23:00');
+      listed.open();
+      await page.getByRole('article', { name: 'Evening summary' }).waitFor();
+      await eventuallyHolds(async () => expect(await page.getByLabel('What to ask the agent').inputValue()).toBe(''));
+      expect(await page.getByLabel('Name of the schedule').inputValue()).toBe('Night summary');
+      expect(await page.getByLabel('At', { exact: true }).inputValue()).toBe('23:00');
+    });
+    expect(complaints).toEqual([]);
+    const made = { name: 'Evening summary', schedule: { cron: '0 8 * * 1-5', timezone: 'Europe/Berlin' } };
+    expect(await call('/api/cron', { method: 'GET' })).toContainEqual(expect.objectContaining(made));
+    await call('/api/tenant', { method: 'PATCH', body: { timezone: null } });
+  });
+
   it('is a schedule that is edited by keyboard, without what the form does not show being lost', async () => {
     const schedule = { cron: '0 8 * * 1', timezone: 'Europe/Berlin' };
     const asked = { name: 'Weekly report', message: 'Report.\nBriefly.', schedule, missed: 'skip', jitterSeconds: 30 };
@@ -278,6 +316,8 @@ inBrowser('what an owner sees', () => {
     await expectSoundPage(page);
     await dialog.getByLabel('What to ask the agent').fill('Look again.');
     await dialog.getByRole('button', { name: 'Save' }).click();
+    // The dialog is within the article, and its field has these words from the beginning.
+    await dialog.waitFor({ state: 'detached' });
     await visiting.shows(page.getByRole('article', { name: 'Hourly look' }).getByText('Look again.'));
     await expectSoundPage(page);
     expect(visiting.complaints.texts).toEqual([]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
+import { gate, startScriptedSystem, type System, type TenantKeys } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -86,6 +86,29 @@ inBrowser('a handover in the console', () => {
     await visit.shows(banner(visit).getByText('Wants a refund of 40 euros.'));
   });
 
+  it('takes the focus from no other field when an answer is accepted', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    const [asked, accepted] = [gate(), gate()];
+    await page.route('**/api/sessions/*/messages', async (route) => {
+      asked.open();
+      await accepted.opened;
+      await route.continue();
+    });
+    await page.getByRole('link', { name: /^Where is my parcel/u }).click();
+    await page.getByRole('button', { name: 'Take over' }).click();
+    await answer(visit).fill('It comes on Monday.');
+    await answer(visit).press('Enter');
+    await asked.opened;
+    const search = page.getByRole('searchbox', { name: 'Search conversations' });
+    await search.fill('Where');
+    accepted.open();
+    await eventuallyHolds(async () => expect(await answer(visit).inputValue()).toBe(''));
+    await page.keyboard.type(' is');
+    expect(await search.inputValue()).toBe('Where is');
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   it('shows that an answer was not sent, and keeps it, when the agent has the conversation again', async () => {
     await using visit = await visitWith();
     let hears = true;
@@ -149,6 +172,30 @@ inBrowser('a handover in the console', () => {
     expect(await readSaid()).not.toContain('complains');
   });
 
+  it('sends nothing that asks for a saved answer before these are there', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    const { files } = await system.scope(keys.tenantId);
+    await files.writeText('answers/refund.md', 'Your refund is on its way.');
+    const there = Promise.withResolvers<null>();
+    await page.route(/\/api\/answers$/u, async (route) => {
+      await there.promise;
+      await route.continue();
+    });
+    await page.goto(`${system.uiUrls[0] ?? ''}/inbox`);
+    await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link').first().click();
+    await page.getByRole('button', { name: 'Take over' }).click();
+    const reply = page.getByLabel('Answer as staff');
+    await reply.fill('/re');
+    await reply.press('ArrowDown');
+    await reply.press('Enter');
+    there.resolve(null);
+    await visit.shows(page.getByRole('option', { name: /refund/u }));
+    expect(await reply.inputValue()).toBe('/re');
+    await reply.press('Enter');
+    await eventuallyHolds(async () => expect(await reply.inputValue()).toBe('Your refund is on its way.'));
+  });
+
   it('keeps an answer that is not sent while a colleague gives the conversation back, until it is taken over again', async () => {
     await using visit = await visitWith();
     await visit.page.getByRole('link', { name: /^Where is my parcel/u }).click();
@@ -160,6 +207,9 @@ inBrowser('a handover in the console', () => {
     await fetch(`${system.url}/api/sessions/${id}/resume`, { method: 'POST', headers: { 'x-api-key': keys.admin } });
     const message = visit.page.getByLabel('Message', { exact: true });
     await visit.shows(message);
+    // Nor do its next letters go there.
+    await visit.page.keyboard.type(' Ask for Anna.');
+    expect(await message.inputValue()).toBe('');
     // It can be read and copied, and does not stand where it would be sent as something else.
     const unsent = visit.page.getByRole('region', { name: 'Answer that was not sent' });
     await visit.shows(unsent.getByText('Anna here: it comes on Monday.'));
@@ -212,6 +262,22 @@ inBrowser('a handover in the console', () => {
     await visit.shows(visit.turn(2).getByText('On Friday.', { exact: true }));
   });
 
+  it('leaves what staff was writing to be copied when the key is revoked meanwhile', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await page.goto(`${system.uiUrls[0] ?? ''}/inbox`);
+    await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link').first().click();
+    await page.getByLabel('Note for staff').fill('worth keeping');
+    const scope = await system.scope(keys.tenantId);
+    for (const { id } of await scope.keys.list()) await scope.keys.revoke(id);
+    const ask = async (): Promise<number> => (await fetch(`${system.url}/api/whoami`, { headers: { 'x-api-key': keys.admin } })).status;
+    await eventuallyHolds(async () => expect(await ask()).toBe(401));
+    await page.keyboard.press('Enter');
+    await visit.shows(page.getByLabel('API key'));
+    const unsent = page.getByRole('region', { name: 'What you wrote was not sent' });
+    await visit.shows(unsent.getByText('worth keeping', { exact: true }));
+  });
+
   it('takes the focus from no other field when the agent has the conversation again', async () => {
     await using visit = await visitWith();
     await visit.page.getByText('Customer', { exact: true }).click();
@@ -221,11 +287,27 @@ inBrowser('a handover in the console', () => {
     await visit.shows(answer(visit));
     const search = visit.page.getByRole('searchbox', { name: 'Search conversations' });
     await search.fill('When does');
-    const { items } = await (await system.scope(keys.tenantId)).index.listSessions({ limit: 5, agent: 'cs' });
-    const session = items.find(({ channel }) => channel === 'web');
-    await fetch(`${system.url}/api/sessions/${session?.id ?? ''}/resume`, { method: 'POST', headers: { 'x-api-key': keys.admin } });
+    // By its address: the index may be behind.
+    const id = new URL(visit.page.url()).pathname.split('/').at(-1) ?? '';
+    const given = { method: 'POST', headers: { 'x-api-key': keys.admin } };
+    expect((await fetch(`${system.url}/api/sessions/${id}/resume`, given)).status).toBe(200);
     await visit.shows(visit.page.getByLabel('Message', { exact: true }));
     await visit.page.keyboard.type(' it');
     expect(await search.inputValue()).toBe('When does it');
+  });
+
+  it('is looked at when the browser is online again, as changes may have been missed', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await page.route(/\/api\/feed$/u, () => undefined);
+    await page.reload();
+    const shown = page.waitForResponse(/\/handoff$/u);
+    await page.getByRole('link', { name: /^Where is my parcel/u }).click();
+    await (await shown).finished();
+    await visit.shows(page.getByRole('button', { name: 'Take over' }));
+    // Sooner than the page looks by the clock.
+    const asked = page.waitForRequest(/\/handoff$/u, { timeout: 50_000 });
+    await page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))");
+    expect((await asked).method()).toBe('GET');
   });
 });

@@ -168,6 +168,40 @@ inBrowser('the inbox', () => {
     await visiting.shows(page.getByRole('button', { name: 'Take over' }));
   });
 
+  it('takes a conversation over once for a key that is pressed, and gives its field the focus once', async () => {
+    await begin();
+    await using visiting = await visit('/inbox');
+    const { page } = visiting;
+    await row(page, /^Bob Ray/u).click();
+    await visiting.shows(messages(page).getByText('Where is my parcel?'));
+    await visiting.shows(page.getByRole('button', { name: 'Take over' }));
+    await page.keyboard.press('r');
+    await visiting.shows(answer(page));
+    await page.getByRole('button', { name: 'Give back' }).click();
+    await answer(page).waitFor({ state: 'hidden' });
+    // A colleague takes it over later: what this one does meanwhile is not for the field.
+    const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    const asked = { method: 'POST', headers: { 'x-api-key': keys.admin, 'content-type': 'application/json' } };
+    const handoff = `${system.url}/api/sessions/${id}`;
+    expect((await fetch(`${handoff}/handoff`, { ...asked, body: '{"notify":false}' })).ok).toBe(true);
+    await visiting.shows(answer(page));
+    await visiting.shows(page.getByRole('button', { name: 'Give back' }));
+    expect(await answer(page).evaluate((field) => field === field.ownerDocument.activeElement)).toBe(false);
+    expect((await fetch(`${handoff}/resume`, { ...asked, body: '{}' })).ok).toBe(true);
+    await answer(page).waitFor({ state: 'hidden' });
+
+    const taken: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'POST' && request.url().endsWith('/handoff')) taken.push(request.url());
+    });
+    await row(page, /^Ann Lee/u).click();
+    await visiting.shows(messages(page).getByText('Is the shop open?'));
+    await row(page, /^Bob Ray/u).click();
+    await visiting.shows(messages(page).getByText('Where is my parcel?'));
+    await visiting.shows(page.getByText(/^The agent answers here/u));
+    expect(taken).toEqual([]);
+  });
+
   it('shows the agent’s reply as it comes, with its tools, also after a reload in the middle of it', async () => {
     await begin();
     await using visiting = await visit('/inbox');

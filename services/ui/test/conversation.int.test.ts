@@ -193,6 +193,30 @@ describe('a conversation', () => {
     expect(gateway.sent('POST', /admin/u).map(({ headers }) => headers['idempotency-key'])).toEqual(['key-1', 'key-2']);
   });
 
+  it('asks a failed turn again once, however often that is pressed before the page is drawn anew', async () => {
+    const page = await openPage();
+    say(page, 'Try');
+    await reaches(page, 'waiting');
+    gateway.turn(0).emit({ type: 'error', data: { code: 'provider_error', message: 'broke', retryable: true, turnId: 't1' } });
+    await reaches(page, 'failed');
+    page.retry('key-1');
+    page.retry('key-1');
+    await reaches(page, 'failed', 'waiting');
+    expect(gateway.sent('POST', /admin/u)).toHaveLength(2);
+  });
+
+  it('is loaded once when that is asked for twice, so that what is written after it stays', async () => {
+    gateway.sessions.set(contact, storedSession(contact, 't0', ['Before', 'Yes']));
+    const page = await openPage({ contactId: contact });
+    const loaded = gateway.sent('GET', /sessions/u).length;
+    const [once, again] = [page.open(), page.open()];
+    await once;
+    say(page, 'After');
+    await again;
+    await reaches(page, 'done', 'waiting');
+    expect(gateway.sent('GET', /sessions/u)).toHaveLength(loaded + 1);
+  });
+
   it('leaves the turn running when the page is left, and still hands in what was being sent', async () => {
     const page = await openPage();
     say(page, 'one');
@@ -268,6 +292,21 @@ describe('after a reload', () => {
     await soon(() => listTurns(page)[0]?.question?.text === asked);
     expect(listTurns(page)[0]?.question).toEqual({ text: asked, attachments: [file], at: expect.any(String) });
     expect(listReplies(page)).toEqual(['I have']);
+  });
+
+  it('neither hides nor asks anew what was answered before the page has heard of it', async () => {
+    const page = await openPage();
+    for (const text of ['one', 'two']) say(page, text);
+    await reaches(page, 'waiting', 'waiting');
+    // Its end is known when the first one has ended: only that is followed.
+    gateway.turn(1).say('reply two');
+    gateway.turn(1).finish();
+    expect(await page.queue.edit('key-2', 'other')).toBe(false);
+    gateway.turn(0).finish();
+    await reaches(page, 'done', 'done');
+    expect(listTurns(page)[1]?.question?.text).toBe('two');
+    expect(listReplies(page)[1]).toBe('reply two');
+    expect(gateway.sent('POST', /admin$/u)).toHaveLength(2);
   });
 
   it('does not ask again with the beginning of a message of which it does not know the rest', async () => {

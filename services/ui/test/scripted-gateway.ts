@@ -201,8 +201,8 @@ export class ScriptedGateway implements AsyncDisposable {
       return;
     }
     if (part === 'cancel') {
-      response.writeHead(202, { 'content-type': 'application/json' }).end('{}');
-      turn.finish('cancelled');
+      response.writeHead(202, { 'content-type': 'application/json' }).end(JSON.stringify(turn.view()));
+      if (turn.status === 'running') turn.finish('cancelled');
       return;
     }
     const after = request.headers['last-event-id'];

@@ -61,6 +61,7 @@ export class Conversation {
   /** Messages that wait. */
   readonly queue: QueuedMessages;
   #state: ConversationState;
+  #opening: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: ConversationOptions) {
@@ -92,8 +93,18 @@ export class Conversation {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Loads what is stored and takes up what is under way. Never rejects: the state contains the failure. */
+  /**
+   * Loads what is stored and takes up what is under way, once however often it is asked for: a second answer would take
+   * away what is written after the first. Never rejects: the state contains the failure.
+   */
   async open(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     this.#set({ ...this.#state, load: { at: 'loading' } });
     try {
       await this.#load();
@@ -176,13 +187,13 @@ export class Conversation {
 
   /**
    * A message that was never accepted is handed in once more, as the same one; a failed turn is asked again, as a new
-   * one, where all of its message is known.
+   * one, where all of its message is known. Only the last one: what comes after it may be its second time.
    */
   retry(key: string): void {
     const turn = this.#turn(key);
     const question = turn === undefined ? null : findWholeQuestion(turn);
     if (turn?.state.at === 'unsent') this.#sendAgain(turn);
-    else if (turn?.state.at === 'failed' && question !== null) this.send(question);
+    else if (turn?.state.at === 'failed' && turn === this.#state.turns.at(-1) && question !== null) this.send(question);
     this.#advance();
   }
 

@@ -160,6 +160,14 @@ export class GatewayClient extends ConciergeClient {
     await this.request(`/api/sessions/${encodeURIComponent(id)}`, { method: 'DELETE' });
   }
 
+  /** Takes a turn back. @returns false where it had ended before: what it has brought stays */
+  async takeBack(turnId: string): Promise<boolean> {
+    // It goes out even if the page is left at once.
+    const response = await this.request(`/api/turns/${encodeURIComponent(turnId)}/cancel`, { method: 'POST', keepalive: true });
+    const { status } = await readJson(response, TurnView);
+    return status === 'waiting' || status === 'running';
+  }
+
   /** The bytes of a file that was sent. */
   async readUpload(id: string): Promise<Blob> {
     return (await this.request(`/api/uploads/${encodeURIComponent(id)}`)).blob();

@@ -3,7 +3,7 @@ import type { GatewayClient } from './gateway-client.ts';
 
 /** The conversation whose messages wait. */
 export interface QueueHost {
-  readonly gateway: Pick<GatewayClient, 'cancelTurn'>;
+  readonly gateway: Pick<GatewayClient, 'takeBack'>;
   readonly read: () => readonly ChatTurn[];
   readonly show: (turns: readonly ChatTurn[]) => void;
   /** They are gone from the page, and a reload does not bring them back. */
@@ -39,15 +39,19 @@ export class QueuedMessages {
     return isCut ? null : turn.question;
   }
 
-  /** Writes a waiting message anew. Those of this page that wait behind it stay behind it. */
-  async edit(key: string, text: string): Promise<void> {
+  /**
+   * Writes a waiting message anew. Those of this page that wait behind it stay behind it. Resolves with false when it
+   * waits no more: it stays as it was.
+   */
+  async edit(key: string, text: string): Promise<boolean> {
     const queued = findQueued(this.#host.read());
     const index = queued.findIndex((turn) => turn.key === key);
     const question = queued[index]?.question;
-    if (question == null) return;
+    if (question == null) return false;
     const later = queued.slice(index + 1).filter(canBeSentAgain);
     const cancelled = await this.#cancel([...queued.slice(index, index + 1), ...later]);
     this.#sendAgain(cancelled.map((turn) => (turn.key === key ? { ...turn, question: { ...question, text } } : turn)));
+    return cancelled.some((turn) => turn.key === key);
   }
 
   /** Stops the running turn; this message is the next one. Those that stood before it go behind all, in their order. */
@@ -66,13 +70,16 @@ export class QueuedMessages {
     for (const { question } of turns) if (question !== null) this.#host.send(question);
   }
 
-  /** Returns those that were cancelled; the others are shown again. */
+  /** Returns those that were cancelled; the others, and those that had ended unheard of, are shown again. */
   async #cancel(turns: readonly ChatTurn[]): Promise<readonly ChatTurn[]> {
     const before = this.#host.read();
     for (const { turnId } of turns) this.#takenBack.add(turnId ?? '');
     this.#host.show(before.filter((turn) => !turns.includes(turn)));
-    const outcomes = await Promise.allSettled(turns.map(async ({ turnId }) => this.#host.gateway.cancelTurn(turnId ?? '')));
-    const cancelled = turns.filter((_turn, index) => outcomes[index]?.status === 'fulfilled');
+    const outcomes = await Promise.allSettled(turns.map(async ({ turnId }) => this.#host.gateway.takeBack(turnId ?? '')));
+    const cancelled = turns.filter((_turn, index) => {
+      const outcome = outcomes[index];
+      return outcome?.status === 'fulfilled' && outcome.value;
+    });
     const refused = turns.filter((turn) => !cancelled.includes(turn));
     if (refused.length > 0) this.#showAgain(before, refused);
     this.#host.forget(cancelled);

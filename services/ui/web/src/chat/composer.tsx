@@ -15,8 +15,7 @@ import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { AttachmentChip } from './attachment-chip.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ClipIcon, SendIcon, SpinnerIcon, StopIcon } from '../parts/icons.tsx';
-import { ownerSession } from '../sign-in/owner-session.ts';
-import { unsentWords } from '../sign-in/unsent-words.ts';
+import { useKeptWords } from '../sign-in/use-kept-words.ts';
 import { useFormats, useWords } from '../words/words.tsx';
 import { useAttachments, type Attachments, useFileDrop } from './use-attachments.ts';
 import { isWriting, useGrowingField } from './use-growing-field.ts';
@@ -41,6 +40,8 @@ export interface ComposerProps extends FieldProps {
 }
 
 interface FieldProps {
+  /** Not while an answer of staff is unsent: its next letters are not for the agent. */
+  readonly takesFocus: boolean;
   readonly placeholder: string;
   readonly disabled: boolean;
   /** A turn is under way: what is sent now waits, and the running one can be stopped. */
@@ -111,12 +112,12 @@ function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNo
   const [held, setHeld] = useState(false);
   const field = useGrowingField(text);
   const dropping = useFileDrop(attachments.add);
-  useFocusOnDraft(drafts, field);
-
-  // On a touch screen the focus would bring up the keyboard before the user wants to write.
-  useEffect(() => {
-    if (!disabled && matchMedia('(pointer: fine)').matches && !isWriting()) field.current?.focus();
-  }, [disabled, field]);
+  useNewDraft(drafts, () => {
+    // Other words are to be sent by another press.
+    setHeld(false);
+    field.current?.focus();
+  });
+  useFirstFocus(field, props);
 
   const length = codePoints(text);
   const uploading = attachments.items.some(({ upload }) => upload.at === 'uploading');
@@ -124,18 +125,18 @@ function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNo
   const failed = attachments.items.some(({ upload }) => upload.at === 'failed');
   const sendable = !disabled && !failed && text.trim() !== '' && length <= limits.messageMaxCharacters;
 
-  const send = (): void => {
+  const send = (isByUser = true): void => {
     if (!sendable) return;
+    if (isByUser) field.current?.focus();
     setHeld(uploading);
     if (uploading) return;
     onSend(text.trim(), attachments.take());
     setText('');
-    field.current?.focus();
   };
-  // What was sent while a file was on its way goes when the file is there.
+  // What was sent while a file was on its way goes when the file is there, wherever the focus is by then.
   const sendHeld = useEffectEvent(() => {
     setHeld(false);
-    send();
+    send(false);
   });
   useEffect(() => {
     if (held && !uploading) sendHeld();
@@ -190,28 +191,26 @@ function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNo
   );
 }
 
-/** A refused key takes the page away, and not the words. */
-function useKeptWords(text: string): void {
-  const latest = useRef(text);
+/** As soon as it can be written in. */
+function useFirstFocus(field: RefObject<HTMLTextAreaElement | null>, { disabled, takesFocus }: FieldProps): void {
+  const focus = useEffectEvent(() => {
+    // On a touch screen the focus would bring up the keyboard before the user wants to write.
+    if (takesFocus && matchMedia('(pointer: fine)').matches && !isWriting()) field.current?.focus();
+  });
   useEffect(() => {
-    latest.current = text;
-  }, [text]);
-  useEffect(
-    () => () => {
-      if (ownerSession.isRefused) unsentWords.keep([latest.current]);
-    },
-    [],
-  );
+    if (!disabled) focus();
+  }, [disabled]);
 }
 
 /** Not for a draft from before the field was there: the user has gone on since. */
-function useFocusOnDraft(drafts: number, field: RefObject<HTMLTextAreaElement | null>): void {
+function useNewDraft(drafts: number, onNew: () => void): void {
   const seen = useRef(drafts);
+  const take = useEffectEvent(onNew);
   useEffect(() => {
     if (seen.current === drafts) return;
     seen.current = drafts;
-    field.current?.focus();
-  }, [drafts, field]);
+    take();
+  }, [drafts]);
 }
 
 interface ToolbarProps extends Pick<FieldProps, 'busy' | 'disabled' | 'onStop' | 'stopping'> {

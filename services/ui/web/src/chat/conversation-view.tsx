@@ -39,7 +39,11 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
       onRetry: (key) => conversation.retry(key),
       onReconnect: () => conversation.reconnect(),
       onSendNow: (key) => void conversation.queue.sendNow(key),
-      onEditQueued: (key, text) => void conversation.queue.edit(key, text),
+      onEditQueued: (key, text) => {
+        void conversation.queue.edit(key, text).then((isSaved) => {
+          if (!isSaved) setDraft(({ version }) => ({ text, attachments: [], comesBack: true, version: version + 1 }));
+        });
+      },
       onTakeBack: (key) => {
         const message = conversation.queue.takeBack(key);
         if (message === null) return;
@@ -76,6 +80,7 @@ export function ConversationView({ gateway, conversation, state, isWithStaff, ma
         gateway={gateway}
         draft={draft}
         inItsPlace={isStaffs ? <StaffComposer answer={answer} /> : null}
+        takesFocus={answer.text === ''}
         placeholder={mayWrite ? placeholderFor(state, words.composer) : words.readOnly}
         disabled={state.load.at !== 'ready' || state.isCustomers || !mayWrite}
         busy={state.turns.some((turn) => isUnderWay(turn) || turn.state.at === 'sending')}

@@ -8,7 +8,8 @@ export interface MessageEditorProps {
   readonly text: string;
   /** What the button does with the words. */
   readonly action: string;
-  readonly onSave: (text: string) => void;
+  /** Null while it cannot be saved: it does not wait any more. */
+  readonly onSave: ((text: string) => void) | null;
   readonly onCancel: () => void;
 }
 
@@ -20,13 +21,16 @@ export function MessageEditor({ text: before, action, onSave, onCancel }: Messag
   useEffect(() => {
     field.current?.focus();
   }, [field]);
-  const isGood = text.trim() !== '' && codePoints(text) <= limits.messageMaxCharacters;
+  const isGood = onSave !== null && text.trim() !== '' && codePoints(text) <= limits.messageMaxCharacters;
+  const save = (): void => {
+    if (isGood) onSave(text.trim());
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') onCancel();
     if (event.key !== 'Enter' || event.shiftKey) return;
     event.preventDefault();
-    if (isGood) onSave(text.trim());
+    save();
   };
   return (
     <div className="rounded-2xl border border-input bg-card p-2">
@@ -39,11 +43,16 @@ export function MessageEditor({ text: before, action, onSave, onCancel }: Messag
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}
       />
+      {onSave === null && (
+        <p role="status" className="px-2 text-xs text-warn">
+          {words.notWaiting}
+        </p>
+      )}
       <div className="mt-1 flex justify-end gap-2">
         <Button tone="quiet" onClick={onCancel}>
           {words.cancel}
         </Button>
-        <Button tone="primary" disabled={!isGood} onClick={() => onSave(text.trim())}>
+        <Button tone="primary" disabled={!isGood} onClick={save}>
           {action}
         </Button>
       </div>

@@ -3,8 +3,9 @@ import { codePoints, limits } from '@concierge/contract';
 import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { CopyButton, IconButton } from '../parts/button.tsx';
 import { CloseIcon, StaffIcon, SendIcon, SpinnerIcon } from '../parts/icons.tsx';
-import { useGrowingField } from './use-growing-field.ts';
+import { isWriting, useGrowingField } from './use-growing-field.ts';
 import { useExplain, useWords } from '../words/words.tsx';
+import { useKeptWords } from '../sign-in/use-kept-words.ts';
 
 /** An answer of staff while it is written and sent. */
 export interface StaffAnswer {
@@ -24,6 +25,7 @@ export interface StaffAnswer {
 export function useStaffAnswer(onAnswer: (text: string, key: string) => Promise<void>): StaffAnswer {
   const explain = useExplain();
   const [text, setText] = useState('');
+  useKeptWords(text);
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const key = useRef<string | null>(null);
@@ -61,7 +63,8 @@ export function StaffComposer({ answer }: { readonly answer: StaffAnswer }): Rea
   const send = async (): Promise<void> => {
     if (!sendable) return;
     await answer.send();
-    field.current?.focus();
+    // Accepted late, it must not take the next letters of a field that has been gone on to.
+    if (!isWriting()) field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing || event.key !== 'Enter' || event.shiftKey) return;

@@ -63,22 +63,26 @@ interface AskedProps extends Omit<TurnCardProps, 'last'> {
 /** What was asked; while it waits, with what can be done about it. */
 function Asked({ turn, question, queued, actions, forks, mayWrite }: AskedProps): ReactNode {
   const words = useWords().chat.turn;
-  const [isEdited, setEdited] = useState(false);
-  if (isEdited && (queued || forks !== null)) {
+  // What it was when the editing began: its turn may begin, and end, meanwhile.
+  const [edited, setEdited] = useState<'waiting' | 'asked' | null>(null);
+  if (edited !== null) {
+    const isWaiting = edited === 'waiting';
     const save = (text: string): void => {
-      setEdited(false);
-      if (queued) actions.onEditQueued(turn.key, text);
+      setEdited(null);
+      if (isWaiting) actions.onEditQueued(turn.key, text);
       else forks?.onAskDifferently(turn, text);
     };
-    return <MessageEditor text={question.text} action={queued ? words.save : words.ask} onSave={save} onCancel={() => setEdited(false)} />;
+    const maySave = isWaiting ? queued : forks !== null;
+    const action = isWaiting ? words.save : words.ask;
+    return <MessageEditor text={question.text} action={action} onSave={maySave ? save : null} onCancel={() => setEdited(null)} />;
   }
   return (
     <>
       <QuestionBubble question={question} faded={queued || turn.state.at === 'sending'} />
-      {queued && <QueuedLine turn={turn} actions={actions} mayWrite={mayWrite} onEdit={() => setEdited(true)} />}
+      {queued && <QueuedLine turn={turn} actions={actions} mayWrite={mayWrite} onEdit={() => setEdited('waiting')} />}
       {forks !== null && !queued && question.isExcerpt !== true && (
         <div className="-mt-2 flex justify-end">
-          <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited(true)}>
+          <IconButton label={words.editAsked} className={`size-7! ${quiet}`} onClick={() => setEdited('asked')}>
             <PencilIcon className="size-3.5" />
           </IconButton>
         </div>

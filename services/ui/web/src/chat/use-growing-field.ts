@@ -14,5 +14,5 @@ export function useGrowingField(text: string): RefObject<HTMLTextAreaElement | n
 
 /** Whether the user writes in a field: no other one takes the focus then, for its next letters are not for that. */
 export function isWriting(): boolean {
-  return document.activeElement?.matches('textarea, select, input:not([type=radio], [type=checkbox])') === true;
+  return document.activeElement?.matches(':read-write, select') === true;
 }

@@ -8,6 +8,8 @@ const SHOWN = 20;
 
 export interface AnswerChoice {
   readonly isOpen: boolean;
+  /** What there is to choose from is not known yet. */
+  readonly isLoading: boolean;
   readonly answers: readonly SavedAnswer[];
   /** Of the one that Enter takes. */
   readonly activeId: string | undefined;
@@ -20,13 +22,13 @@ export interface AnswerChoice {
 /** Saved answers while the text begins with a slash: those whose name or text has what follows it. */
 export function useAnswerChoice(text: string, onChosen: (text: string) => void): AnswerChoice {
   const isAsked = text.startsWith('/') && !text.includes('\n');
-  const { data = [] } = useRead(routes.listAnswers, {}, { isEnabled: isAsked });
+  const { data = [], isPending: isLoading } = useRead(routes.listAnswers, {}, { isEnabled: isAsked });
   const [closedFor, setClosedFor] = useState<string | null>(null);
   const [active, setActive] = useState(0);
   const part = text.slice(1).trim().toLowerCase();
   const answers = data.filter(({ name, text: words }) => `${name}\n${words}`.toLowerCase().includes(part)).slice(0, SHOWN);
   const isOpen = isAsked && closedFor !== text;
-  const at = Math.min(active, answers.length - 1);
+  const at = Math.max(0, Math.min(active, answers.length - 1));
   const choose = (answer: SavedAnswer): void => {
     setActive(0);
     onChosen(answer.text);
@@ -38,28 +40,37 @@ export function useAnswerChoice(text: string, onChosen: (text: string) => void):
     else if (event.key === 'ArrowDown') setActive(Math.min(at + 1, answers.length - 1));
     else if (event.key === 'ArrowUp') setActive(Math.max(at - 1, 0));
     else if (event.key === 'Enter' && chosen !== undefined) choose(chosen);
-    else return false;
+    // Before the list is there, the contact would be sent what asks for an answer in its place.
+    else if (event.key !== 'Enter' || event.shiftKey || !isLoading) return false;
     event.preventDefault();
     return true;
   };
   const activeId = isOpen && answers.length > 0 ? toOptionId(at) : undefined;
-  return { isOpen, answers, activeId, listId: 'saved-answers', onKeyDown, choose };
+  return { isOpen, isLoading, answers, activeId, listId: 'saved-answers', onKeyDown, choose };
 }
 
 const toOptionId = (index: number): string => `saved-answer-${String(index)}`;
 
 /** Nothing while the text asks for none. */
 export function AnswerList({ choice }: { readonly choice: AnswerChoice }): ReactNode {
-  const words = useWords().inbox;
-  const { isOpen, answers, activeId, listId, choose } = choice;
+  const { inbox: words, parts } = useWords();
+  const { isOpen, isLoading, answers, activeId, listId, choose } = choice;
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (activeId !== undefined) list.current?.querySelector(`#${activeId}`)?.scrollIntoView({ block: 'nearest' });
   }, [activeId]);
   if (!isOpen) return null;
+  const said = 'mb-2 rounded-xl border bg-card px-3 py-2 text-sm text-muted-foreground';
+  if (isLoading) {
+    return (
+      <p role="status" className={said}>
+        {parts.loading}
+      </p>
+    );
+  }
   if (answers.length === 0) {
     return (
-      <p role="status" className="mb-2 rounded-xl border bg-card px-3 py-2 text-sm text-muted-foreground">
+      <p role="status" className={said}>
         {words.noAnswers}{' '}
         <Link href="/files" className="text-primary underline">
           {words.noAnswersHelp}

@@ -42,8 +42,9 @@ export function InboxPage({ gateway, id }: InboxPageProps): ReactNode {
   const query = useConversations(filter, read('q'));
   const items = (query.data?.pages ?? []).flatMap(({ value }) => value);
   const [isContactShown, setContactShown] = useState(false);
-  // Of this conversation alone: another one that is opened is not taken over.
+  // Of this conversation, while it is shown: no other one is taken over, nor this one when it is come back to.
   const [reply, setReply] = useState<{ readonly id: string; readonly count: number } | null>(null);
+  if (reply !== null && reply.id !== id) setReply(null);
   useTitle(words.title);
   const replies = reply !== null && reply.id === id ? reply.count : 0;
   const onReply = (): void => {

@@ -9,6 +9,7 @@ import { IconButton } from '../parts/button.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { FileIcon, SendIcon, SpinnerIcon, StaffIcon } from '../parts/icons.tsx';
 import { askAnew, useApi } from '../parts/use-api.tsx';
+import { useKeptWords } from '../sign-in/use-kept-words.ts';
 import { useExplain, useWords } from '../words/words.tsx';
 import { AnswerList, useAnswerChoice } from './answer-choice.tsx';
 import { useStaffName } from './staff-name.ts';
@@ -62,6 +63,7 @@ function useSending({ gateway, sessionId, onSent }: Pick<ReplyFieldProps, 'gatew
 function useReply({ canAnswer, ...options }: Omit<ReplyFieldProps, 'replies'>) {
   const explain = useExplain();
   const [text, setText] = useState('');
+  useKeptWords(text);
   const [chosen, setChosen] = useState<Kind>('answer');
   const [begunAs, setBegunAs] = useState<Kind>('note');
   const openKind = canAnswer ? chosen : 'note';
@@ -108,8 +110,11 @@ export function ReplyField({ replies, ...options }: ReplyFieldProps): ReactNode 
   useEffect(() => {
     if (replies > 0) choose('answer');
   }, [replies, choose]);
+  const focusedFor = useRef(0);
   useEffect(() => {
-    if (replies > 0 && canAnswer && !isWriting()) field.current?.focus();
+    if (replies === focusedFor.current || !canAnswer) return;
+    focusedFor.current = replies;
+    if (!isWriting()) field.current?.focus();
   }, [replies, canAnswer, field]);
   if (!canChange) return null;
   const onKeyDown = (event: KeyboardEvent): void => {

@@ -75,6 +75,8 @@ export const chatDe: Words['chat'] = {
     ask: 'Fragen',
     cancel: 'Abbrechen',
     edited: 'Geänderte Nachricht',
+    notWaiting:
+      'Die Nachricht wurde nicht geändert: Sie wartet nicht mehr. Kopieren Sie, was Sie hier geschrieben haben, oder brechen Sie ab.',
     takenBack: 'Zurückgenommen, bevor sie begonnen wurde.',
     copyReply: 'Antwort kopieren',
     stopping: 'Wird angehalten …',

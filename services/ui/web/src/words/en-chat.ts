@@ -74,6 +74,7 @@ export const chatEn = {
     ask: 'Ask',
     cancel: 'Cancel',
     edited: 'Edited message',
+    notWaiting: 'The message was not changed: it does not wait any more. Copy what you wrote here, or cancel.',
     takenBack: 'Taken back before it was begun.',
     copyReply: 'Copy reply',
     stopping: 'Stopping…',
