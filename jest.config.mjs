@@ -4,6 +4,7 @@ const shared = {
   testEnvironmentOptions: { customExportConditions: ['@concierge/source', 'node', 'default'] },
   extensionsToTreatAsEsm: ['.ts'],
   transform: {},
+  setupFiles: ['<rootDir>/infra/test/errors-of-node.mjs'],
   modulePathIgnorePatterns: ['/dist/', '<rootDir>/.cache/', '<rootDir>/data/'],
 };
 
