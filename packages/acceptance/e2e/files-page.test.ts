@@ -96,6 +96,36 @@ inBrowser('the page of files', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('stores what was written while a text was on its way over that one, once', async () => {
+    const path = 'memory/plan.md';
+    await store(path, 'One.');
+    const complaints = await visit(`/files?path=${path}`, async (page) => {
+      await expectText(page, path, 'One.');
+      const goOn = gate();
+      const sent: (string | null)[] = [];
+      await page.route(`**/api/files/${path}`, async (route) => {
+        if (route.request().method() === 'PUT') {
+          sent.push(route.request().postData());
+          await goOn.opened;
+        }
+        await route.continue();
+      });
+      const field = editor(page, path);
+      await field.fill('Two.');
+      await field.press('Control+s');
+      await page.getByRole('button', { name: 'Saving' }).waitFor();
+      await field.press('Control+s');
+      await field.fill('Three.');
+      await field.press('Control+s');
+      goOn.open();
+      await page.getByText('Saved.').waitFor();
+      expect(sent).toEqual(['Two.', 'Three.']);
+      await page.reload();
+      await expectText(page, path, 'Three.');
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('asks at each way out before a text that is not stored is lost', async () => {
     for (const text of ['Be brief.', 'Be kind.']) await store('SOUL.md', text);
     await store('USER.md', 'Ann.');

@@ -1,7 +1,7 @@
 import { ConciergeError } from '@concierge/client';
 import { FileProblem, routes } from '@concierge/contract';
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState, type ReactNode } from 'react';
+import { useId, useRef, useState, type ReactNode } from 'react';
 import { z } from 'zod';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { buildAddress } from '../../../src/json-client.ts';
@@ -117,8 +117,11 @@ function TextEditor({ gateway, path, stored: found, onReload }: TextEditorProps)
   const isChanged = text !== (isNew ? begun : stored.text);
   const isDirty = isChanged || isNew;
   useLeaveGuard(isChanged, words.files.leave);
-  const save = useSave(gateway, { path, text, onStored: setStored });
-  const store = (): void => save.mutate(stored.etag === null ? { 'if-none-match': '*' } : { 'if-match': stored.etag });
+  const save = useSave(gateway, { path, etag: stored.etag, onStored: setStored });
+  const store = (): void => {
+    // What is on its way is not sent once more; what was written since goes after it.
+    if (!save.isPending || save.variables.text !== text) save.mutate({ text });
+  };
   return (
     <form
       className="space-y-2"
@@ -147,7 +150,7 @@ function TextEditor({ gateway, path, stored: found, onReload }: TextEditorProps)
         )}
       </div>
       {isNew && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
-      <Outcome save={save} isShown={!isDirty} onReload={onReload} />
+      <Outcome save={save} isShown={!isDirty} onReload={onReload} onOverwrite={() => save.mutate({ text, isForced: true })} />
       <textarea
         id={id}
         className="h-[60vh] w-full resize-y rounded-xl border border-input bg-background p-3 font-mono text-[0.8125rem] leading-5"
@@ -197,20 +200,36 @@ function Forecast({ gateway, path, text }: FileEditorProps & { readonly text: st
 
 interface Saving {
   readonly path: string;
-  readonly text: string;
+  /** Of the version that the text was begun with. */
+  readonly etag: string | null;
   readonly onStored: (stored: StoredFile) => void;
 }
 
-/** Stores the text under the conditions that are given. What was written meanwhile stays in the field, as not saved. */
-function useSave(gateway: GatewayClient, { path, text, onStored }: Saving) {
+interface Save {
+  readonly text: string;
+  /** Over whatever is stored there. */
+  readonly isForced?: boolean;
+}
+
+/**
+ * Stores texts, one after the other, each over the version before it and no other. What was written meanwhile stays in
+ * the field, as not saved.
+ */
+function useSave(gateway: GatewayClient, { path, etag: begun, onStored }: Saving) {
   const queries = useQueryClient();
+  // Known as soon as it is stored, to the text that waits behind it.
+  const base = useRef(begun);
   return useMutation({
     mutationKey: [routes.putFile.id, path],
-    mutationFn: async (conditions: Readonly<Record<string, string>>) => {
-      const headers = { 'content-type': 'text/plain; charset=utf-8', ...conditions };
+    scope: { id: address(path) },
+    mutationFn: async ({ text, isForced = false }: Save) => {
+      const over = isForced ? '*' : base.current;
+      const condition = over === null ? { 'if-none-match': '*' } : { 'if-match': over };
+      const headers = { 'content-type': 'text/plain; charset=utf-8', ...condition };
       const response = await gateway.request(address(path), { method: 'PUT', headers, body: text });
       const written = response.status === 204 ? nothingWrong : Written.parse(await response.json());
       const etag = response.headers.get('etag');
+      base.current = etag;
       // Of a file that is still open: nothing is kept for the next time.
       queries.setQueryData<StoredFile>([routes.getFile.id, path], (open) => (open === undefined ? undefined : { text, etag }));
       onStored({ text, etag });
@@ -230,12 +249,12 @@ interface OutcomeProps {
   /** What storing it answered is of the text that is there. */
   readonly isShown: boolean;
   readonly onReload: () => void;
+  readonly onOverwrite: () => void;
 }
 
-function Outcome({ save, isShown, onReload }: OutcomeProps): ReactNode {
+function Outcome({ save, isShown, onReload, onOverwrite }: OutcomeProps): ReactNode {
   const words = useWords().owner;
-  if (save.error !== null)
-    return <SaveProblem error={save.error} onReload={onReload} onOverwrite={() => save.mutate({ 'if-match': '*' })} />;
+  if (save.error !== null) return <SaveProblem error={save.error} onReload={onReload} onOverwrite={onOverwrite} />;
   if (save.data === undefined || !isShown) return null;
   const { problem, problems, warnings = [] } = save.data;
   if (problem === null && warnings.length === 0) return <Done>{words.saved}</Done>;
