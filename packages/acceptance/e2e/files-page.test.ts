@@ -188,6 +188,35 @@ inBrowser('the page of files', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('keeps what is written while an earlier version is being restored, which is not stored over', async () => {
+    const path = 'TOOLS.md';
+    for (const text of ['Old.', 'New.']) await store(path, text);
+    const complaints = await visit(`/files?path=${path}`, async (page) => {
+      await expectText(page, path, 'New.');
+      const goOn = gate();
+      await page.route('**/api/file-history/**', async (route) => {
+        if (route.request().method() === 'POST') await goOn.opened;
+        await route.continue();
+      });
+      const asked = page.waitForRequest((request) => request.url().includes('/api/file-history/') && request.method() === 'POST');
+      await page.getByRole('table', { name: 'History' }).getByRole('button', { name: 'Restore' }).nth(1).click();
+      await asked;
+      await editor(page, path).fill('Mine.');
+      const found = page.waitForResponse((response) => response.url().endsWith(`/api/files/${path}`));
+      goOn.open();
+      await found;
+      // Behind it: by then the page has read its answer, and acted on it.
+      await page.evaluate("fetch('/readyz').then((answer) => answer.text())");
+      await expectText(page, path, 'Mine.');
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
+      await page.getByRole('button', { name: 'Save' }).click();
+      expect((await answered).status()).toBe(412);
+      await page.getByRole('button', { name: 'Take the other version' }).click();
+      await expectText(page, path, 'Old.');
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('stores over nothing that was found by itself since the text was begun, and keeps it where nothing can be had', async () => {
     const path = 'memory/stock.md';
     await store(path, 'One.');

@@ -83,17 +83,31 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
   });
   // Another round begins with the text that is stored then.
   const [round, setRound] = useState(0);
-  const reload = async (): Promise<void> => {
-    // Where it cannot be had, what is written stays.
-    const { isSuccess } = await query.refetch();
-    if (isSuccess) setRound((before) => before + 1);
+  const changes = useRef(0);
+  /** What it answers with ends it. What is written in between stays; storing that notices what was found. */
+  const beginReload = (): (() => Promise<void>) => {
+    const changesBefore = changes.current;
+    return async () => {
+      // Where it cannot be had, what is written stays, too.
+      const { isSuccess } = await query.refetch();
+      if (isSuccess && changes.current === changesBefore) setRound((before) => before + 1);
+    };
   };
   return (
     <Loaded query={query}>
       {(stored) => (
         <div className="space-y-4">
-          <TextEditor key={round} gateway={gateway} path={path} stored={stored} onReload={() => void reload()} />
-          <FileHistory path={path} text={stored.text} onRestored={() => void reload()} />
+          <TextEditor
+            key={round}
+            gateway={gateway}
+            path={path}
+            stored={stored}
+            onWrite={() => {
+              changes.current += 1;
+            }}
+            onReload={() => void beginReload()()}
+          />
+          <FileHistory path={path} text={stored.text} onRestore={beginReload} />
         </div>
       )}
     </Loaded>
@@ -102,10 +116,11 @@ export function FileEditor({ gateway, path }: FileEditorProps): ReactNode {
 
 interface TextEditorProps extends FileEditorProps {
   readonly stored: StoredFile;
+  readonly onWrite: () => void;
   readonly onReload: () => void;
 }
 
-function TextEditor({ gateway, path, stored: found, onReload }: TextEditorProps): ReactNode {
+function TextEditor({ gateway, path, stored: found, onWrite, onReload }: TextEditorProps): ReactNode {
   const words = useWords().owner;
   const canChange = useCanChange();
   // What is found later is not what the text was begun with: storing over it must be noticed.
@@ -158,7 +173,10 @@ function TextEditor({ gateway, path, stored: found, onReload }: TextEditorProps)
         autoFocus={isNew}
         readOnly={!canChange}
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target }) => {
+          setText(target.value);
+          onWrite();
+        }}
       />
       {isDirty && canChange && <Forecast gateway={gateway} path={path} text={text} />}
     </form>

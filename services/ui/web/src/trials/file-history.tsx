@@ -15,17 +15,20 @@ interface FileHistoryProps {
   readonly path: string;
   /** As it is stored now. */
   readonly text: string;
-  readonly onRestored: () => void;
+  /** Called when it begins; what it answers with, when it is done. */
+  readonly onRestore: () => () => Promise<void>;
 }
 
 /** What was written to a file, by whom and when: each version beside what is there now, and to be written again. */
-export function FileHistory({ path, text, onRestored }: FileHistoryProps): ReactNode {
+export function FileHistory({ path, text, onRestore }: FileHistoryProps): ReactNode {
   const words = useWords().tools.history;
   const [shown, setShown] = useState('');
   const query = useRead(routes.listFileVersions, { params: { path } });
   const restore = useChange(routes.restoreFile, [routes.listFileVersions, routes.listFiles, routes.listAgents, routes.listSkills]);
-  const onRestore = (id: string): void => {
-    if (mayLeave()) restore.mutate({ params: { path }, body: { id } }, { onSuccess: onRestored });
+  const choose = (id: string): void => {
+    if (!mayLeave()) return;
+    const onRestored = onRestore();
+    restore.mutate({ params: { path }, body: { id } }, { onSuccess: () => void onRestored() });
   };
   return (
     <Section title={words.title} about={words.about}>
@@ -34,7 +37,7 @@ export function FileHistory({ path, text, onRestored }: FileHistoryProps): React
           versions.length === 0 ? (
             <p className="text-sm text-muted-foreground">{words.none}</p>
           ) : (
-            <Versions versions={versions} shown={shown} isBusy={restore.isPending} onShow={setShown} onRestore={onRestore} />
+            <Versions versions={versions} shown={shown} isBusy={restore.isPending} onShow={setShown} onRestore={choose} />
           )
         }
       </Loaded>
