@@ -143,6 +143,22 @@ inBrowser('the settings of an owner', () => {
     expect(complaints).toEqual([]);
   });
 
+  it.each(['Tab', 'Shift+Tab'])('let the focus out of the preview of the widget by %s in a narrow window, too', async (key) => {
+    const complaints = await change(async (page) => {
+      const isIn = async (): Promise<unknown> => page.evaluate("document.activeElement.matches('iframe[title=Preview]')");
+      const frame = page.frameLocator('iframe[title=Preview]');
+      await frame.getByRole('dialog').waitFor();
+      await frame.getByLabel('Message').focus();
+      await eventuallyHolds(async () => expect(await isIn()).toBe(true));
+      // One after the other: within the frame there are a few to go.
+      await eventuallyHolds(async () => {
+        await page.keyboard.press(key);
+        expect(await isIn()).toBe(false);
+      });
+    });
+    expect(complaints).toEqual([]);
+  });
+
   it('show the log of events, with each try, and send dead letters again, one or all', async () => {
     const { events } = await system.scope(keys.tenantId);
     await ask('/api/event-endpoints', {

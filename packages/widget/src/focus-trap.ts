@@ -19,12 +19,12 @@ export class FocusTrap {
 
   /** After it was opened or closed, or the page was come to. */
   update(): void {
-    if (!this.#media.matches) {
+    if (!this.#isAll) {
       this.#panel.removeAttribute('aria-modal');
       return;
     }
     this.#panel.setAttribute('aria-modal', 'true');
-    // A page in a frame, as the console's preview is, takes the focus from nothing around it.
+    // A window that is not looked at waits until it is.
     if (this.#panel.hidden || this.#focused !== null || !document.hasFocus()) return;
     // Not its field: a phone would show its keyboard.
     this.#panel.focus({ preventScroll: true });
@@ -34,6 +34,11 @@ export class FocusTrap {
     this.#over.abort();
   }
 
+  /** Around a page in a frame, as the console's preview is, there is more: it takes the focus from nothing, and lets it go. */
+  get #isAll(): boolean {
+    return parent === window && this.#media.matches;
+  }
+
   get #focused(): Element | null {
     const root = this.#panel.getRootNode();
     return root instanceof ShadowRoot && this.#panel.contains(root.activeElement) ? root.activeElement : null;
@@ -41,7 +46,7 @@ export class FocusTrap {
 
   /** From the last one to the first one, and back. */
   #turnAround(event: KeyboardEvent): void {
-    if (event.key !== 'Tab' || !this.#media.matches) return;
+    if (event.key !== 'Tab' || !this.#isAll) return;
     const all = [...this.#panel.querySelectorAll<HTMLElement>(reachable)].filter((one) => one.getClientRects().length > 0);
     const [from, to] = event.shiftKey ? [all.at(0), all.at(-1)] : [all.at(-1), all.at(0)];
     const focused = this.#focused;
