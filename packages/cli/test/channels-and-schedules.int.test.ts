@@ -183,9 +183,15 @@ describe('concierge cron', () => {
 
   it('lists the damaged files, and fails', async () => {
     const id = `s_${'0'.repeat(32)}`;
+    const made = ScheduleView.parse(await concierge.json('cron', 'add', 'acme', ...daily));
     await concierge.withScope('acme', async (scope) => await writeFile(join(scope.root, 'cron', `${id}.json`), '{'));
     const { code, out } = await concierge.run('cron', 'list', 'acme');
     expect(code).toBe(1);
     expect(out).toContain('cannot be used');
+    const listed = await concierge.run('cron', 'list', 'acme', '--json');
+    expect([listed.code, JSON.parse(listed.out)]).toEqual([
+      1,
+      [expect.objectContaining({ id: made.id }), { id, reason: expect.any(String) }],
+    ]);
   });
 });

@@ -65,7 +65,8 @@ async function list({ deployment, answer }: CommandContext, tenantId: string): P
     ...found.broken.map(({ id, reason }) => [id, '', '', '', `cannot be used: ${reason}`]),
   ];
   const text = rows.length === 0 ? 'No schedules.' : table(['ID', 'NAME', 'AGENT', 'WHEN', 'NEXT'], rows);
-  answer({ json: views, text, failed: found.broken.length > 0 });
+  // Those that cannot be used have a reason in the place of all else.
+  answer({ json: [...views, ...found.broken], text, failed: found.broken.length > 0 });
 }
 
 async function add({ deployment, answer }: CommandContext, tenantId: string, options: AddOptions): Promise<void> {
