@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { gate } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -8,6 +10,7 @@ import { startOwnerSite, type OwnerSite } from './owner-site.ts';
 
 let call: OwnerSite['call'];
 let visit: OwnerSite['visit'];
+let system: OwnerSite['system'];
 
 const inBrowser = chromiumPath === undefined ? describe.skip : describe;
 
@@ -26,7 +29,7 @@ async function expectText(page: Page, path: string, text: string): Promise<void>
 
 inBrowser('the page of files', () => {
   setUpOnce(async (stack) => {
-    ({ call, visit } = await startOwnerSite(stack));
+    ({ call, visit, system } = await startOwnerSite(stack));
   });
 
   it('shows a file that is opened again as it is stored then, and stores over nothing newer', async () => {
@@ -122,6 +125,19 @@ inBrowser('the page of files', () => {
       expect(sent).toEqual(['Two.', 'Three.']);
       await page.reload();
       await expectText(page, path, 'Three.');
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  it('lets no file be changed whose bytes are not those of the text that is shown', async () => {
+    const { root } = await system.scope('shop');
+    await writeFile(join(root, 'prices.csv'), Buffer.from('Müller;1', 'latin1'));
+    const complaints = await visit('/files?path=prices.csv', async (page) => {
+      await expectText(page, 'prices.csv', 'M\uFFFDller;1');
+      await page.getByText('This file is not text in UTF-8').waitFor();
+      expect(await editor(page, 'prices.csv').isEditable()).toBe(false);
+      expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+      expect(await page.getByRole('button', { name: 'Delete' }).isEnabled()).toBe(true);
     });
     expect(complaints).toEqual([]);
   });

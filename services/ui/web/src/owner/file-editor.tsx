@@ -22,6 +22,8 @@ interface StoredFile {
   readonly text: string;
   /** Null: there is no such file yet. */
   readonly etag: string | null;
+  /** Not of bytes that are no UTF-8: what is shown of them, stored again, would be other bytes. */
+  readonly isText: boolean;
 }
 
 /** What storing a file answers; nothing where all is well. */
@@ -42,9 +44,10 @@ const address = (path: string): string => buildAddress(routes.getFile, { params:
 export async function readText(gateway: GatewayClient, path: string, signal: AbortSignal): Promise<StoredFile> {
   try {
     const response = await gateway.request(address(path), { signal });
-    return { text: await response.text(), etag: response.headers.get('etag') };
+    const isText = response.headers.get('content-type') !== 'application/octet-stream';
+    return { text: await response.text(), etag: response.headers.get('etag'), isText };
   } catch (error) {
-    if (ConciergeError.from(error).status === 404) return { text: '', etag: null };
+    if (ConciergeError.from(error).status === 404) return { text: '', etag: null, isText: true };
     throw error;
   }
 }
@@ -122,9 +125,10 @@ interface TextEditorProps extends FileEditorProps {
 
 function TextEditor({ gateway, path, stored: found, onWrite, onReload }: TextEditorProps): ReactNode {
   const words = useWords().owner;
-  const canChange = useCanChange();
+  const mayChange = useCanChange();
   // What is found later is not what the text was begun with: storing over it must be noticed.
   const [stored, setStored] = useState(found);
+  const canChange = mayChange && stored.isText;
   const id = useId();
   const [begun] = useState(() => (stored.etag === null ? beginText(path, words.files) : stored.text));
   const [text, setText] = useState(begun);
@@ -155,7 +159,7 @@ function TextEditor({ gateway, path, stored: found, onWrite, onReload }: TextEdi
           {path}
         </label>
         {isChanged && <Badge tone="warn">{words.files.dirty}</Badge>}
-        {canChange && (
+        {mayChange && (
           <span className="ml-auto flex gap-2">
             {stored.etag !== null && <DeleteFile gateway={gateway} path={path} etag={stored.etag} />}
             <Button type="submit" tone="primary" disabled={!isDirty || save.isPending}>
@@ -164,7 +168,7 @@ function TextEditor({ gateway, path, stored: found, onWrite, onReload }: TextEdi
           </span>
         )}
       </div>
-      {isNew && <p className="text-sm text-muted-foreground">{words.files.isNew}</p>}
+      <Remark stored={stored} />
       <Outcome save={save} isShown={!isDirty} onReload={onReload} onOverwrite={() => save.mutate({ text, isForced: true })} />
       <textarea
         id={id}
@@ -181,6 +185,13 @@ function TextEditor({ gateway, path, stored: found, onWrite, onReload }: TextEdi
       {isDirty && canChange && <Forecast gateway={gateway} path={path} text={text} />}
     </form>
   );
+}
+
+/** What is special about a file: there is none yet, or it is no text. */
+function Remark({ stored: { etag, isText } }: { readonly stored: StoredFile }): ReactNode {
+  const { files: words } = useWords().owner;
+  if (etag === null) return <p className="text-sm text-muted-foreground">{words.isNew}</p>;
+  return isText ? null : <p className="text-sm text-warn">{words.notText}</p>;
 }
 
 /** What a new agent or skill begins with; other files are empty. */
@@ -248,9 +259,10 @@ function useSave(gateway: GatewayClient, { path, etag: begun, onStored }: Saving
       const written = response.status === 204 ? nothingWrong : Written.parse(await response.json());
       const etag = response.headers.get('etag');
       base.current = etag;
+      const now: StoredFile = { text, etag, isText: true };
       // Of a file that is still open: nothing is kept for the next time.
-      queries.setQueryData<StoredFile>([routes.getFile.id, path], (open) => (open === undefined ? undefined : { text, etag }));
-      onStored({ text, etag });
+      queries.setQueryData<StoredFile>([routes.getFile.id, path], (open) => (open === undefined ? undefined : now));
+      onStored(now);
       return written;
     },
     onSuccess: async () =>

@@ -164,6 +164,7 @@ export const ownerDe: Words['owner'] = {
       `---\nname: ${name}\ndescription: Wozu sie da ist und wann der Agent sie benutzt.\n---\n\n1. Was zuerst zu tun ist.\n2. Was dann zu tun ist.\n`,
     newAgent: '---\ndescription: Was er tut, in einer Zeile.\npublic: false\n---\n\nSie sind …\n',
     isNew: 'Eine neue Datei: es gibt sie, wenn Sie speichern.',
+    notText: 'Diese Datei ist kein Text in UTF-8: Sie wird gezeigt, so gut es geht, und ist hier nicht zu ändern.',
     leave: 'Es gibt Änderungen, die nicht gespeichert sind.',
   },
   channels: {

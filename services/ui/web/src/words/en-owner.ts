@@ -182,6 +182,7 @@ export const ownerEn = {
       `---\nname: ${name}\ndescription: What it is for, and when the agent uses it.\n---\n\n1. What to do first.\n2. What to do then.\n`,
     newAgent: '---\ndescription: What it does, in one line.\npublic: false\n---\n\nYou …\n',
     isNew: 'A new file: it exists when you save it.',
+    notText: 'This file is not text in UTF-8: it is shown as well as possible and cannot be changed here.',
     leave: 'There are changes that are not saved.',
   },
   channels: {
