@@ -30,25 +30,24 @@ export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: Trans
   const content = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const [away, setAway] = useState(false);
-  const lastAsked = turns.findLast((turn) => turn.question !== null)?.key;
+  // What is asked elsewhere is known by the service's id alone.
+  const lastAsked = turns.findLast(({ key, turnId, question }) => question !== null && key !== turnId)?.key;
 
   const toEnd = useCallback(() => {
     atEnd.current = true;
     scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
   }, []);
 
-  // What the reader looks at stays where it is when earlier turns come before it.
+  // What the reader looks at stays where it is when earlier turns come before it, whatever comes behind it meanwhile.
   const firstKey = turns[0]?.key;
-  const heightBefore = useRef(0);
+  const first = useRef<{ readonly turn: HTMLElement; readonly top: number } | null>(null);
   useLayoutEffect(() => {
     const area = scroller.current;
-    if (area === null || atEnd.current) return;
-    area.scrollTop += area.scrollHeight - heightBefore.current;
+    const before = first.current;
+    if (area !== null && before?.turn.isConnected === true && !atEnd.current) area.scrollTop += before.turn.offsetTop - before.top;
+    const turn = content.current?.querySelector('article') ?? null;
+    first.current = turn === null ? null : { turn, top: turn.offsetTop };
   }, [firstKey]);
-  const showEarlier = (): void => {
-    heightBefore.current = scroller.current?.scrollHeight ?? 0;
-    onEarlier?.();
-  };
 
   // A message of one's own is always shown.
   useLayoutEffect(toEnd, [lastAsked, toEnd]);
@@ -79,7 +78,7 @@ export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: Trans
         <div ref={content} className="mx-auto max-w-3xl space-y-6 px-4 pt-6 pb-8 sm:px-6">
           {onEarlier !== null && (
             <div className="text-center">
-              <Button tone="quiet" onClick={showEarlier}>
+              <Button tone="quiet" onClick={onEarlier}>
                 {words.earlier}
               </Button>
             </div>
