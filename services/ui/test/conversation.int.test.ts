@@ -217,6 +217,19 @@ describe('a conversation', () => {
     expect(gateway.sent('GET', /sessions/u)).toHaveLength(loaded + 1);
   });
 
+  it('asks in another conversation without showing it, also when it is not shown itself any more', async () => {
+    gateway.sessions.set(contact, storedSession(contact, 't0', ['Before', 'Yes']));
+    const page = await openPage({ contactId: contact });
+    page.close();
+    page.askIn('d'.repeat(32), { text: 'There', attachments: [] });
+    await soon(() => gateway.turns.length === 1 && gateway.turn(0).readers === 0);
+    expect(gateway.sent('POST', /admin/u).map(({ body }) => body)).toEqual([{ message: 'There', contact_id: 'd'.repeat(32) }]);
+    expect(listStates(page)).toEqual(['done']);
+    const there = await openPage({ contactId: 'd'.repeat(32) });
+    await reaches(there, 'running');
+    expect(listTurns(there)[0]?.question?.text).toBe('There');
+  });
+
   it('leaves the turn running when the page is left, and still hands in what was being sent', async () => {
     const page = await openPage();
     say(page, 'one');

@@ -130,6 +130,15 @@ export class Conversation {
     this.#advance();
   }
 
+  /** Asks in another conversation, which is not shown. */
+  askIn(contactId: string, message: Message): void {
+    const target = { ...this.#options.target, agent: this.#state.agent, contactId };
+    const other = new Conversation({ ...this.#options, target, restore: false });
+    other.send(message);
+    // What is being handed in is handed in all the same.
+    other.close();
+  }
+
   /**
    * Sends a message of the page's user in the agent's place. Rejects with a ConciergeError when it was not accepted.
    */
@@ -212,6 +221,11 @@ export class Conversation {
   /** Changes the contact that the user plays; only before the first message. */
   playContact(change: Partial<Contact>): void {
     if (this.#state.contactId === null && this.#state.turns.length === 0) this.#set({ ...this.#state, ...change });
+  }
+
+  /** It is not shown any more. */
+  get isClosed(): boolean {
+    return this.#closed;
   }
 
   /** Stops following. Turns go on at the service, and what is being handed in is still handed in. */

@@ -68,9 +68,13 @@ function Asked({ turn, question, queued, actions, forks, mayWrite }: AskedProps)
   if (edited !== null) {
     const isWaiting = edited === 'waiting';
     const save = (text: string): void => {
-      setEdited(null);
-      if (isWaiting) actions.onEditQueued(turn.key, text);
-      else forks?.onAskDifferently(turn, text);
+      if (isWaiting) {
+        setEdited(null);
+        actions.onEditQueued(turn.key, text);
+      } else {
+        // Another conversation takes the place of this one; where none can be begun, the words stay.
+        forks?.onAskDifferently(turn, text);
+      }
     };
     const maySave = isWaiting ? queued : forks !== null;
     const action = isWaiting ? words.save : words.ask;

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { findWholeQuestion, type ChatTurn, type Question } from '../../../src/chat/chat-turn.ts';
 import type { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
@@ -29,16 +29,20 @@ interface Forks {
 export function useForks(gateway: GatewayClient, conversation: Conversation, state: ConversationState): Forks {
   const explain = useExplain();
   const [problem, setProblem] = useState<string | null>(null);
+  const isBeginning = useRef(false);
   const actions = useMemo((): ForkActions => {
     const begin = async (turn: ChatTurn, message: Question | null): Promise<void> => {
+      // Pressed again before the service has answered, it would begin two.
+      if (isBeginning.current) return;
+      isBeginning.current = true;
       setProblem(null);
       try {
         const route = await beginElsewhere(gateway, conversation.snapshot(), { turn, includesTurn: message === null });
-        if (message !== null) setOpening(route, message);
-        goTo(route);
+        enterFork(conversation, route, message);
       } catch (error) {
         setProblem(explain(error));
       }
+      isBeginning.current = false;
     };
     return {
       onAskDifferently: (turn, text) => {
@@ -53,6 +57,16 @@ export function useForks(gateway: GatewayClient, conversation: Conversation, sta
     };
   }, [gateway, conversation]);
   return { actions: isForkable(state) ? actions : null, problem };
+}
+
+/** Leads to the new conversation and asks there; one who has gone elsewhere meanwhile is not led away from that. */
+function enterFork(conversation: Conversation, route: Route, message: Question | null): void {
+  if (conversation.isClosed) {
+    if (message !== null && route.page === 'conversation') conversation.askIn(route.contactId, message);
+    return;
+  }
+  if (message !== null) setOpening(route, message);
+  goTo(route);
 }
 
 interface ForkPoint {
