@@ -221,6 +221,26 @@ inBrowser('conversations in the chat', () => {
     await expectSoundPage(reader.page);
   });
 
+  it('are opened by themselves once a service is back that was silent when they were to be', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await ask(visit, 0, 'first [[say:reply one]]');
+    let isAway = true;
+    // As over a Redis that does not answer: the connection of the feed stays, and nothing is told over it.
+    await page.route(/\/api\/feed$/u, () => undefined);
+    await page.route(/\/(?:api\/sessions\/[0-9a-f]{32}|readyz)(?:\?.*)?$/u, async (route) => {
+      if (isAway) await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"code":"overloaded"}' });
+      else await route.continue();
+    });
+    await page.reload();
+    const again = page.getByRole('main').getByRole('button', { name: 'Try again' });
+    await visit.shows(again);
+    expect(await page.getByRole('article').count()).toBe(0);
+    isAway = false;
+    await visit.shows(visit.turn(0).getByText('reply one', { exact: true }));
+    expect(await again.count()).toBe(0);
+  });
+
   it('are there in German, whatever the chat says by itself', async () => {
     await using visit = await visitWith({ locale: 'de-DE' }, 'Nachricht');
     await visit.page.getByRole('heading', { name: 'Mit Ihrem Agenten sprechen' }).waitFor();

@@ -105,6 +105,7 @@ interface ConversationPageProps {
 
 function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAgent }: ConversationPageProps): ReactNode {
   const words = useWords().chat;
+  useReopening(conversation);
   const state = useConversationState(conversation);
   const title = state.title ?? findFirstWords(state) ?? words.newConversation;
   useTitle(title);
@@ -188,6 +189,25 @@ function conversationKey(conversation: Conversation): string {
   lastKey += 1;
   conversationKeys.set(conversation, String(lastKey));
   return String(lastKey);
+}
+
+/**
+ * A conversation that could not be opened is one of the queries that have failed: it is opened with them once the
+ * service is back.
+ */
+function useReopening(conversation: Conversation): void {
+  useQuery({
+    queryKey: ['conversation', conversationKey(conversation)],
+    queryFn: async () => {
+      if (conversation.snapshot().load.at !== 'ready') await conversation.open();
+      const { load } = conversation.snapshot();
+      if (load.at === 'failed') throw load.failure;
+      return true;
+    },
+    // The problem and its button would come and go.
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 }
 
 interface SidebarProps {
