@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { gate, startScriptedSystem, type ScriptedModel, type System } from '@concierge/testing';
+import { gate, say, startScriptedSystem, until, type ScriptedModel, type System } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
 import type { Browser } from 'playwright-core';
 import { chromiumPath, startChromium } from './chromium.ts';
@@ -86,5 +86,41 @@ inBrowser('the chat, while something comes by itself,', () => {
     await page.getByRole('button', { name: 'Ask', exact: true }).click();
     await visit.shows(visit.turn(1).getByText('kept', { exact: true }));
     await visit.turnReaches(1, 'done');
+  });
+
+  it('stops no other turn than the one that runs when Stop or Escape is pressed', async () => {
+    await using visit = await visitWithKey();
+    const { page } = visit;
+    const [first, last] = [gate(), gate()];
+    model.when('Stop none of these', [say('begun'), until(first.opened), say(' and ended')]);
+    model.when('Stop this one', [say('second'), until(gate().opened)]);
+    model.when('Nor this', [say('third'), until(last.opened), say(' to its end')]);
+    const cancelled: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/cancel')) cancelled.push(request.url());
+    });
+    await visit.say('Stop none of these');
+    await visit.shows(visit.turn(0).getByText('begun'));
+    for (const [index, text] of ['Stop this one', 'Nor this'].entries()) {
+      await visit.say(text);
+      await visit.shows(visit.turn(index + 1).getByText('Waits its turn'));
+    }
+    await page.getByRole('button', { name: 'Stop' }).hover();
+    await page.mouse.down();
+    first.open();
+    await visit.shows(visit.turn(1).getByText('second'));
+    await page.mouse.up();
+    await page.getByLabel('Message', { exact: true }).focus();
+    await page.keyboard.down('Escape');
+    await visit.shows(visit.turn(2).getByText('third'));
+    // As a key does that is held down.
+    await page.keyboard.down('Escape');
+    await page.keyboard.up('Escape');
+    last.open();
+    await visit.shows(visit.turn(2).getByText('third to its end'));
+    await visit.turnReaches(2, 'done');
+    await visit.shows(visit.turn(0).getByText('begun and ended'));
+    await visit.shows(visit.turn(1).getByText('Stopped.'));
+    expect(cancelled).toHaveLength(1);
   });
 });

@@ -182,6 +182,17 @@ describe('a conversation', () => {
     expect(listTurns(page)[0]).toMatchObject({ state: { finishReason: 'cancelled' }, parts: [{ text: 'Once upon' }] });
   });
 
+  it('leaves a turn as it is that has ended before it is stopped', async () => {
+    const page = await openPage();
+    say(page, 'Tell me a story');
+    await reaches(page, 'waiting');
+    gateway.turn(0).finish();
+    await reaches(page, 'done');
+    await page.stop('key-1');
+    expect(listTurns(page)[0]).toMatchObject({ state: { finishReason: 'stop' }, stopping: false });
+    expect(gateway.sent('POST', /cancel/u)).toEqual([]);
+  });
+
   it('asks a failed turn again as a new one', async () => {
     const page = await openPage();
     say(page, 'Try');

@@ -184,13 +184,14 @@ export class Conversation {
 
   /** Asks the service to end a turn; its text stays. */
   async stop(key: string): Promise<void> {
-    const turnId = this.#turn(key)?.turnId;
-    if (turnId == null) return;
-    this.#change(key, (turn) => ({ ...turn, stopping: true }));
+    const turn = this.#turn(key);
+    // It may have ended while it was being pressed: it would be said to be stopping for ever.
+    if (turn === undefined || turn.turnId === null || hasEnded(turn)) return;
+    this.#change(key, (running) => ({ ...running, stopping: true }));
     try {
-      await this.#options.gateway.cancelTurn(turnId);
+      await this.#options.gateway.cancelTurn(turn.turnId);
     } catch {
-      this.#change(key, (turn) => ({ ...turn, stopping: false }));
+      this.#change(key, (running) => ({ ...running, stopping: false }));
     }
   }
 

@@ -148,7 +148,8 @@ function MessageField({ message, drafts, ...props }: MessageFieldProps): ReactNo
       event.preventDefault();
       send();
     }
-    if (event.key === 'Escape' && onStop !== null && !stopping) onStop();
+    // Held down, it is meant for the turn that ran when it was pressed.
+    if (event.key === 'Escape' && !event.repeat && onStop !== null && !stopping) onStop();
   };
   const onPaste = (event: ClipboardEvent): void => {
     const files = [...event.clipboardData.files];
@@ -229,12 +230,7 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
     <div className="flex items-center gap-1.5 p-2">
       <AttachButton attachments={attachments} disabled={disabled} />
       <Hint busy={busy} length={length} failed={failed} />
-      {onStop !== null && (
-        <Button className="rounded-xl" disabled={stopping} onClick={onStop}>
-          <StopIcon className="size-3.5" />
-          {stopping ? words.stopping : words.stop}
-        </Button>
-      )}
+      {onStop !== null && <StopButton stopping={stopping} onStop={onStop} />}
       <IconButton
         type="submit"
         tone="primary"
@@ -245,6 +241,42 @@ function Toolbar({ attachments, busy, disabled, length, onStop, sendable, stoppi
         {held ? <SpinnerIcon /> : <SendIcon />}
       </IconButton>
     </div>
+  );
+}
+
+interface StopButtonProps extends Pick<FieldProps, 'stopping'> {
+  readonly onStop: () => void;
+}
+
+/** Stops the turn that runs when it is pressed: the next one may have taken its place when the key or button is up. */
+function StopButton({ stopping, onStop }: StopButtonProps): ReactNode {
+  const words = useWords().chat.composer;
+  const meant = useRef<(() => void) | null>(null);
+  const press = (): void => {
+    meant.current = onStop;
+  };
+  const release = (): void => {
+    meant.current = null;
+  };
+  return (
+    <Button
+      className="rounded-xl"
+      disabled={stopping}
+      onPointerDown={press}
+      onKeyDown={(event) => {
+        if (event.repeat) event.preventDefault();
+        else press();
+      }}
+      onBlur={release}
+      onClick={() => {
+        // Assistive technology may click without a press.
+        (meant.current ?? onStop)();
+        release();
+      }}
+    >
+      <StopIcon className="size-3.5" />
+      {stopping ? words.stopping : words.stop}
+    </Button>
   );
 }
 
