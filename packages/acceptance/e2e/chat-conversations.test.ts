@@ -161,6 +161,20 @@ inBrowser('conversations in the chat', () => {
     expect(JSON.parse(json.text)).toMatchObject({ agent: 'admin', messages: [{ role: 'user' }, { role: 'assistant' }] });
   });
 
+  it('have in every tab the name that they are given in one of them', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'An old matter [[say:Noted]]');
+    const tab = await visit.openTab();
+    await tab.getByText('Noted', { exact: true }).waitFor();
+    await tab.getByRole('heading', { level: 1, name: 'An old matter' }).waitFor();
+    await list(visit).getByRole('button', { name: 'What to do' }).click();
+    await visit.page.getByRole('textbox', { name: 'Name' }).fill('Zebra figures');
+    await visit.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await visit.shows(visit.page.getByRole('heading', { level: 1, name: 'Zebra figures' }));
+    await tab.getByRole('heading', { level: 1, name: 'Zebra figures' }).waitFor();
+    expect(await tab.getByText('Noted', { exact: true }).count()).toBe(1);
+  });
+
   it('show in every tab what is asked in one of them', async () => {
     await using visit = await visitWith();
     await ask(visit, 0, 'first [[say:reply one]]');

@@ -158,6 +158,23 @@ describe('a conversation', () => {
     expect(sent).toHaveLength(4);
   });
 
+  it.each(['refresh', 'open'] as const)('shows its newest name, though an answer to %s from before comes last', async (way) => {
+    const named = (title: string) => gateway.sessions.set(contact, { ...storedSession(contact, 't0', ['Before', 'Yes']), title });
+    named('Old name');
+    const page = await openPage({ contactId: contact });
+    const answer = Promise.withResolvers<void>();
+    gateway.heldSessions.push(answer.promise);
+    const late = page[way]();
+    await soon(() => gateway.sent('GET', /sessions/u).length === 2);
+    named('New name');
+    const again = page.refresh();
+    // What is asked for behind an opening waits for its answer.
+    if (way === 'refresh') await again;
+    answer.resolve();
+    await Promise.all([late, again]);
+    expect(page.snapshot().title).toBe('New name');
+  });
+
   it('shows why a message was refused, and takes it back or sends it again', async () => {
     gateway.failNext('too_many_waiting', 'rate_limited');
     const page = await openPage();

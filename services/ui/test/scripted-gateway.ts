@@ -108,6 +108,8 @@ export class ScriptedGateway implements AsyncDisposable {
   readonly sessions = new Map<string, SessionPage | 'hidden'>();
   /** Streams begin at the turn's start, whatever was seen. */
   replaysAll = false;
+  /** When the next answers with a conversation come, each as that was when it was asked for. */
+  readonly heldSessions: Promise<void>[] = [];
   readonly #server: Server;
   readonly #byIdempotencyKey = new Map<string, ScriptedTurn>();
   readonly #troubles: Trouble[] = [];
@@ -166,9 +168,15 @@ export class ScriptedGateway implements AsyncDisposable {
     this.requests.push({ method, path, headers: request.headers, body });
     const [, resource = '', id, part] = path.slice(1).split('/');
     if (method === 'POST' && /^(?:admin|cs)$/u.test(resource)) this.#startTurn(request, response, body);
-    else if (resource === 'sessions') sendOr404(response, id === undefined ? [] : this.sessions.get(id));
+    else if (resource === 'sessions') await this.#answerSession(response, id);
     else if (id === undefined) sendOr404(response, this.#listTurns(query));
     else this.#answerTurn(request, response, { id, part });
+  }
+
+  async #answerSession(response: ServerResponse, id: string | undefined): Promise<void> {
+    const session = id === undefined ? [] : this.sessions.get(id);
+    await this.heldSessions.shift();
+    sendOr404(response, session);
   }
 
   #listTurns(query: URLSearchParams): unknown[] {

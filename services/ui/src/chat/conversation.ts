@@ -1,5 +1,5 @@
 import { ConciergeError, type RetryOptions } from '@concierge/client';
-import type { ChannelName, TurnEvent, UploadRef } from '@concierge/contract';
+import type { ChannelName, SessionPage, TurnEvent, UploadRef } from '@concierge/contract';
 import { applyEvent, findWholeQuestion, hasEnded, isUnderWay, newTurn, type ChatTurn, type TurnFailure } from './chat-turn.ts';
 import { changeTurn, compareTurns, takenBack, withStored, type ConversationState, toStoredTurns } from './conversation-state.ts';
 import type { GatewayClient } from './gateway-client.ts';
@@ -62,6 +62,8 @@ export class Conversation {
   readonly queue: QueuedMessages;
   #state: ConversationState;
   #opening: Promise<void> | undefined;
+  /** Of the requests whose answer has the name: how many were made, and the last of those whose answer was taken. */
+  #names = { asked: 0, taken: 0 };
   #closed = false;
 
   constructor(options: ConversationOptions) {
@@ -154,7 +156,15 @@ export class Conversation {
 
   /** Shows what has been stored in the meantime. */
   async refresh(): Promise<void> {
+    // What is on its way may be from before.
+    await this.#opening;
     if (this.#state.load.at === 'ready') await this.#loadStored();
+  }
+
+  /** Shows the name that the conversation has by now. */
+  async readName(): Promise<void> {
+    await this.#opening;
+    if (this.#state.load.at === 'ready') await this.#findStored(1);
   }
 
   /** Shows the page of turns before those that are shown. */
@@ -332,12 +342,23 @@ export class Conversation {
 
   /** Shows what the session file has. A session that is not stored yet is none. */
   async #loadStored(): Promise<void> {
-    const { contactId } = this.#state;
-    if (contactId === null) return;
-    const session = await this.#options.gateway.findSession(contactId, { limit: TURNS_SHOWN }).catch(() => null);
+    const session = await this.#findStored(TURNS_SHOWN);
     if (session === null) return;
     const stored = toStoredTurns(session).filter(({ turnId }) => !this.queue.wasTakenBack(turnId));
-    this.#set({ ...this.#state, title: session.title, turns: withStored(this.#state.turns, stored) });
+    this.#set({ ...this.#state, turns: withStored(this.#state.turns, stored) });
+  }
+
+  /** What is stored, whose name is shown. */
+  async #findStored(limit: number): Promise<SessionPage | null> {
+    const { contactId } = this.#state;
+    if (contactId === null) return null;
+    const asked = (this.#names.asked += 1);
+    const session = await this.#options.gateway.findSession(contactId, { limit }).catch(() => null);
+    // The answer to a later request, with a newer name, may have come before this one.
+    if (session === null || asked < this.#names.taken) return session;
+    this.#names.taken = asked;
+    this.#set({ ...this.#state, title: session.title });
+    return session;
   }
 
   async #conclude(key: string): Promise<void> {

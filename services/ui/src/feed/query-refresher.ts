@@ -26,10 +26,9 @@ const conversation = prefixes(routes.getSession, routes.getHandoff, routes.getSe
 const ofConversation = (id: string, ...listed: readonly Route[]): readonly QueryPrefix[] => listed.map((route) => [route.id, { id }]);
 const everything: readonly QueryPrefix[] = [
   ...new Map(
-    [...turnEnd, ...handoffs, ['handoff'], ...conversation, ...schedules, ...deliveries, ...prefixes(routes.listTurns)].map((prefix) => [
-      JSON.stringify(prefix),
-      prefix,
-    ]),
+    [...turnEnd, ...handoffs, ['handoff'], ['name'], ...conversation, ...schedules, ...deliveries, ...prefixes(routes.listTurns)].map(
+      (prefix) => [JSON.stringify(prefix), prefix],
+    ),
   ).values(),
 ];
 
@@ -51,6 +50,7 @@ export function listTouched(event: FeedEvent): readonly QueryPrefix[] {
       return [
         ...sessions,
         ...handoffs,
+        ['name', event.id],
         ...ofConversation(event.id, routes.getSession),
         ...prefixes(routes.listTurns, routes.getUsage, routes.listScheduleRuns),
       ];

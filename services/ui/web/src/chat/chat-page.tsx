@@ -6,7 +6,7 @@ import { AgentBadge, channelLabel, AgentChoice } from '../parts/choice.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { ConversationView } from './conversation-view.tsx';
 import { HandoffBanner, useHandover } from '../sessions/handoff.tsx';
-import { useOtherTabs, useWaitingList } from '../sessions/use-handoffs.ts';
+import { useNewName, useOtherTabs, useWaitingList } from '../sessions/use-handoffs.ts';
 import { useTitle } from '../parts/page.tsx';
 import { useCanChange } from '../owner/owner-parts.tsx';
 import { CloseIcon, MenuIcon, PlusIcon } from '../parts/icons.tsx';
@@ -111,7 +111,9 @@ function ConversationPage({ gateway, conversation, reach, mayWrite, onMenu, onAg
   useTitle(title);
   const isNew = state.contactId === null && state.turns.length === 0;
   const { handoff, actions, isHandable } = useHandover({ gateway, conversation, state, reach });
-  useOtherTabs(conversation, reach === 'tenant' ? state.contactId : null);
+  const followed = reach === 'tenant' ? state.contactId : null;
+  useOtherTabs(conversation, followed);
+  useNewName(conversation, followed);
   return (
     <>
       <header className="flex min-h-14 items-center gap-2 border-b px-3 sm:px-5">

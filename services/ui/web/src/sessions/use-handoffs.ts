@@ -56,3 +56,18 @@ export function useOtherTabs(conversation: Conversation | null, contactId: strin
     enabled: contactId !== null,
   });
 }
+
+/** Shows in this tab the name that the conversation is given in another one. */
+export function useNewName(conversation: Conversation, contactId: string | null): void {
+  useQuery({
+    queryKey: ['name', contactId],
+    queryFn: async () => {
+      await conversation.readName();
+      return contactId;
+    },
+    enabled: contactId !== null,
+    // It has come with the conversation.
+    initialData: contactId,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
