@@ -145,6 +145,54 @@ inBrowser('conversations in the chat', () => {
     await visit.shows(visit.page.getByText('No conversation has these words'));
   });
 
+  it('are renamed and deleted however late that is answered: what was opened since stays as it is', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await ask(visit, 0, 'The first matter [[say:ok]]');
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await ask(visit, 0, 'The second matter [[say:fine]]');
+    const row = (text: string): Locator => list(visit).getByRole('listitem').filter({ hasText: text });
+    await visit.shows(row('The first matter'));
+    const acts = { PATCH: { asked: gate(), answered: gate() }, DELETE: { asked: gate(), answered: gate() } };
+    await page.route(/\/api\/sessions\/[0-9a-f]{32}$/u, async (route) => {
+      const method = route.request().method();
+      if (method === 'PATCH' || method === 'DELETE') {
+        acts[method].asked.open();
+        await acts[method].answered.opened;
+      }
+      await route.continue();
+    });
+    const dialog = page.getByRole('dialog');
+    const name = dialog.getByRole('textbox', { name: 'Name' });
+    const close = async (): Promise<void> => {
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await row('The second matter').getByRole('button', { name: 'What to do' }).click();
+    await name.fill('Renamed late');
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await acts.PATCH.asked.opened;
+    await close();
+    await row('The first matter').getByRole('button', { name: 'What to do' }).click();
+    await name.fill('Not saved yet');
+    acts.PATCH.answered.open();
+    await visit.shows(page.locator('h1').getByText('Renamed late'));
+    expect(await dialog.count()).toBe(1);
+    expect(await name.inputValue()).toBe('Not saved yet');
+    await close();
+
+    await row('Renamed late').getByRole('button', { name: 'Delete' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await acts.DELETE.asked.opened;
+    await close();
+    await row('The first matter').getByRole('link').click();
+    await visit.shows(visit.turn(0).getByText('ok', { exact: true }));
+    const shown = page.url();
+    acts.DELETE.answered.open();
+    await row('Renamed late').waitFor({ state: 'detached' });
+    expect(page.url()).toBe(shown);
+  });
+
   it('are saved as Markdown and as JSON', async () => {
     await using visit = await visitWith();
     await ask(visit, 0, 'Keep this [[say:It is **kept**.]]');

@@ -9,6 +9,11 @@ export function useRoute(): Route {
   return useMemo(() => parseRoute(path), [path]);
 }
 
+/** Whether the browser is there now, whatever the page that asks was drawn for. */
+export function isShown(route: Route): boolean {
+  return location.pathname === formatRoute(route);
+}
+
 export function goTo(route: Route): void {
   navigate(formatRoute(route));
 }

@@ -18,7 +18,7 @@ import { useConversation } from './use-conversation.ts';
 import { useConversationState } from './use-conversation-state.ts';
 import { formatRoute } from '../../../src/chat/route.ts';
 import { useWords } from '../words/words.tsx';
-import { goTo, useRoute } from '../use-route.ts';
+import { goTo, isShown, useRoute } from '../use-route.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 
@@ -71,7 +71,9 @@ export function ChatPage({ gateway, reach }: ChatPageProps): ReactNode {
             onChanged={(id) => {
               if (conversation?.snapshot().contactId === id) void conversation.refresh();
             }}
-            onDeletedShown={() => begin(newAgent)}
+            onDeleted={(id) => {
+              if (isShown({ page: 'conversation', contactId: id })) begin(newAgent);
+            }}
           />
         ) : (
           <p className="flex-1 px-4 text-sm text-muted-foreground">{words.csOnly}</p>

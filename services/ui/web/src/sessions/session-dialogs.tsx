@@ -31,12 +31,13 @@ export function LabelDialog({ gateway, item, mayWrite, onClose, onChanged }: Lab
   const [pinned, setPinned] = useState(item.pinned);
   const change = useMutation({
     mutationFn: async () => gateway.labelSession(item.id, { title: title.trim() === '' ? null : title.trim(), pinned }),
-    onSuccess: async () => {
+    onSuccess: () => {
       onChanged();
-      onClose();
-      await askAnew(queries, { queryKey: ['sessions'] });
+      void askAnew(queries, { queryKey: ['sessions'] });
     },
   });
+  // Closed meanwhile, it closes none that has been opened since.
+  const save = (): void => change.mutate(undefined, { onSuccess: onClose });
   const saving = useMutation({
     mutationFn: async (format: 'md' | 'json') => {
       const session = await gateway.readWholeSession(item.id);
@@ -51,7 +52,7 @@ export function LabelDialog({ gateway, item, mayWrite, onClose, onChanged }: Lab
   const buttons = (
     <>
       <Button onClick={onClose}>{parts.cancel}</Button>
-      <Button tone="primary" disabled={change.isPending || !mayWrite} onClick={() => change.mutate()}>
+      <Button tone="primary" disabled={change.isPending || !mayWrite} onClick={save}>
         {change.isPending ? words.saving : words.save}
       </Button>
     </>
@@ -66,7 +67,7 @@ export function LabelDialog({ gateway, item, mayWrite, onClose, onChanged }: Lab
         readOnly={!mayWrite}
         onChange={setTitle}
         onKeyDown={(event) => {
-          if (event.key === 'Enter' && mayWrite && !event.nativeEvent.isComposing) change.mutate();
+          if (event.key === 'Enter' && mayWrite && !event.nativeEvent.isComposing) save();
         }}
       />
       <label className="mt-3 flex items-center gap-2 text-foreground">
@@ -98,10 +99,9 @@ export function DeleteSession({ gateway, item, onClose, onDeleted }: SessionDial
   const queries = useQueryClient();
   const removal = useMutation({
     mutationFn: async () => gateway.deleteSession(item.id),
-    onSuccess: async () => {
+    onSuccess: () => {
       onDeleted();
-      onClose();
-      await askAnew(queries, { queryKey: ['sessions'] });
+      void askAnew(queries, { queryKey: ['sessions'] });
     },
   });
   return (
@@ -110,7 +110,8 @@ export function DeleteSession({ gateway, item, onClose, onDeleted }: SessionDial
       action={removal.isPending ? words.deleting : words.delete}
       busy={removal.isPending}
       error={removal.isError ? explain(removal.error) : null}
-      onConfirm={() => removal.mutate()}
+      // Closed meanwhile, it closes none that has been opened since.
+      onConfirm={() => removal.mutate(undefined, { onSuccess: onClose })}
       onCancel={onClose}
     >
       <p>{words.deleteText(item.title === '' ? words.untitled : item.title, item.messageCount)}</p>

@@ -29,8 +29,8 @@ export interface SessionListProps {
   readonly onChosen: () => void;
   /** A conversation has another name. */
   readonly onChanged: (id: string) => void;
-  /** The conversation that is shown has been deleted. */
-  readonly onDeletedShown: () => void;
+  /** A conversation has been deleted, perhaps long after it was asked for: another page may be shown by now. */
+  readonly onDeleted: (id: string) => void;
 }
 
 interface ListQuery {
@@ -84,7 +84,7 @@ export async function refreshSessions(queries: QueryClient, contactId: string | 
 }
 
 export function SessionList(props: SessionListProps): ReactNode {
-  const { gateway, waiting, conversation, contactId, mayWrite, onChosen, onChanged, onDeletedShown } = props;
+  const { gateway, waiting, conversation, contactId, mayWrite, onChosen, onChanged, onDeleted } = props;
   const { chat } = useWords();
   const [query, setQuery] = useState<ListQuery>({ filter: 'all', channel: null, isAutomaticShown: false, words: '' });
   const [doomed, setDoomed] = useState<SessionListItem | null>(null);
@@ -145,14 +145,7 @@ export function SessionList(props: SessionListProps): ReactNode {
         />
       )}
       {doomed !== null && (
-        <DeleteSession
-          gateway={gateway}
-          item={doomed}
-          onClose={() => setDoomed(null)}
-          onDeleted={() => {
-            if (doomed.id === contactId) onDeletedShown();
-          }}
-        />
+        <DeleteSession gateway={gateway} item={doomed} onClose={() => setDoomed(null)} onDeleted={() => onDeleted(doomed.id)} />
       )}
     </nav>
   );
