@@ -138,6 +138,53 @@ inBrowser('the operators’ pages of turns', () => {
     expect(current.complaints.texts).toEqual([]);
   });
 
+  it('keep a question, and the reason that is being written, while its turn leaves the list', async () => {
+    const keys = await system.createTenant('leaving');
+    const hold = gate();
+    model.when(/drawn out/u, [until(hold.opened), say('over')], [say('over')]);
+    await askAndRun(keys, 'drawn out one');
+    await askAdmin(system.url, keys, 'drawn out two');
+    await using current = await visit('/operate/turns?tenant=leaving&status=waiting');
+    const { page } = current;
+    await eventuallyHolds(async () => expect(await rows(page).count()).toBe(1));
+    const left = gate();
+    await page.route(/\/ops\/api\/turns\?/u, async (route) => {
+      const response = await route.fetch();
+      const body = await response.text();
+      // Given up meanwhile, perhaps: the page asks once more.
+      await route.fulfill({ response, body }).catch(() => undefined);
+      if (body === '[]') left.open();
+    });
+    await rows(page).getByRole('button', { name: 'Cancel' }).click();
+    const reason = dialog(page).getByLabel('Reason (optional)');
+    await reason.fill('Asked twi');
+    hold.open();
+    await left.opened;
+    await reason.pressSequentially('ce.');
+    expect(await reason.inputValue()).toBe('Asked twice.');
+    await dialog(page).getByRole('button', { name: 'Cancel', exact: true }).click();
+    await current.shows(page.getByText('No turn found'));
+    expect(current.complaints.texts).toEqual([]);
+  });
+
+  it('ask the same until they are answered, whatever another operator does meanwhile', async () => {
+    await system.createTenant('stopped');
+    await using current = await visit('/operate/tenants/stopped');
+    const { page } = current;
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await current.shows(dialog(page).getByText('Suspend stopped?'));
+    await using other = await visit('/operate/tenants/stopped');
+    await other.page.getByRole('button', { name: 'Suspend' }).click();
+    await dialog(other.page).getByRole('button', { name: 'Suspend' }).click();
+    await dialog(other.page).waitFor({ state: 'detached' });
+    await current.shows(page.getByText('suspended', { exact: true }));
+    await dialog(page).getByRole('button', { name: 'Suspend' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await current.shows(page.getByRole('button', { name: 'Resume' }));
+    expect((await (await system.scope('stopped')).settings()).suspended).toBe(true);
+    expect([...current.complaints.texts, ...other.complaints.texts]).toEqual([]);
+  });
+
   it('show what waits by tenant: how much, how long, what runs of its share, and its conversations when it is opened', async () => {
     const hold = gate();
     const held = [say('one '), until(hold.opened), say('two')];

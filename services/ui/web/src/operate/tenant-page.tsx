@@ -8,7 +8,7 @@ import { Choice } from '../parts/choice.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Badge, Page, Section, Tile } from '../parts/page.tsx';
-import { Empty, Loaded, ServiceWords } from '../parts/states.tsx';
+import { Empty, Held, Loaded, ServiceWords } from '../parts/states.tsx';
 import { Table } from '../parts/table.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
 import { useExplain, useFormats, useWords } from '../words/words.tsx';
@@ -28,8 +28,9 @@ export function TenantPage({ tenant }: { readonly tenant: string }): ReactNode {
       ›
     </>
   );
+  const actions = <Held value={details.data}>{(found) => found !== undefined && <Actions details={found} />}</Held>;
   return (
-    <Page title={tenant} about={about} actions={details.data !== undefined && <Actions details={details.data} />}>
+    <Page title={tenant} about={about} actions={actions}>
       <Loaded query={details}>
         {(found) => (
           <>

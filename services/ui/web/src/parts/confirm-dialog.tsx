@@ -1,6 +1,7 @@
-import { useEffect, useId, useRef, useState, type ComponentProps, type ReactNode } from 'react';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState, type ComponentProps, type ReactNode } from 'react';
 import { useExplain, useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
+import { Holding } from './states.tsx';
 
 export interface DialogProps {
   readonly title: string;
@@ -15,6 +16,9 @@ export interface DialogProps {
 export function Dialog({ title, children, buttons, error = null, onClose }: DialogProps): ReactNode {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
+  const hold = useContext(Holding);
+  // What it has done is shown as soon as it is gone.
+  useLayoutEffect(() => hold(), [hold]);
   useEffect(() => {
     const opener = document.activeElement;
     dialog.current?.showModal();

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { createContext, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from 'react';
 import { useExplain, useWords } from '../words/words.tsx';
 import { Button } from './button.tsx';
 import { SpinnerIcon } from './icons.tsx';
@@ -54,6 +54,37 @@ export function ServiceWords({ children }: { readonly children: ReactNode }): Re
   return <span lang="en">{children}</span>;
 }
 
+/** Has what is shown around the one who calls it stay as it is, until what it answers is called. */
+export const Holding = createContext<() => () => void>(() => () => undefined);
+
+export interface HeldProps<Value> {
+  readonly value: Value;
+  readonly children: (value: Value) => ReactNode;
+}
+
+/**
+ * Shows a value that changes by itself, and stays as it is while a dialog is open in it: a row that moved or went would
+ * take its question along, and one whose state changed would have the button do something else than it asked.
+ */
+export function Held<Value>({ value, children }: HeldProps<Value>): ReactNode {
+  const holdAbove = useContext(Holding);
+  const [held, setHeld] = useState<{ readonly value: Value; readonly dialogs: number } | null>(null);
+  const latest = useRef(value);
+  useEffect(() => {
+    latest.current = value;
+  }, [value]);
+  const hold = useCallback(() => {
+    const shown = latest.current;
+    setHeld((before) => ({ value: before === null ? shown : before.value, dialogs: (before?.dialogs ?? 0) + 1 }));
+    const releaseAbove = holdAbove();
+    return () => {
+      setHeld((before) => (before === null || before.dialogs === 1 ? null : { ...before, dialogs: before.dialogs - 1 }));
+      releaseAbove();
+    };
+  }, [holdAbove]);
+  return <Holding value={hold}>{children(held === null ? value : held.value)}</Holding>;
+}
+
 interface Query<Value> {
   readonly data: Value | undefined;
   readonly error: unknown;
@@ -67,7 +98,7 @@ export interface LoadedProps<Value> {
 
 /**
  * What a query has found; until then that it is being asked, or why not. What was found stays while it is asked for
- * again, also when that fails: then with the problem above it.
+ * again, also when that fails: then with the problem above it. It is held as long as a dialog is open in it.
  */
 export function Loaded<Value>({ query, children }: LoadedProps<Value>): ReactNode {
   const { data, error, refetch } = query;
@@ -76,7 +107,7 @@ export function Loaded<Value>({ query, children }: LoadedProps<Value>): ReactNod
   return (
     <>
       {problem}
-      {children(data)}
+      <Held value={data}>{children}</Held>
     </>
   );
 }
