@@ -268,6 +268,31 @@ inBrowser('conversations in the chat', () => {
     expect(visit.complaints.texts).toEqual([]);
   });
 
+  it('are opened by Ctrl-K as they are shown there, whatever else is said in them meanwhile', async () => {
+    await using visit = await visitWith();
+    const { page } = visit;
+    await ask(visit, 0, 'Linen shirts [[say:ok]]');
+    const tab = await visit.openTab();
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await ask(visit, 0, 'Linen trousers [[say:fine]]');
+    const order = async (of: Locator): Promise<readonly string[]> =>
+      (await of.allInnerTexts()).map((text) => /Linen \w+/u.exec(text)?.[0] ?? text);
+    const rows = list(visit).getByRole('link');
+    await eventuallyHolds(async () => expect(await order(rows)).toEqual(['Linen trousers', 'Linen shirts']));
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('linen');
+    const options = page.getByRole('dialog', { name: 'Go to' }).getByRole('option');
+    await eventuallyHolds(async () => expect(await order(options)).toEqual(['Linen trousers', 'Linen shirts']));
+    await tab.getByLabel('Message', { exact: true }).fill('And in blue [[say:too]]');
+    await tab.keyboard.press('Enter');
+    await tab.getByText('too', { exact: true }).waitFor();
+    await eventuallyHolds(async () => expect(await order(rows)).toEqual(['Linen shirts', 'Linen trousers']));
+    expect(await order(options)).toEqual(['Linen trousers', 'Linen shirts']);
+    await page.keyboard.press('Enter');
+    await visit.shows(visit.turn(0).getByText('fine', { exact: true }));
+  });
+
   it('are read, and not changed, with a key that may only read', async () => {
     await using visit = await visitWith();
     await ask(visit, 0, 'To be read [[say:reply one]]');

@@ -1,5 +1,5 @@
 import { routes } from '@concierge/contract';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, useEffect, useMemo, useSyncExternalStore, type ReactNode } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import { GatewayClient } from '../../../src/chat/gateway-client.ts';
@@ -23,7 +23,7 @@ import {
 import { useNotifications } from '../inbox/notifications.ts';
 import { WaitingCount } from '../parts/page.tsx';
 import { Loading } from '../parts/states.tsx';
-import { ApiProvider, useRead } from '../parts/use-api.tsx';
+import { ApiProvider, useApi } from '../parts/use-api.tsx';
 import { useFeed } from '../parts/use-feed.ts';
 import { useRecovery } from '../parts/use-recovery.ts';
 import { useWaitingList } from '../sessions/use-handoffs.ts';
@@ -112,10 +112,18 @@ function OwnerPages({ owner }: { readonly owner: Owner }): ReactNode {
   );
 }
 
-/** Conversations whose title, sender or last message has these words. */
-function useConversations(words: string): readonly PaletteEntry[] {
-  const found = useRead(routes.listSessions, { query: { q: words, limit: 8 } }, { isEnabled: words !== '' });
-  if (words === '') return [];
+/** Conversations whose title, sender or last message has these words, as they were when they were found. */
+function useConversations(words: string): readonly PaletteEntry[] | null {
+  const api = useApi();
+  const found = useQuery({
+    // Nothing that comes later asks again for what has this key: Enter opens the one that is shown as chosen.
+    queryKey: ['palette', words],
+    queryFn: async ({ signal }) => api.call(routes.listSessions, { query: { q: words, limit: 8 }, signal }),
+    enabled: words !== '',
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  if (found.isLoading) return null;
   return (found.data ?? []).map(({ id, title }) => ({
     path: formatRoute({ page: 'conversation', contactId: id }),
     label: title,

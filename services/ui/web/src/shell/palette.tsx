@@ -12,8 +12,8 @@ export type PaletteEntry = EntryLook & ({ readonly path: string } | { readonly o
 
 export interface PaletteProps {
   readonly entries: readonly PaletteEntry[];
-  /** What else is found by words, where something is. */
-  readonly useMore?: ((words: string) => readonly PaletteEntry[]) | undefined;
+  /** What else is found by words, where something is; null as long as it is looked for. It stays as it was found. */
+  readonly useMore?: ((words: string) => readonly PaletteEntry[] | null) | undefined;
 }
 
 const nothingMore = (): readonly PaletteEntry[] => [];
@@ -36,7 +36,8 @@ export function Palette(props: PaletteProps): ReactNode {
 }
 
 function PaletteDialog({ entries, useMore = nothingMore, onClose }: PaletteProps & { readonly onClose: () => void }): ReactNode {
-  const { palette: words } = useWords().tools;
+  const { tools, parts } = useWords();
+  const words = tools.palette;
   const dialog = useRef<HTMLDialogElement>(null);
   const [, navigate] = useLocation();
   const [text, setText] = useState('');
@@ -45,7 +46,9 @@ function PaletteDialog({ entries, useMore = nothingMore, onClose }: PaletteProps
     dialog.current?.showModal();
   }, []);
   const wanted = text.trim().toLowerCase();
-  const found = [...entries.filter(({ label }) => label.toLowerCase().includes(wanted)), ...useMore(wanted)];
+  const more = useMore(wanted);
+  // What comes later stands below what is there.
+  const found = [...entries.filter(({ label }) => label.toLowerCase().includes(wanted)), ...(more ?? [])];
   const current = Math.min(chosen, found.length - 1);
   const open = (entry: PaletteEntry | undefined): void => {
     if (entry === undefined) return;
@@ -101,7 +104,7 @@ function PaletteDialog({ entries, useMore = nothingMore, onClose }: PaletteProps
           </div>
         ))}
       </div>
-      {found.length === 0 && <p className="p-2 text-sm text-muted-foreground">{words.none}</p>}
+      {found.length === 0 && <p className="p-2 text-sm text-muted-foreground">{more === null ? parts.loading : words.none}</p>}
     </dialog>
   );
 }
