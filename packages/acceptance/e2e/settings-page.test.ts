@@ -223,4 +223,27 @@ inBrowser('the settings of an owner', () => {
     await visiting.shows(page.getByLabel('Label'));
     expect(visiting.complaints.texts).toEqual([]);
   });
+
+  it('are signed in to by what is written, whoever signs in and out in another tab before it is sent or taken away', async () => {
+    await using visiting = await BrowserVisit.begin(browser, url);
+    const { page } = visiting;
+    await visiting.goTo('/settings');
+    const field = page.getByLabel('API key');
+    await field.fill('ck_live_half');
+    const other = await visiting.openTab('/settings');
+    const signIn = async (): Promise<void> => {
+      await other.getByLabel('API key').fill(keys.admin);
+      await other.getByRole('button', { name: 'Sign in' }).click();
+      await other.getByLabel('Label').waitFor();
+    };
+    const signOut = async (): Promise<void> => other.getByRole('button', { name: 'Sign out' }).click();
+    // Each time the first tab hears of it, and asks who is signed in.
+    for (const act of [signIn, signOut, signIn]) {
+      await Promise.all([page.waitForResponse('**/signed-in'), act()]);
+      expect(await field.inputValue()).toBe('ck_live_half');
+    }
+    await field.fill('');
+    await visiting.shows(page.getByLabel('Label'));
+    expect(visiting.complaints.texts).toEqual([]);
+  });
 });

@@ -31,7 +31,7 @@ const KeptInTab = z.object({ key: z.string(), reach: z.enum(['tenant', 'cs']) })
  * alone the key is in the tab's own storage, and goes with it.
  *
  * asking → signed-in | signed-out, when the console has said whether there is a cookie; signed-out ⇄ signed-in after
- * that; and asking again when another tab has changed it.
+ * that; and asking again when another tab has changed it, but for a sign-in, which stays until another takes its place.
  */
 export class OwnerSession {
   #state: OwnerState = { status: 'asking' };
@@ -39,10 +39,12 @@ export class OwnerSession {
   readonly #client = new ConciergeClient({});
   /** The last sign-out, as long as it is under way. */
   #leaving: Promise<void> = Promise.resolve();
+  /** Something is written in the sign-in: who signs in elsewhere does not take its place. */
+  #isWritten = false;
   readonly #tabs = new TabMessages('concierge.owner', () => {
     if (this.#state.status === 'signed-in' && this.#state.owner.key !== undefined) return;
-    // Another tenant's, perhaps: what is shown goes first.
-    this.#change({ status: 'asking' });
+    // Another tenant's, perhaps: what is shown goes first, but for a sign-in, which shows nothing of a tenant.
+    if (this.#state.status !== 'signed-out') this.#change({ status: 'asking' });
     void this.load();
   });
 
@@ -65,14 +67,31 @@ export class OwnerSession {
       this.#change({ status: 'signed-in', owner: kept });
       return;
     }
+    const before = this.#state;
     try {
       const { reach, id } = await readJson(await this.#client.request('/signed-in'), SignedIn);
+      if (this.#isOvertaken(before, reach === null)) return;
       forgetOthers(id);
       this.#change(reach === null ? { status: 'signed-out', notice: null } : { status: 'signed-in', owner: { key: undefined, reach, id } });
     } catch (error) {
-      this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
+      if (!this.#isOvertaken(before, true)) this.#change({ status: 'signed-out', notice: ConciergeError.from(error) });
     }
   }
+
+  /** Whether what was found is not shown: a sign-in or a sign-out since then is, and a sign-in form stays as it is. */
+  #isOvertaken(before: OwnerState, isOut: boolean): boolean {
+    if (this.#state !== before) return true;
+    return before.status === 'signed-out' && (isOut || this.#isWritten);
+  }
+
+  /** Something is written in the sign-in, until what this answers is called: then it asks again who is signed in. */
+  readonly holdSignIn = (): (() => void) => {
+    this.#isWritten = true;
+    return () => {
+      this.#isWritten = false;
+      if (this.#state.status === 'signed-out') void this.load();
+    };
+  };
 
   /** @throws ConciergeError why the key is refused */
   async signIn(key: string, isForTabOnly: boolean): Promise<void> {

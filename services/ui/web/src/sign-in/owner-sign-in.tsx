@@ -22,6 +22,7 @@ export function OwnerSignIn({ notice }: { readonly notice: ConciergeError | null
         if (!key.startsWith('ck_live_')) throw new ConciergeError(words.signIn.noKey, { status: 401, code: 'invalid_key' });
         await ownerSession.signIn(key, isForTabOnly);
       }}
+      onWritten={ownerSession.holdSignIn}
       fields={
         <label className="mt-3 flex items-center gap-2 text-sm">
           <input

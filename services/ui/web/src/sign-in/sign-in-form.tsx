@@ -1,4 +1,4 @@
-import { useId, useState, type ReactNode, type SubmitEvent } from 'react';
+import { useEffect, useId, useState, type ReactNode, type SubmitEvent } from 'react';
 import { Button } from '../parts/button.tsx';
 import { LogoIcon, SpinnerIcon } from '../parts/icons.tsx';
 import { useExplain, useWords } from '../words/words.tsx';
@@ -14,17 +14,21 @@ export interface SignInFormProps {
   readonly onSecret: (secret: string) => Promise<void>;
   /** More fields, between the secret and the button. */
   readonly fields?: ReactNode;
+  /** Something is written in it, until what this answers is called. */
+  readonly onWritten?: () => () => void;
   readonly help: ReactNode;
 }
 
 /** A page with one secret to enter: an owner's key or the operators' token. */
-export function SignInForm({ heading, label, placeholder, notice, onSecret, fields, help }: SignInFormProps): ReactNode {
+export function SignInForm({ heading, label, placeholder, notice, onSecret, fields, onWritten, help }: SignInFormProps): ReactNode {
   const explain = useExplain();
   const words = useWords();
   const id = useId();
   const [secret, setSecret] = useState('');
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState(notice);
+  const isWritten = secret !== '';
+  useEffect(() => (isWritten ? onWritten?.() : undefined), [isWritten, onWritten]);
 
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
