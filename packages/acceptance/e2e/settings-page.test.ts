@@ -159,6 +159,47 @@ inBrowser('the settings of an owner', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('store what is written, and nothing old over what has been stored elsewhere since they were opened', async () => {
+    const store = async (path: string, method: string, body: object): Promise<void> => {
+      expect((await ask(path, { method, body: JSON.stringify(body) })).status).toBe(200);
+    };
+    const read = async (path: string): Promise<unknown> => (await ask(path)).json();
+    await store('/api/tenant', 'PATCH', { timezone: 'Europe/Paris', retention: { sessionsDays: 300 } });
+    const complaints = await change(async (page) => {
+      const save = async (label: string, text: string): Promise<void> => {
+        const field = page.getByLabel(label, { exact: true });
+        await field.fill(text);
+        const form = page.locator('form', { has: field });
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByText('Saved.').waitFor();
+      };
+      const zone = page.getByLabel('Time zone');
+      await eventuallyHolds(async () => expect(await zone.inputValue()).toBe('Europe/Paris'));
+      await page.getByLabel('Heading', { exact: true }).waitFor();
+      await store('/api/tenant', 'PATCH', { timezone: 'Europe/Berlin', retention: { sessionsDays: 200, uploadsDays: 30 } });
+      await store('/api/widget', 'PUT', { origins: ['https://shop.example'], appearance: { greeting: 'Welcome' } });
+      const business = page.locator('form', { has: zone });
+      await business.getByLabel('Name', { exact: true }).fill('Linen & Sons');
+      await business.getByRole('button', { name: 'Save' }).click();
+      await business.getByText('Saved.').waitFor();
+      await save('What was summarised', '90');
+      await save('Heading', 'Linen help');
+      expect(await zone.inputValue()).toBe('Europe/Berlin');
+      expect(await page.getByLabel('Greeting', { exact: true }).inputValue()).toBe('Welcome');
+    });
+    expect(complaints).toEqual([]);
+    expect(await read('/api/tenant')).toMatchObject({
+      name: 'Linen & Sons',
+      timezone: 'Europe/Berlin',
+      retention: { sessionsDays: 200, historyDays: 90, uploadsDays: 30 },
+    });
+    expect(await read('/api/widget')).toMatchObject({
+      origins: ['https://shop.example'],
+      appearance: { title: 'Linen help', greeting: 'Welcome' },
+    });
+    await store('/api/tenant', 'PATCH', { name: null, timezone: null, retention: null });
+  });
+
   it('show the log of events, with each try, and send dead letters again, one or all', async () => {
     const { events } = await system.scope(keys.tenantId);
     await ask('/api/event-endpoints', {

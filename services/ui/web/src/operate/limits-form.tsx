@@ -1,7 +1,7 @@
 import { OperatedTenantPatch, routes, TenantPlan, type OperatedTenantDetails } from '@concierge/contract';
-import { useState, type ReactNode, type SubmitEvent } from 'react';
+import type { ReactNode, SubmitEvent } from 'react';
 import { Button } from '../parts/button.tsx';
-import { SelectField, TextField } from '../parts/fields.tsx';
+import { SelectField, TextField, useTyped } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { useChange } from '../parts/use-api.tsx';
 import { useExplain, useWords } from '../words/words.tsx';
@@ -20,25 +20,19 @@ const limitNames = [
 type LimitName = (typeof limitNames)[number];
 type FieldName = 'plan' | 'name' | LimitName;
 
-/**
- * Plan, name and limits as they are stored, to be changed. Only what is written here is sent: the rest goes on to show
- * what is stored, also by another operator.
- */
+/** Plan, name and limits as they are stored, to be changed. */
 export function LimitsForm({ details }: { readonly details: OperatedTenantDetails }): ReactNode {
   const explain = useExplain();
   const words = useWords().operate;
-  const [typed, setTyped] = useState<ReadonlyMap<FieldName, string>>(new Map());
+  const { typed, set, clear } = useTyped<FieldName>();
   const read = (field: FieldName): string => typed.get(field) ?? readStored(details, field);
-  const set = (field: FieldName) => (text: string) => setTyped((before) => new Map([...before, [field, text]]));
   const update = useChange(routes.updateOperatedTenant, [routes.getOperatedTenant, routes.listTenants, routes.listOperatorAudit]);
   const patch = OperatedTenantPatch.safeParse(toPatch(typed));
   const wrong = new Set(patch.error?.issues.map(({ path }) => String(path.at(-1))));
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!patch.success) return;
-    // What has been written since is not stored yet.
-    const onSuccess = (): void => setTyped((now) => new Map([...now].filter(([field, text]) => text !== typed.get(field))));
-    update.mutate({ params: { tenant: details.tenantId }, body: patch.data }, { onSuccess });
+    update.mutate({ params: { tenant: details.tenantId }, body: patch.data }, { onSuccess: () => clear(typed) });
   };
   return (
     <Section title={words.limits.title} about={words.limits.about}>

@@ -1,6 +1,6 @@
 import { routes, type TenantView } from '@concierge/contract';
-import { useState, type ReactNode } from 'react';
-import { TextField } from '../parts/fields.tsx';
+import type { ReactNode } from 'react';
+import { TextField, useTyped } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
@@ -8,17 +8,15 @@ import { useFormats, useWords } from '../words/words.tsx';
 import { SubmitRow, useCanChange } from './owner-parts.tsx';
 
 const parts = ['sessionsDays', 'historyDays', 'uploadsDays'] as const;
-type Days = Record<(typeof parts)[number], string>;
+type Part = (typeof parts)[number];
 
 /** How long conversations and files are kept, and what would go now by what is written in the fields. */
 export function RetentionSection({ tenant }: { readonly tenant: TenantView }): ReactNode {
   const { owner } = useWords();
   const words = owner.settings.retention;
   const canChange = useCanChange();
-  const [days, setDays] = useState<Days>(() => {
-    const { sessionsDays, historyDays, uploadsDays } = tenant.retention ?? {};
-    return { sessionsDays: write(sessionsDays), historyDays: write(historyDays), uploadsDays: write(uploadsDays) };
-  });
+  const { typed, set, clear } = useTyped<Part>();
+  const read = (part: Part): string => typed.get(part) ?? String(tenant.retention?.[part] ?? '');
   const save = useChange(routes.updateTenant, [routes.getTenant, routes.previewRetention]);
   return (
     <Section title={words.title} about={words.about}>
@@ -26,7 +24,7 @@ export function RetentionSection({ tenant }: { readonly tenant: TenantView }): R
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate({ body: { retention: toRule(days) } });
+          save.mutate({ body: { retention: toPatch(typed) } }, { onSuccess: () => clear(typed) });
         }}
       >
         <div className="grid gap-3 sm:grid-cols-3">
@@ -35,8 +33,8 @@ export function RetentionSection({ tenant }: { readonly tenant: TenantView }): R
               key={part}
               label={words[part]}
               help={words.days}
-              value={days[part]}
-              onChange={(value) => setDays({ ...days, [part]: value })}
+              value={read(part)}
+              onChange={set(part)}
               type="number"
               min={1}
               max={36_500}
@@ -44,26 +42,22 @@ export function RetentionSection({ tenant }: { readonly tenant: TenantView }): R
             />
           ))}
         </div>
-        <Preview days={days} />
+        <Preview days={parts.map((part) => [part, read(part)])} />
         <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
       </form>
     </Section>
   );
 }
 
-function write(days: number | undefined): string {
-  return days === undefined ? '' : String(days);
+/** Null keeps for ever. */
+function toPatch(typed: ReadonlyMap<Part, string>): Partial<Record<Part, number | null>> {
+  return Object.fromEntries([...typed].map(([part, text]) => [part, text === '' ? null : Number(text)]));
 }
 
-function toRule({ sessionsDays, historyDays, uploadsDays }: Days): Record<(typeof parts)[number], number | null> {
-  const read = (text: string): number | null => (text === '' ? null : Number(text));
-  return { sessionsDays: read(sessionsDays), historyDays: read(historyDays), uploadsDays: read(uploadsDays) };
-}
-
-function Preview({ days }: { readonly days: Days }): ReactNode {
+function Preview({ days }: { readonly days: readonly (readonly [Part, string])[] }): ReactNode {
   const words = useWords().owner.settings.retention;
   const formats = useFormats();
-  const rule = Object.fromEntries(Object.entries(days).filter(([, text]) => /^[1-9]\d{0,4}$/u.test(text)));
+  const rule = Object.fromEntries(days.filter(([, text]) => /^[1-9]\d{0,4}$/u.test(text)));
   const isEmpty = Object.keys(rule).length === 0;
   const query = useRead(routes.previewRetention, { query: rule }, { isEnabled: !isEmpty });
   if (isEmpty) return <p className="text-sm text-muted-foreground">{words.nothing}</p>;

@@ -1,9 +1,9 @@
 import { routes, type TenantView } from '@concierge/contract';
 import { useMutation } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
 import { Button } from '../parts/button.tsx';
-import { TextField } from '../parts/fields.tsx';
+import { TextField, useTyped } from '../parts/fields.tsx';
 import { Page, Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useChange, useRead } from '../parts/use-api.tsx';
@@ -45,8 +45,7 @@ function Business({ tenant }: { readonly tenant: TenantView }): ReactNode {
   const { owner } = useWords();
   const words = owner.settings;
   const canChange = useCanChange();
-  const [name, setName] = useState(tenant.name ?? '');
-  const [timezone, setTimezone] = useState(tenant.timezone ?? '');
+  const { typed, set, clear } = useTyped<'name' | 'timezone'>();
   const save = useChange(routes.updateTenant, [routes.getTenant, routes.whoAmI, routes.listSchedules]);
   return (
     <Section title={words.business}>
@@ -54,16 +53,17 @@ function Business({ tenant }: { readonly tenant: TenantView }): ReactNode {
         className="space-y-3 rounded-xl border bg-card p-4"
         onSubmit={(event) => {
           event.preventDefault();
-          save.mutate({ body: { name: name === '' ? null : name, timezone: timezone === '' ? null : timezone } });
+          const body = Object.fromEntries([...typed].map(([field, text]) => [field, text === '' ? null : text]));
+          save.mutate({ body }, { onSuccess: () => clear(typed) });
         }}
       >
         <div className="grid gap-3 sm:grid-cols-2">
-          <TextField label={owner.name} value={name} onChange={setName} maxLength={200} />
+          <TextField label={owner.name} value={typed.get('name') ?? tenant.name ?? ''} onChange={set('name')} maxLength={200} />
           <TextField
             label={words.timezone}
             help={words.timezoneHelp}
-            value={timezone}
-            onChange={setTimezone}
+            value={typed.get('timezone') ?? tenant.timezone ?? ''}
+            onChange={set('timezone')}
             list="zones"
             placeholder="UTC"
             maxLength={64}

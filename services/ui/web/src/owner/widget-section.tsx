@@ -1,10 +1,11 @@
 import { routes, type WidgetBody, type WidgetLanguage, type WidgetView } from '@concierge/contract';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { ConfirmButton } from '../parts/confirm-dialog.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { Section } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
-import { useChange, useRead } from '../parts/use-api.tsx';
+import { askAnew, useApi, useChange, useRead } from '../parts/use-api.tsx';
 import { useWords } from '../words/words.tsx';
 import { WidgetLookFields } from './widget-look-fields.tsx';
 import { WidgetTeamFields } from './widget-team-fields.tsx';
@@ -102,40 +103,94 @@ interface WidgetFormProps {
   readonly sendsEmail: boolean;
 }
 
+interface WidgetValues extends Omit<WidgetBody, 'origins'> {
+  /** As they are written: one in a line. */
+  readonly origins: string;
+}
+
+function toValues({ enabled, origins, requireSenderToken, appearance, display, team }: WidgetBody): WidgetValues {
+  return { enabled, origins: origins.join('\n'), requireSenderToken, appearance, display, team };
+}
+
+function toBody(values: WidgetValues): WidgetBody {
+  return { ...values, origins: values.origins.split(/\s+/u).filter((origin) => origin !== '') };
+}
+
+/** What is written in a form: over what is stored now, where that is not what the form began with. */
+interface Written<Fields> {
+  readonly begun: Fields;
+  readonly written: Fields;
+  readonly stored: Fields;
+}
+
+function mergeFields<Fields extends object>({ begun, written, stored }: Written<Fields>): Fields {
+  const merged = { ...stored };
+  for (const name in written) {
+    if (JSON.stringify(written[name]) !== JSON.stringify(begun[name])) merged[name] = written[name];
+  }
+  return merged;
+}
+
+function mergeValues({ begun, written, stored }: Written<WidgetValues>): WidgetValues {
+  const pick = <Name extends 'appearance' | 'display' | 'team'>(name: Name): WidgetValues[Name] =>
+    mergeFields({ begun: begun[name], written: written[name], stored: stored[name] });
+  return { ...mergeFields({ begun, written, stored }), appearance: pick('appearance'), display: pick('display'), team: pick('team') };
+}
+
+/** What is written, over what is stored, also meanwhile and by another one: a PUT replaces all settings. */
+function useWidgetValues(widget: WidgetView) {
+  const api = useApi();
+  const queries = useQueryClient();
+  const [form, setForm] = useState(() => ({ widget, values: toValues(widget) }));
+  const begun = toValues(form.widget);
+  if (form.widget !== widget) setForm({ widget, values: mergeValues({ begun, written: form.values, stored: toValues(widget) }) });
+  const save = useMutation({
+    mutationFn: async (written: WidgetValues) => {
+      const stored = toValues(await api.call(routes.getWidget));
+      return api.call(routes.putWidget, { body: toBody(mergeValues({ begun, written, stored })) });
+    },
+    onSuccess: async () => askAnew(queries, { queryKey: [routes.getWidget.id] }),
+  });
+  return {
+    values: form.values,
+    change: (more: Partial<WidgetValues>) => setForm((now) => ({ ...now, values: { ...now.values, ...more } })),
+    save,
+    submit: () => {
+      const sent = form.values;
+      // As it is stored by now, but for what has been written since.
+      const onSuccess = (): void =>
+        setForm((now) => ({ ...now, values: mergeValues({ begun: sent, written: now.values, stored: toValues(now.widget) }) }));
+      save.mutate(sent, { onSuccess });
+    },
+  };
+}
+
 function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
   const { owner } = useWords();
   const words = owner.settings;
   const canChange = useCanChange();
   const id = useId();
-  const [enabled, setEnabled] = useState(widget.enabled);
-  const [requireSenderToken, setRequireSenderToken] = useState(widget.requireSenderToken);
-  const [origins, setOrigins] = useState(widget.origins.join('\n'));
-  const [{ appearance, display }, setLook] = useState({ appearance: widget.appearance, display: widget.display });
-  const setAppearance = (next: typeof appearance): void => setLook({ appearance: next, display });
-  const [team, setTeam] = useState(widget.team);
+  const { values, change, save, submit } = useWidgetValues(widget);
+  const { enabled, origins, requireSenderToken, appearance, display, team } = values;
+  const setAppearance = (next: typeof appearance): void => change({ appearance: next });
   const [language, setLanguage] = useState<WidgetLanguage>('en');
-  const body = {
-    enabled,
-    origins: origins.split(/\s+/u).filter((origin) => origin !== ''),
-    appearance,
-    requireSenderToken,
-    display,
-    team,
-  };
-  const save = useChange(routes.putWidget, [routes.getWidget]);
   return (
     <form
       className="space-y-3"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate({ body });
+        submit();
       }}
     >
       <label className="flex min-h-9 items-center gap-2 text-sm">
-        <input type="checkbox" className="size-4" checked={enabled} onChange={({ target }) => setEnabled(target.checked)} />
+        <input type="checkbox" className="size-4" checked={enabled} onChange={({ target }) => change({ enabled: target.checked })} />
         {words.widgetOn}
       </label>
-      <SignedSenders isRequired={requireSenderToken} secret={widget.secret} onChange={setRequireSenderToken} />
+      <SignedSenders
+        isRequired={requireSenderToken}
+        secret={widget.secret}
+        onChange={(isRequired) => change({ requireSenderToken: isRequired })}
+      />
       <div className="grid gap-3 sm:grid-cols-2">
         <TextField label={words.heading} value={appearance.title} onChange={(title) => setAppearance({ ...appearance, title })} required />
         <TextField label={words.greeting} value={appearance.greeting} onChange={(greeting) => setAppearance({ ...appearance, greeting })} />
@@ -150,15 +205,15 @@ function WidgetForm({ widget, sendsEmail }: WidgetFormProps): ReactNode {
           aria-describedby={`${id}-help`}
           className="w-full rounded-lg border border-input bg-background px-3 py-2 font-mono text-sm"
           value={origins}
-          onChange={({ target }) => setOrigins(target.value)}
+          onChange={({ target }) => change({ origins: target.value })}
         />
         <p id={`${id}-help`} className="text-xs text-muted-foreground">
           {words.originsHelp}
         </p>
       </div>
-      <WidgetLookFields appearance={appearance} display={display} onChange={setLook} language={language} onLanguage={setLanguage} />
+      <WidgetLookFields appearance={appearance} display={display} onChange={change} language={language} onLanguage={setLanguage} />
       <WidgetPreview appearance={appearance} display={display} language={language} />
-      <WidgetTeamFields team={team} sendsEmail={sendsEmail} onChange={setTeam} />
+      <WidgetTeamFields team={team} sendsEmail={sendsEmail} onChange={(next) => change({ team: next })} />
       <SubmitRow change={save} canChange={canChange} label={owner.save} done={owner.saved} />
     </form>
   );

@@ -1,4 +1,4 @@
-import { useId, type ComponentProps, type ReactNode } from 'react';
+import { useId, useState, type ComponentProps, type ReactNode } from 'react';
 import { SearchIcon } from './icons.tsx';
 
 const box = 'h-9 w-full min-w-0 rounded-lg border border-input bg-background px-3 text-sm';
@@ -114,6 +114,26 @@ export function SelectField<Value extends string>({ label, help, problem, value,
       )}
     </Field>
   );
+}
+
+export interface Typed<Field extends string> {
+  readonly typed: ReadonlyMap<Field, string>;
+  readonly set: (field: Field) => (text: string) => void;
+  /** Once that is stored; what has been written since is not. */
+  readonly clear: (sent: ReadonlyMap<Field, string>) => void;
+}
+
+/**
+ * What is written into a form about what is stored. Only that is sent: the other fields go on to show what is stored,
+ * also by another one, and store nothing old over it.
+ */
+export function useTyped<Field extends string>(): Typed<Field> {
+  const [typed, setTyped] = useState<ReadonlyMap<Field, string>>(new Map());
+  return {
+    typed,
+    set: (field) => (text) => setTyped((before) => new Map([...before, [field, text]])),
+    clear: (sent) => setTyped((now) => new Map([...now].filter(([field, text]) => text !== sent.get(field)))),
+  };
 }
 
 export interface SearchFieldProps {
