@@ -256,6 +256,36 @@ inBrowser('the operators’ pages of turns', () => {
     expect([...current.complaints.texts, ...other.complaints.texts]).toEqual([]);
   });
 
+  it('show a new key that is made late, and keep what is written for the next one meanwhile', async () => {
+    await system.createTenant('late-keys');
+    await using current = await visit('/operate/tenants/late-keys');
+    const { page } = current;
+    const [asked, made] = [gate(), gate()];
+    await page.route(/\/tenants\/late-keys\/keys$/u, async (route) => {
+      if (route.request().method() === 'POST') {
+        asked.open();
+        await made.opened;
+      }
+      await route.continue();
+    });
+    const label = dialog(page).getByLabel('Label');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await label.fill('First');
+    await dialog(page).getByRole('button', { name: 'Make it' }).click();
+    await asked.opened;
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await label.fill('Second');
+    made.open();
+    const shown = page.getByRole('dialog', { name: 'The new key' });
+    await current.shows(shown.getByText(/^ck_live_/u));
+    await shown.getByRole('button', { name: 'Close' }).click();
+    await shown.waitFor({ state: 'detached' });
+    expect(await dialog(page).count()).toBe(1);
+    expect(await label.inputValue()).toBe('Second');
+    expect(current.complaints.texts).toEqual([]);
+  });
+
   it('say what the board of the queues is before it is opened', async () => {
     await using current = await visit('/operate');
     const { page } = current;

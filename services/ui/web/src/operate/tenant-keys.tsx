@@ -1,5 +1,6 @@
 import { keyScopes, routes, type KeyScope, type KeyView } from '@concierge/contract';
 import { useState, type ReactNode, type SubmitEvent } from 'react';
+import { clearSent } from '../owner/owner-parts.tsx';
 import { Button } from '../parts/button.tsx';
 import { ConfirmButton, Dialog } from '../parts/confirm-dialog.tsx';
 import { SelectField, TextField } from '../parts/fields.tsx';
@@ -52,21 +53,23 @@ function CreateKey({ tenant, onMade }: MakingProps): ReactNode {
   const explain = useExplain();
   const words = useWords();
   const { keys } = words.operate;
-  const [isOpen, setOpen] = useState(false);
+  /** Another object each time that it is opened. */
+  const [opened, setOpened] = useState<object | null>(null);
   const [label, setLabel] = useState('');
   const [scope, setScope] = useState<KeyScope>('admin');
   const creation = useChange(routes.createTenantKey, affected);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const { key } = await creation.mutateAsync({ params: { tenant }, body: { label, scopes: [scope] } });
-    setOpen(false);
-    setLabel('');
+    // Closed and opened once more meanwhile, it stays open, with what is written for the next key.
+    setOpened((now) => (now === opened ? null : now));
+    setLabel(clearSent(label));
     onMade(key);
   };
-  if (!isOpen) return <Button onClick={() => setOpen(true)}>{keys.create}</Button>;
+  if (opened === null) return <Button onClick={() => setOpened({})}>{keys.create}</Button>;
   const buttons = (
     <>
-      <Button onClick={() => setOpen(false)}>{words.parts.cancel}</Button>
+      <Button onClick={() => setOpened(null)}>{words.parts.cancel}</Button>
       <Button tone="primary" type="submit" form="new-key" disabled={creation.isPending}>
         {keys.createAction}
       </Button>
@@ -74,7 +77,7 @@ function CreateKey({ tenant, onMade }: MakingProps): ReactNode {
   );
   const error = creation.isError ? explain(creation.error) : null;
   return (
-    <Dialog title={keys.create} buttons={buttons} error={error} onClose={() => setOpen(false)}>
+    <Dialog title={keys.create} buttons={buttons} error={error} onClose={() => setOpened(null)}>
       <form id="new-key" className="space-y-3" onSubmit={(event) => void submit(event).catch(() => undefined)}>
         <TextField label={keys.label} help={keys.labelHelp} value={label} onChange={setLabel} autoFocus />
         <SelectField
