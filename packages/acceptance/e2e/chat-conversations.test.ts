@@ -110,6 +110,22 @@ inBrowser('conversations in the chat', () => {
     await eventuallyHolds(async () => expect(await list(visit).getByRole('link').count()).toBe(2));
   });
 
+  it('are gone with their field as soon as another one is chosen: what is written next is not for it', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    // Within the same task of the page: nothing else comes between, neither a key nor a frame.
+    const isGone: unknown = await visit.page.evaluate(`(async () => {
+      const field = document.querySelector('textarea[aria-label=Message]');
+      const [choose] = [...document.querySelectorAll('button')].filter(({ textContent }) => textContent.trim() === 'New conversation');
+      choose.click();
+      for (let rounds = 0; rounds < 100; rounds += 1) await null;
+      return !field.isConnected;
+    })()`);
+    expect(isGone).toBe(true);
+    await ask(visit, 0, 'second [[say:reply two]]');
+    await visit.shows(visit.turn(0).getByText('reply two', { exact: true }));
+  });
+
   it('are renamed while the agent answers, pinned, and found by words', async () => {
     await using visit = await visitWith();
     await ask(visit, 0, 'An old matter [[say:Noted]]');

@@ -1,6 +1,6 @@
 import { randomKey } from '@concierge/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { Conversation } from '../../../src/chat/conversation.ts';
 import type { ConversationState } from '../../../src/chat/conversation-state.ts';
 import type { GatewayClient } from '../../../src/chat/gateway-client.ts';
@@ -50,7 +50,8 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
   const current = useRef<Conversation | null>(null);
   const [conversation, setConversation] = useState<Conversation | null>(null);
 
-  useEffect(() => {
+  // Before the browser goes on: what is written next is not for the field of the conversation that is left.
+  useLayoutEffect(() => {
     if (current.current !== null && shows(current.current.snapshot(), route)) return;
     const first = current.current === null;
     current.current?.close();
@@ -81,7 +82,7 @@ export function useConversation(gateway: GatewayClient, route: Route, reach: Rea
     });
   }, [gateway, queries, reach, route]);
 
-  useEffect(
+  useLayoutEffect(
     () => () => {
       if (ownerSession.isRefused) unsentWords.keep(listUnsent(current.current));
       current.current?.close();
