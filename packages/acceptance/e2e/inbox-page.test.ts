@@ -158,6 +158,8 @@ inBrowser('the inbox', () => {
     expect(await write('bob', 'Thank you [[say:The agent speaks.]]')).toMatchObject({ reply: '' });
     await visiting.shows(messages(page).getByText('Thank you'));
     await page.getByRole('heading', { level: 2, name: 'Bob Ray' }).first().click();
+    // Not before all lists have heard that it was taken over.
+    await visiting.shows(page.getByRole('button', { name: 'Give back', disabled: false }));
     await page.keyboard.press('e');
     await answer(page).waitFor({ state: 'hidden' });
     expect(await write('bob', 'And now? [[say:The agent speaks.]]')).toMatchObject({ reply: 'The agent speaks.' });
@@ -386,6 +388,8 @@ inBrowser('the inbox', () => {
     await callForStaff('ann');
     await visiting.shows(row(page, /^Ann Lee.*waiting/u));
     await eventuallyHolds(async () => expect(await page.title()).toBe('(1) Inbox · Concierge'));
+    // Noted as looked at, while it was.
+    await eventuallyHolds(async () => expect(await page.evaluate("localStorage.getItem('concierge.notified')")).toMatch(/^\["[^",]+"\]$/u));
     await page.evaluate('globalThis.look("hidden")');
     const tag = await callForStaff('bob');
     const told = [{ title: 'Waits for staff: Where is my parcel? [[say:It is **on its way**.]]', body: 'Refund for bob', tag }];
@@ -394,6 +398,8 @@ inBrowser('the inbox', () => {
     // Another change of the list tells nothing anew.
     await callForStaff('cid');
     await eventuallyHolds(async () => expect(await page.title()).toBe('(3) Inbox · Concierge'));
+    // It is told of after the title has changed.
+    await eventuallyHolds(async () => expect(await shown()).toHaveLength(2));
     const given = { method: 'POST', headers: { 'x-api-key': keys.admin, 'content-type': 'application/json' }, body: '{}' };
     expect((await fetch(`${system.url}/api/sessions/${tag}/resume`, given)).status).toBe(200);
     await eventuallyHolds(async () => expect(await page.title()).toBe('(2) Inbox · Concierge'));
