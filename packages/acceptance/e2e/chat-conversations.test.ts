@@ -438,6 +438,32 @@ inBrowser('conversations in the chat', () => {
     await visit.turnReaches(120, 'done');
   });
 
+  it('stay at their end while more comes, also just as they are scrolled there, until the reader scrolls up', async () => {
+    await using visit = await visitWith();
+    await ask(visit, 0, 'first [[say:reply one]]');
+    const { page } = visit;
+    // What comes is there before the browser tells of the scrolling.
+    const grow = `{
+      const content = document.querySelector('article').parentElement;
+      content.style.paddingBottom = String(content.clientHeight + 3000) + 'px';
+      content.parentElement.dispatchEvent(new Event('scroll'));
+    }`;
+    const below = `(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(
+      document.querySelector('article').parentElement.parentElement)`;
+    const latest = page.getByRole('button', { name: 'Latest', exact: true });
+    for (let round = 1; round <= 2; round += 1) {
+      await page.evaluate(grow);
+      await eventuallyHolds(async () => expect(await page.evaluate(below)).toBeLessThan(2));
+      expect(await latest.count()).toBe(0);
+    }
+    await page.evaluate("document.querySelector('article').parentElement.parentElement.scrollTop = 100");
+    await visit.shows(latest);
+    expect(await page.evaluate(below)).toBeGreaterThan(60);
+    await latest.click();
+    await eventuallyHolds(async () => expect(await page.evaluate(below)).toBeLessThan(2));
+    await latest.waitFor({ state: 'detached' });
+  });
+
   it('need one script at first, of at most 180 kB, and no colours or formulas', async () => {
     await using visit = await visitWith();
     const folder = join(import.meta.dirname, '../../../services/ui/dist/web');

@@ -29,6 +29,8 @@ export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: Trans
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  /** Where it stood last. */
+  const lastTop = useRef(0);
   const [away, setAway] = useState(false);
   // What is asked elsewhere is known by the service's id alone.
   const lastAsked = turns.findLast(({ key, turnId, question }) => question !== null && key !== turnId)?.key;
@@ -36,6 +38,7 @@ export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: Trans
   const toEnd = useCallback(() => {
     atEnd.current = true;
     scroller.current?.scrollTo({ top: scroller.current.scrollHeight });
+    lastTop.current = scroller.current?.scrollTop ?? 0;
   }, []);
 
   // What the reader looks at stays where it is when earlier turns come before it, whatever comes behind it meanwhile.
@@ -67,7 +70,10 @@ export function Transcript({ turns, actions, forks, mayWrite, onEarlier }: Trans
   const onScroll = (): void => {
     const area = scroller.current;
     if (area === null) return;
-    atEnd.current = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_PX;
+    const isNear = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_PX;
+    // Readers leave the end upwards: what has grown below it since, before this was heard of, is followed.
+    if (isNear || area.scrollTop < lastTop.current) atEnd.current = isNear;
+    lastTop.current = area.scrollTop;
     setAway(!atEnd.current);
   };
 
