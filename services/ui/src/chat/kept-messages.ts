@@ -3,9 +3,9 @@ import type { SavedTurn, SavedTurnStore } from './saved-turns.ts';
 
 /**
  * How long a reload that has begun may still run this page: its address is the one from before the service named the
- * conversation. Seconds on a busy machine, where the console's server answers late.
+ * conversation. As long as anything is waited for: on a busy machine the console's server answers late.
  */
-const RELOAD_MS = 10_000;
+const RELOAD_MS = 60_000;
 
 interface KeptMessagesOptions {
   readonly saved: SavedTurnStore;
