@@ -1,7 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { TurnInput } from '@concierge/contract';
-import { TestTenants } from '../src/index.ts';
+import { workerNumber } from '../src/config.ts';
+import { findFirstPort } from '../src/free-port.ts';
+import { freePort, TestTenants } from '../src/index.ts';
 import { TestCore } from '../src/test-core.ts';
 
 describe('tenants of a test', () => {
@@ -39,5 +41,15 @@ describe('the core of a test', () => {
     const { turnId } = await test.core.turns.accept(scope, input);
     const other = await test.another('producer');
     expect((await other.turns.find(await other.tenants.open(scope.tenantId), turnId))?.status).toBe('waiting');
+  });
+});
+
+describe('a free port', () => {
+  it('is of a range that no process has which runs test files beside this one', async () => {
+    const starts = Array.from({ length: 24 }, (_, worker) => findFirstPort(worker));
+    expect(new Set(starts).size).toBe(starts.length);
+    const ports = [await freePort(), await freePort()];
+    expect(new Set(ports).size).toBe(ports.length);
+    for (const port of ports) expect(starts.findLast((start) => start <= port)).toBe(findFirstPort(process.ppid + workerNumber));
   });
 });
