@@ -34,7 +34,10 @@ export class FocusTrap {
     this.#over.abort();
   }
 
-  /** Around a page in a frame, as the console's preview is, there is more: it takes the focus from nothing, and lets it go. */
+  /**
+   * Around a page in a frame, as the console's preview is, there is more: it takes the focus from nothing, and lets it
+   * go.
+   */
   get #isAll(): boolean {
     return parent === window && this.#media.matches;
   }
