@@ -36,6 +36,17 @@ describe('the index of a tenant', () => {
     return reindexTenants.answers[200].json.parse(await response.json());
   }
 
+  /** All tenants behind this one, in as many calls as it takes: one ends after some seconds, where it is then. */
+  async function reindexAll(from?: string): Promise<TenantDrift[]> {
+    const reports: TenantDrift[] = [];
+    for (let cursor: string | null | undefined = from; cursor !== null;) {
+      const page = await reindex({ cursor });
+      reports.push(...page.tenants);
+      cursor = page.nextCursor;
+    }
+    return reports;
+  }
+
   async function reindexOne({ id }: TestTenant, dryRun?: boolean): Promise<TenantDrift | undefined> {
     const { tenants, nextCursor, ...rest } = await reindex({ tenant: id, dryRun });
     expect([nextCursor, rest, tenants.length]).toEqual([null, { dryRun: dryRun ?? true }, 1]);
@@ -91,19 +102,15 @@ describe('the index of a tenant', () => {
 
   it('is found among those of all tenants, each once, from call to call', async () => {
     const planted = [await plantDrift(), await plantDrift()].map(({ id }) => id);
-    const reports: TenantDrift[] = [];
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const page = await reindex({ cursor });
-      reports.push(...page.tenants);
-      cursor = page.nextCursor;
-    }
+    const reports = await reindexAll();
     const ids = reports.map(({ tenantId }) => tenantId);
     expect(ids).toEqual([...new Set(ids)].toSorted());
     const drifted = reports.filter((report) => report.drifted).map(({ tenantId }) => tenantId);
     expect(drifted).toEqual(expect.arrayContaining(planted));
     const [first = '', second = ''] = planted.toSorted();
-    expect((await reindex({ cursor: first })).tenants.map(({ tenantId }) => tenantId)).toContain(second);
-    expect((await reindex({ cursor: first })).tenants.map(({ tenantId }) => tenantId)).not.toContain(first);
+    const behind = (await reindexAll(first)).map(({ tenantId }) => tenantId);
+    expect(behind).toContain(second);
+    expect(behind).not.toContain(first);
   });
 
   it('is not for who has no operators’ token, nor of a tenant that is none', async () => {
