@@ -1,16 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { limits } from '@concierge/contract';
 import { CallFailure } from './call-failure.ts';
-import {
-  Chunk,
-  openEventParser,
-  plainTextChunk,
-  Reply,
-  ToolCallSlots,
-  type ReasoningField,
-  type ReplyOptions,
-  type ToolCallDelta,
-} from './reply.ts';
+import type { ReasoningField } from './dialect.ts';
+import { Chunk, openEventParser, plainTextChunk, Reply, ToolCallSlots, type ReplyOptions, type ToolCallDelta } from './reply.ts';
 
 function read(...pieces: string[]): string[] {
   const found: string[] = [];

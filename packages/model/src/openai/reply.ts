@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ModelFinishReason, ModelRequest } from '../model.ts';
 import { brokenStream, failureInStream, runawayReply } from './call-failure.ts';
-import { CallSignatures } from './call-signatures.ts';
+import { CallSignatures, type ReasoningField, type SignatureField } from './dialect.ts';
 import { estimateTokens } from '../estimate-tokens.ts';
 
 const ToolCallDelta = z.object({
@@ -132,12 +132,6 @@ export function openEventParser(onData: (data: string) => void): EventSourcePars
 
 /** The end of a sentence, with what may stand behind it: the text may be over, and a call be what comes next. */
 const sentenceEnd = /[.!?:…。！？\n][)\]"'*_`”’»]?\s?$/u;
-
-/** The field of thoughts: strict servers refuse the other one. */
-export type ReasoningField = 'reasoning_content' | 'reasoning';
-
-/** Where Google's signatures are: on each call, or, over OpenRouter, beside all calls of the message. */
-export type SignatureField = 'extra_content' | 'reasoning_details';
 
 export interface ReplyOptions {
   /** The model may call some. */
