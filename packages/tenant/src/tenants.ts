@@ -14,7 +14,6 @@ import { decodeKey, type KeyClaims, Keys, type KeyRecord, type KeyRecordCache } 
 import { callsFolder } from './contacts/handoffs.ts';
 import { erasuresFolder } from './erasure/erasures.ts';
 import { Inbox, type LoggedTurns } from './inbox/inbox.ts';
-import { OpenScopes } from './open-scopes.ts';
 import { Outbox, type WakeOutbox } from './outbox/outbox.ts';
 import { SessionCache } from './sessions/session-store.ts';
 import { mayAskForHeartbeat } from './settings/settings-files.ts';
@@ -382,6 +381,44 @@ export class Tenants {
 
   #toTenantRoot(tenantId: string): string {
     return join(this.#folder, tenantId);
+  }
+}
+
+/**
+ * The open tenants of a process. Those that were used last stay open, and every other as long as a caller has it: a
+ * tenant has one scope in a process, which holds its locks.
+ */
+class OpenScopes {
+  readonly #kept: LRUCache<string, TenantScope>;
+  readonly #had = new Map<string, WeakRef<TenantScope>>();
+  readonly #gone = new FinalizationRegistry<string>((tenantId) => {
+    if (this.#had.get(tenantId)?.deref() === undefined) this.#had.delete(tenantId);
+  });
+
+  constructor(max: number) {
+    // `maxSize` takes no room ahead of use.
+    this.#kept = new LRUCache({ maxSize: max, sizeCalculation: () => 1 });
+  }
+
+  get(tenantId: string): TenantScope | undefined {
+    const kept = this.#kept.get(tenantId);
+    if (kept !== undefined) return kept;
+    const scope = this.#had.get(tenantId)?.deref();
+    if (scope !== undefined) this.#kept.set(tenantId, scope);
+    return scope;
+  }
+
+  add(scope: TenantScope): TenantScope {
+    const { tenantId } = scope;
+    this.#kept.set(tenantId, scope);
+    this.#had.set(tenantId, new WeakRef(scope));
+    this.#gone.register(scope, tenantId);
+    return scope;
+  }
+
+  delete(tenantId: string): void {
+    this.#kept.delete(tenantId);
+    this.#had.delete(tenantId);
   }
 }
 
