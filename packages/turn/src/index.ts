@@ -45,7 +45,6 @@ export { hearRecordChanges, tellRecordChanges } from './record-changes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { traceRecord } from './traces/build-trace.ts';
-export { askInTime } from './wal/unanswered.ts';
 export { agreeOnSlots, assertSlots } from './agree-on-slots.ts';
 export { listTurnReconcilers, TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
@@ -76,6 +75,5 @@ export {
 } from './deliveries/delivery-worker.ts';
 export { LogRecovery } from './wal/log-recovery.ts';
 export { ProcessLog } from './wal/process-log.ts';
-export { LogsOnDisk } from './wal/log-records.ts';
+export { askInTime, fileUnanswered, LogsOnDisk } from './wal/log-records.ts';
 export { SharedLogs } from './wal/shared-logs.ts';
-export { fileUnanswered } from './wal/unanswered.ts';

@@ -2,7 +2,7 @@ import { askSlots, findSlot, listSlots } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import type { WaitReason } from '@concierge/contract';
 import { keyOf, laneMember, type Lane } from '../keys.ts';
-import { askInTime } from '../wal/unanswered.ts';
+import { askInTime } from '../wal/log-records.ts';
 import { readClock, readLanes, toLane, toPool, type LaneFacts } from './lane-facts.ts';
 import { readWorkers, type ReportedWorker } from './workers.ts';
 

@@ -5,8 +5,7 @@ import { failpoint, isUnavailable, RedisScript, listSlots, type Log } from '@con
 import type { Tenants } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf, queuePrefix } from '../keys.ts';
-import { isOfThisBoot, listLogs, readContent, type LogContent } from './log-records.ts';
-import { askInTime, fileUnanswered } from './unanswered.ts';
+import { askInTime, fileUnanswered, isOfThisBoot, listLogs, readContent, type LogContent } from './log-records.ts';
 
 const sealLog = new RedisScript(new URL('./log-seal.lua', import.meta.url));
 /** A process that has not renewed its log for this long is dead, or will find that it was taken for dead. */

@@ -4,8 +4,15 @@ import { askSlots, failpoint, type Log } from '@concierge/runtime';
 import type { Publications, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
-import { renderAccepted, renderPublished, renderSettled, type UnsettledTurn } from './log-records.ts';
-import { askInTime, fileUnanswered, findEndedIn } from './unanswered.ts';
+import {
+  askInTime,
+  fileUnanswered,
+  findEndedIn,
+  renderAccepted,
+  renderPublished,
+  renderSettled,
+  type UnsettledTurn,
+} from './log-records.ts';
 
 /** A turn that has ended by then leaves the log; otherwise it is asked for again when it is some times as old. */
 const ASK_AFTER_MS = 500;

@@ -5,9 +5,8 @@ import { askSlots, background, failpoint, RedisScript, type Log } from '@concier
 import { renderTurn, type Publications, type TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { queuePrefix } from '../keys.ts';
-import { LogsOnDisk, newLogId } from './log-records.ts';
+import { askInTime, LogsOnDisk, newLogId } from './log-records.ts';
 import { isAppended, OpenLog, type Entry, type LoggedTurn } from './open-log.ts';
-import { askInTime } from './unanswered.ts';
 
 const renewLog = new RedisScript(new URL('./log-renew.lua', import.meta.url));
 const TICK_MS = 250;

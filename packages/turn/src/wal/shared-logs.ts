@@ -3,8 +3,7 @@ import { findSlot } from '@concierge/runtime';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
 import type { Lanes } from '../lanes/lanes.ts';
-import { LogsOnDisk } from './log-records.ts';
-import { askInTime } from './unanswered.ts';
+import { askInTime, LogsOnDisk } from './log-records.ts';
 
 export interface SharedLogsOptions {
   readonly redis: Redis;
