@@ -11,16 +11,13 @@ export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
 const SEPARATOR_CHARACTERS = 2;
 
 /**
- * The turns whose messages this one answers, its own first. Those behind it that collect, too, go with it while all
- * together stay within what one message may be; the first that does not fit is the next turn's head. Chosen once: an
+ * The turns whose messages one that collects answers, its own first. Those behind it that collect, too, go with it while
+ * all together stay within what one message may be; the first that does not fit is the next turn's head. Chosen once: an
  * attempt that recovers takes the same. `session`: as it was before this turn.
  */
-export async function turnsToAnswer(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
-  const { scope, turn, signal } = run;
+export async function collectTurns(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
+  const { scope, turn } = run;
   if (conversation.hasPrompt) return [turn, ...(await turnsNamed(scope, conversation.joined))];
-  // A turn that ends before it has begun ends alone: the others get their own answers.
-  signal.throwIfAborted();
-  if (turn.collects !== true) return [turn];
   // A waiting turn may be answered already: its worker died after the answer and left it in the inbox, and an emptied
   // Redis may have put this turn, which is older, before it.
   const answered = new Set(session.turns.map(({ id }) => id));

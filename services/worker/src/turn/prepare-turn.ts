@@ -24,7 +24,7 @@ import { withBudget } from './budgeted-model.ts';
 import { OpenedCapabilities, type CapabilityFactories, type McpTools } from '../capabilities/turn-capabilities.ts';
 import type { WorkerChannels } from '../channels/channels.ts';
 import type { HandoffCommands } from './handoff-commands.ts';
-import { turnsToAnswer, type TurnsToAnswer } from './collected-turns.ts';
+import { collectTurns, type TurnsToAnswer } from './collected-turns.ts';
 import { SessionImages } from './session-images.ts';
 import {
   contextBudget,
@@ -131,7 +131,9 @@ export class TurnPreparation {
   ): Promise<PreparedTurn> {
     const { channels, warn, capabilityFactories } = this.#options;
     const begunAt = new Date();
-    const turns = await turnsToAnswer(run, session, conversation);
+    // A turn that ends before it has begun ends alone: those that it would collect get their own answers.
+    if (!conversation.hasPrompt) run.signal.throwIfAborted();
+    const turns: TurnsToAnswer = run.turn.collects === true ? await collectTurns(run, session, conversation) : [run.turn];
     await using stack = new AsyncDisposableStack();
     if (run.turn.channelMessage !== undefined) stack.use(channels?.showTyping?.(run, turns));
     const agent = await turnAgent(run, settings);

@@ -45,10 +45,8 @@ export class TurnPublication {
     // Sub-agents end with the turn that waited for them; should this attempt die here, the next one finds the same.
     if (outcome.status !== 'done' && mayHaveStartedOthers(run, conversation)) await this.#options.capabilityFactories.cancelSubagents(run);
     const record = { ...turnRecord(run, conversation, outcome), trace: traceFacts(run, session, conversation) };
-    const collected = (await turnsNamed(scope, conversation.joined)).map((other) => ({
-      turn: other,
-      record: toCollectedRecord(other, record),
-    }));
+    const joined = conversation.joined.length === 0 ? [] : await turnsNamed(scope, conversation.joined);
+    const collected = joined.map((other) => ({ turn: other, record: toCollectedRecord(other, record) }));
     const records = [record, ...collected.map((other) => other.record)] as const;
     const { next, history } = endedSession(session, conversation, { records, channelAddress: turn.channelMessage?.address });
     if (history.length > 0) await scope.sessions.appendHistory(session.id, history);
