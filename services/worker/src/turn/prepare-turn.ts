@@ -28,6 +28,7 @@ import { collectTurns, type TurnsToAnswer } from './collected-turns.ts';
 import { SessionImages } from './session-images.ts';
 import {
   contextBudget,
+  listPromptParts,
   promptContext,
   turnAgent,
   turnStatus,
@@ -35,7 +36,6 @@ import {
   type PromptContext,
   type TurnAgent,
 } from './turn-agent.ts';
-import { listPromptParts } from '../trace/trace-facts.ts';
 import { toTraceparent } from '../trace/turn-spans.ts';
 import { whyItFailed } from './ended-session.ts';
 import type { ReportWarning } from './turn-warnings.ts';

@@ -4,10 +4,9 @@ import { waitForAnswer, type Log } from '@concierge/runtime';
 import { toEndEvent, type TurnEnd, type TurnRun, turnEnded, type WebhookEvents } from '@concierge/turn';
 import { findLastReply } from '@concierge/tenant';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
-import { endedSession, turnRecord, type TurnOutcome } from './ended-session.ts';
+import { endedSession, endFacts, traceFacts, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
 import { logFacts } from './prepare-turn.ts';
-import { endFacts, traceFacts } from '../trace/trace-facts.ts';
 import type { TurnSpans } from '../trace/turn-spans.ts';
 import type { TurnMetrics } from '../metrics.ts';
 

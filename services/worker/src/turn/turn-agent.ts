@@ -15,16 +15,22 @@ import {
   AppError,
   builtInAgent,
   countLimitTokens,
+  countPromptCharacters,
   intersectTools,
   limits,
   lowestAuthority,
   overheadShareMax,
+  toPromptParts,
   type AcceptedTurn,
   type AgentDefinition,
+  type MeasuredPart,
   type ModelFacts,
+  type PromptPart,
+  type SessionMessage,
   type TenantSettings,
 } from '@concierge/contract';
 import { estimateTokens, findModel, type Providers } from '@concierge/model';
+import { measurePart } from '@concierge/tenant';
 import type { TurnRun } from '@concierge/turn';
 import type { ReportWarning } from './turn-warnings.ts';
 
@@ -111,6 +117,33 @@ export async function promptContext(
 /** Which of the two: the owner's own, or that of the contact of the turn. */
 function nameOwner(file: string, access: TurnAgent['access']): string {
   return access === 'cs' && (file === 'MEMORY.md' || file === 'USER.md') ? `${file} of a contact` : file;
+}
+
+interface PromptSources {
+  readonly context: PromptContext;
+  readonly agent: Pick<TurnAgent, 'name' | 'access'>;
+  readonly tools: { readonly characters: number };
+  readonly conversation: Conversation;
+}
+
+/** The parts of a prompt by name, those that are empty left out. */
+export function listPromptParts({ context, agent, tools, conversation }: PromptSources): PromptPart[] {
+  const { files, heartbeat, part, skills } = context;
+  const { messages, summary, turnId } = conversation;
+  const isAsked = ({ turnId: of }: SessionMessage): boolean => of === turnId;
+  const history = countPromptCharacters(messages.filter((message) => !isAsked(message))) + (summary?.text.length ?? 0);
+  // A contact's notes are not the owner's file of that name: nothing is kept of what they were.
+  const isNotes = (name: string): boolean => agent.access === 'cs' && name === 'USER.md';
+  const measured: readonly MeasuredPart[] = [
+    ...files.map(({ name, text }): MeasuredPart => (isNotes(name) ? [name, text.length] : measurePart(name, text))),
+    measurePart('HEARTBEAT.md', heartbeat ?? ''),
+    measurePart(`agents/${agent.name}.md`, part ?? ''),
+    ['skills', skills.reduce((sum, { name, description }) => sum + name.length + description.length, 0)],
+    ['tools', tools.characters],
+    ['history', history],
+    ['message', countPromptCharacters(messages.filter(isAsked))],
+  ];
+  return toPromptParts(measured);
 }
 
 interface CrowdedWindow {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcceptedTurn, TurnRecord } from '@concierge/contract';
-import { endFacts, listWaits } from './trace-facts.ts';
+import { endFacts, listWaits } from './ended-session.ts';
 
 const acceptedAtMs = Date.parse('2026-11-26T10:00:00.000Z');
 const at = (ms: number): string => new Date(acceptedAtMs + ms).toISOString();
