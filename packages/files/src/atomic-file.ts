@@ -1,13 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fsync, open as openFile, writeFile } from 'node:fs';
+import { closeSync, fsync } from 'node:fs';
 import { link, open, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openInPool, privateMode, temporaryName, temporaryPrefix, writeNewFile, type NewFileOptions } from './file-steps.ts';
 import type { FolderSync } from './folder-sync.ts';
 import { namesIn, ignoreMissing, isSystemError, toError } from './system-error.ts';
-
-/** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
-export const temporaryPrefix = '.tmp-';
 
 /**
  * No writer of ours takes this long between its temporary file and the rename, except one that was frozen; that one
@@ -15,28 +12,7 @@ export const temporaryPrefix = '.tmp-';
  */
 export const temporaryMaxAgeMs = 15 * 60_000;
 
-/** The callback functions: file handles of `node:fs/promises` cost as much as the work itself. */
-const openInPool = promisify(openFile);
-const writeInPool = promisify(writeFile);
 const syncInPool = promisify(fsync);
-
-const privateMode = 0o600;
-
-/**
- * A write that returns when its bytes are on disk saves a small file the fsync: one way through the thread pool less.
- * Not every system has it, and larger files may be written in pieces.
- */
-const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC }: { readonly [Flag in keyof typeof constants]?: number } = constants;
-const newFile = (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_EXCL ?? 0);
-const smallBytes = 64 * 1024;
-const processMark = randomBytes(8).toString('hex');
-let temporaries = 0;
-
-/** A name no other process or call uses. */
-export function temporaryName(): string {
-  temporaries += 1;
-  return `${temporaryPrefix}${processMark}-${temporaries.toString(36)}`;
-}
 
 export interface AtomicWrite {
   readonly folder: string;
@@ -47,15 +23,8 @@ export interface AtomicWrite {
   readonly mode?: number;
 }
 
-export interface TemporaryOptions {
-  /** Default 0o600: what we keep for ourselves. */
-  readonly mode?: number | undefined;
-  /** Default true. Otherwise a power cut may take its content, until it is synced. */
-  readonly isSynced?: boolean;
-}
-
 /** A new file with this content, fsynced, under a temporary name; its path. Leaves nothing behind when it fails. */
-export async function writeTemporary(folder: string, content: string | Uint8Array, options: TemporaryOptions = {}): Promise<string> {
+export async function writeTemporary(folder: string, content: string | Uint8Array, options: NewFileOptions = {}): Promise<string> {
   const path = join(folder, temporaryName());
   try {
     await writeNewFile(path, content, options);
@@ -63,22 +32,6 @@ export async function writeTemporary(folder: string, content: string | Uint8Arra
   } catch (error) {
     await ignoreMissing(unlink(path)).catch(() => undefined);
     throw error;
-  }
-}
-
-/** A new file with this content, fsynced. Rejects with EEXIST where there is one. */
-export async function writeNewFile(
-  path: string,
-  content: string | Uint8Array,
-  { mode = privateMode, isSynced = true }: TemporaryOptions = {},
-): Promise<void> {
-  const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
-  const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
-  try {
-    await writeInPool(descriptor, content, { flush: isSynced && !isSmall });
-  } finally {
-    // What is to be flushed has been: closing has nothing left to do, and is not worth a thread.
-    closeSync(descriptor);
   }
 }
 

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, open, writeFile } from 'node:fs';
 import { link, readdir, rename, unlink } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { failpoint, isArmed, startThread } from '@concierge/runtime';
-import { writeNewFile } from './atomic-file.ts';
 import { StatCachePolicy } from './stat-cache.ts';
 import { ignoreMissing, toError } from './system-error.ts';
 
@@ -157,5 +159,54 @@ async function runStepInPool(step: FileStep): Promise<readonly string[]> {
       return [];
     case 'list':
       return readdir(step.path);
+  }
+}
+
+/** Names that begin like this are left-overs of a write that was cut off, or of one that is under way. */
+export const temporaryPrefix = '.tmp-';
+
+/** The callback functions: file handles of `node:fs/promises` cost as much as the work itself. */
+export const openInPool = promisify(open);
+const writeInPool = promisify(writeFile);
+
+/** What we keep for ourselves. */
+export const privateMode = 0o600;
+
+/**
+ * A write that returns when its bytes are on disk saves a small file the fsync: one way through the thread pool less.
+ * Not every system has it, and larger files may be written in pieces.
+ */
+const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC }: { readonly [Flag in keyof typeof constants]?: number } = constants;
+const newFile = (O_WRONLY ?? 0) | (O_CREAT ?? 0) | (O_EXCL ?? 0);
+const smallBytes = 64 * 1024;
+const processMark = randomBytes(8).toString('hex');
+let temporaries = 0;
+
+/** A name no other process or call uses. */
+export function temporaryName(): string {
+  temporaries += 1;
+  return `${temporaryPrefix}${processMark}-${temporaries.toString(36)}`;
+}
+
+export interface NewFileOptions {
+  /** Default 0o600: what we keep for ourselves. */
+  readonly mode?: number | undefined;
+  /** Default true. Otherwise a power cut may take its content, until it is synced. */
+  readonly isSynced?: boolean;
+}
+
+/** A new file with this content, fsynced. Rejects with EEXIST where there is one. */
+export async function writeNewFile(
+  path: string,
+  content: string | Uint8Array,
+  { mode = privateMode, isSynced = true }: NewFileOptions = {},
+): Promise<void> {
+  const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
+  const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
+  try {
+    await writeInPool(descriptor, content, { flush: isSynced && !isSmall });
+  } finally {
+    // What is to be flushed has been: closing has nothing left to do, and is not worth a thread.
+    closeSync(descriptor);
   }
 }

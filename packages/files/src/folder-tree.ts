@@ -1,6 +1,6 @@
 import { rename, rmdir, unlink } from 'node:fs/promises';
 import { AppError } from '@concierge/contract';
-import { temporaryName, temporaryPrefix } from './atomic-file.ts';
+import { temporaryName, temporaryPrefix } from './file-steps.ts';
 import { FolderHandle } from './path-walk.ts';
 import { ignoreMissing, isSystemError } from './system-error.ts';
 

@@ -7,13 +7,11 @@ export {
   replaceFile,
   sweepTemporaries,
   temporaryMaxAgeMs,
-  temporaryName,
-  temporaryPrefix,
   syncFile,
   writeTemporary,
   type CreatedFiles,
 } from './atomic-file.ts';
-export { runFileSteps } from './file-steps.ts';
+export { runFileSteps, temporaryName, temporaryPrefix } from './file-steps.ts';
 export { FolderSync, SharedRun } from './folder-sync.ts';
 export { emptyFolder, enterIfThere, folderBytes, maxDepth, removeFolderIn, removeTree, sweepFolder } from './folder-tree.ts';
 export { RecordChange, RecordChanges, type TellRecordChange } from './record-changes.ts';

@@ -3,7 +3,7 @@ import { chmod, lchown, mkdir, open, readdir, type FileHandle } from 'node:fs/pr
 import { AppError, limits } from '@concierge/contract';
 import { lstatIfThere } from './stat-cache.ts';
 import { isSystemError } from './system-error.ts';
-import { temporaryPrefix } from './atomic-file.ts';
+import { temporaryPrefix } from './file-steps.ts';
 
 const maxSegments = 32;
 const maxPathBytes = 4096;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryDirectory } from '@concierge/testing';
 import { z } from 'zod';
-import { appendLines, createFile, createFiles, replaceFile, sweepTemporaries, temporaryName } from '../src/atomic-file.ts';
+import { appendLines, createFile, createFiles, replaceFile, sweepTemporaries } from '../src/atomic-file.ts';
+import { temporaryName } from '../src/file-steps.ts';
 import { FolderSync } from '../src/folder-sync.ts';
 import { parseLines } from '../src/record-folder.ts';
 
