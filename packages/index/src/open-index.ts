@@ -4,7 +4,7 @@ import { ConfigError, hideCredentials, KeyedMutex, postgresErrorCode, readBootId
 import type { ConnectionLimits, IndexBackend } from './database/backend.ts';
 import { compareIndex, rebuildIndex } from './rebuild/rebuild.ts';
 import { SqliteBackend } from './database/sqlite-backend.ts';
-import { PendingPuts } from './lists/pending-puts.ts';
+import { PendingPuts } from './lists/write-sessions.ts';
 import { TenantIndex } from './tenant-index.ts';
 import type { IndexSource, DriftReport } from './types.ts';
 

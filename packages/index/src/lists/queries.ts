@@ -3,7 +3,7 @@ import { sql, type ExpressionBuilder, type Kysely } from 'kysely';
 import type { CompiledQueries } from '../database/compiled-queries.ts';
 import { CursorPages, type Page } from '../cursor.ts';
 import { selectNamed, toLikePattern } from './contacts.ts';
-import { findPendingTurn } from './pending-puts.ts';
+import { findPendingTurn } from './write-sessions.ts';
 import { foldWords, readUsageModel, storable, toUsd } from './rows.ts';
 import type { IndexTables } from '../database/tables.ts';
 import type { FailedTurnsQuery, IndexedSession, IndexedTurn, SessionsQuery, TurnsQuery, UsageQuery } from '../types.ts';

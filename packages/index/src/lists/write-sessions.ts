@@ -1,12 +1,15 @@
-import type { TurnRecord, RemovedSession } from '@concierge/contract';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { TurnRecord } from '@concierge/contract';
+import { waitForAnswer } from '@concierge/runtime';
 import { sql, type CompiledQuery, type Insertable, type Kysely } from 'kysely';
+import { z } from 'zod';
+import type { IndexBackend } from '../database/backend.ts';
 import { pieces, type CompiledQueries } from '../database/compiled-queries.ts';
-import { sessionDetails, sessionRow, turnRow, usageRows, removalRow, removedUsageRows, type SessionBase } from './rows.ts';
+import { noDetails, sessionDetails, sessionRow, turnRow, usageRows, type SessionBase } from './rows.ts';
 import type { IndexTables, SessionDetails, SessionsTable, TurnsTable, UsageTable } from '../database/tables.ts';
 import type { SessionPut } from '../types.ts';
-import { dropUnusedVectors } from '../passages/upsert-passages.ts';
-import { currentGeneration } from '../database/meta.ts';
 
+type Db = Kysely<IndexTables>;
 type SessionRow = Insertable<SessionsTable>;
 type TurnRow = Insertable<TurnsTable>;
 type UsageRow = Insertable<UsageTable>;
@@ -42,11 +45,11 @@ export function toSessionRows(tenantId: string, { session, turnIds }: SessionPut
  * is not brought back.
  */
 export class SessionUpserts {
-  readonly #db: Kysely<IndexTables>;
+  readonly #db: Db;
   readonly #queries: CompiledQueries;
   readonly #tenantId: string;
 
-  constructor(db: Kysely<IndexTables>, queries: CompiledQueries, tenantId: string) {
+  constructor(db: Db, queries: CompiledQueries, tenantId: string) {
     this.#db = db;
     this.#queries = queries;
     this.#tenantId = tenantId;
@@ -149,7 +152,7 @@ function turnsNamed(turns: readonly TurnRecord[], turnIds: readonly string[] | u
   return turnIds === undefined ? turns : turnIds.map((id) => turns.findLast((turn) => turn.id === id)).filter((turn) => turn !== undefined);
 }
 
-function upsertSessions(db: Kysely<IndexTables>, rows: SessionRow[]) {
+function upsertSessions(db: Db, rows: SessionRow[]) {
   return db
     .insertInto('sessions')
     .values(rows)
@@ -177,7 +180,7 @@ function upsertSessions(db: Kysely<IndexTables>, rows: SessionRow[]) {
 }
 
 /** Returns those that were not there: nearly always all of them, as a turn ends once. */
-function insertTurns(db: Kysely<IndexTables>, rows: TurnRow[]) {
+function insertTurns(db: Db, rows: TurnRow[]) {
   return db
     .insertInto('turns')
     .values(rows)
@@ -185,7 +188,7 @@ function insertTurns(db: Kysely<IndexTables>, rows: TurnRow[]) {
     .returning('id');
 }
 
-async function replaceTurn(db: Kysely<IndexTables>, { account_id: tenantId, id, ...turn }: TurnRow) {
+async function replaceTurn(db: Db, { account_id: tenantId, id, ...turn }: TurnRow) {
   return db
     .updateTable('turns')
     .set(turn)
@@ -196,7 +199,7 @@ async function replaceTurn(db: Kysely<IndexTables>, { account_id: tenantId, id, 
 }
 
 /** A row that was left over, its turn gone, gives way. */
-function upsertUsage(db: Kysely<IndexTables>, rows: UsageRow[]) {
+function upsertUsage(db: Db, rows: UsageRow[]) {
   return db
     .insertInto('usage')
     .values(rows)
@@ -216,49 +219,142 @@ function upsertUsage(db: Kysely<IndexTables>, rows: UsageRow[]) {
     );
 }
 
+const FOLD_EVERY_MS = 1000;
+/** As long as the end of a turn waits for the index: what a reader waits for while a rebuild holds the lock. */
+const FOLD_WAIT_MS = 2000;
+/** SQLite answers within the call: some 5 ms in which the process does nothing else. */
+const FOLDED_IN_SQLITE = 64;
+/** PostgreSQL works elsewhere. All there is: another fold may hold what comes first. */
+const FOLDED_IN_POSTGRES = 100_000;
+
+/** Our own rows, checked when they were put. */
+const PendingRows = z.object({
+  session: z.custom<SessionRows['session']>(),
+  /** Missing in what an earlier version has put. */
+  details: z.custom<SessionRows['details']>().default(noDetails),
+  turns: z.array(z.custom<SessionRows['turns'][number]>()),
+});
+
 /**
- * Takes a session and its turns out and keeps what they had used. A session of the same id that began later stays. No
- * index leads from a session to its turns: to keep one up to date would cost every turn, to look through the tenant's
- * turns costs a removal some milliseconds.
+ * What is put of busy tenants. The first put in a second goes straight into the lists; what follows is written to one
+ * table as it is, at a fraction of the cost, and folded into the lists once a second, many rows in one transaction. It
+ * is in the database before its `put` resolves: a killed process loses nothing, and every read, in any process, folds
+ * first. One for each process.
  */
-export async function removeSession(db: Kysely<IndexTables>, tenantId: string, removed: RemovedSession): Promise<void> {
-  const context = { tenantId, generation: await currentGeneration(db, tenantId) };
-  const removal = removalRow(context, removed);
-  const until = removal.session_created_at;
-  await db
-    .insertInto('removals')
-    .values(removal)
-    .onConflict((on) =>
-      on
-        .columns(['account_id', 'session_id'])
-        .doUpdateSet({ session_created_at: until, generation: context.generation })
-        .where('removals.session_created_at', '<=', until),
-    )
-    .execute();
-  await db
-    .deleteFrom('sessions')
-    .where('account_id', '=', tenantId)
-    .where('id', '=', removed.id)
-    .where('created_at', '<=', until)
-    .execute();
-  for (const table of ['turns', 'usage'] as const) {
-    await db
-      .deleteFrom(table)
-      .where('account_id', '=', tenantId)
-      .where('session_id', '=', removed.id)
-      .where('session_created_at', '<=', until)
-      .execute();
+export class PendingPuts {
+  readonly #backend: IndexBackend;
+  /** Tenants that were put to in this second; true: not all of it straight into the lists. */
+  readonly #tenants = new Map<string, boolean>();
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> | undefined;
+
+  constructor(backend: IndexBackend) {
+    this.#backend = backend;
   }
-  // Read anew, should a later session of this id have begun.
-  for (const table of ['passage_sources', 'passages'] as const) {
-    await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', removed.id).execute();
+
+  async put(tenantId: string, puts: readonly SessionPut[]): Promise<void> {
+    const { queries } = this.#backend;
+    const isBusy = this.#tenants.has(tenantId);
+    this.#tenants.set(tenantId, isBusy);
+    this.#startTimer();
+    const rows = puts.map((put) => toSessionRows(tenantId, put));
+    if (isBusy) await this.#backend.writeOne(tenantId, async (db) => insertPending(db, queries, { tenantId, rows }));
+    else await this.#backend.write(tenantId, async (db) => new SessionUpserts(db, queries, tenantId).put(rows));
   }
-  await dropUnusedVectors(db, tenantId);
-  for (const usage of pieces(removedUsageRows(context, removed))) {
-    await db
-      .insertInto('removed_usage')
-      .values(usage)
-      .onConflict((on) => on.doNothing())
-      .execute();
+
+  /** Into the lists with what was put before this call, by any process. */
+  async fold(tenantId: string): Promise<void> {
+    const limit = this.#backend.dialect === 'sqlite' ? FOLDED_IN_SQLITE : FOLDED_IN_POSTGRES;
+    const fold = async (db: Db): Promise<number> => foldPending(db, this.#backend.queries, { tenantId, limit });
+    while ((await this.#backend.write(tenantId, fold)) === limit) await nextTurn();
   }
+
+  /** As `fold`, but gives up soon: the index may be behind rather than not answer. */
+  async tryFold(tenantId: string): Promise<void> {
+    // A time in which this process itself stood still is none that the index took.
+    await Promise.race([this.#foldOrLog(tenantId), waitForAnswer(FOLD_WAIT_MS)]);
+  }
+
+  forget(tenantId: string): void {
+    this.#tenants.delete(tenantId);
+  }
+
+  /** What is pending stays so: the next read folds it. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#tenants.clear();
+    await this.#round;
+  }
+
+  #startTimer(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#round = this.#foldAll().finally(() => {
+        this.#timer = undefined;
+        if (this.#tenants.size > 0) this.#startTimer();
+      });
+    }, FOLD_EVERY_MS).unref();
+  }
+
+  async #foldAll(): Promise<void> {
+    for (const tenantId of Array.from(this.#tenants.keys())) {
+      if (this.#tenants.get(tenantId) !== true) {
+        this.#tenants.delete(tenantId);
+        continue;
+      }
+      this.#tenants.set(tenantId, false);
+      // Another process may have deleted it: nothing is made anew for what is no more.
+      if (this.#backend.isThere(tenantId)) await this.#foldOrLog(tenantId);
+    }
+  }
+
+  async #foldOrLog(tenantId: string): Promise<void> {
+    await this.fold(tenantId).catch((error: unknown) => {
+      this.#backend.log.warn({ tenantId, err: error }, 'what was put into the index is not in its lists yet');
+    });
+  }
+}
+
+/** In one statement, where there are not more than some dozen. */
+async function insertPending(
+  db: Db,
+  queries: CompiledQueries,
+  { tenantId, rows }: { readonly tenantId: string; readonly rows: readonly SessionRows[] },
+): Promise<void> {
+  const pending = rows.map((put) => ({
+    account_id: tenantId,
+    turn_ids: ` ${put.turns.map(({ turn }) => turn.id).join(' ')} `,
+    rows: JSON.stringify(put),
+  }));
+  for (const query of queries.inserts('put pending', pending, (some) => db.insertInto('pending').values(some)))
+    await db.executeQuery(query);
+}
+
+/** As a reader asks before it reads; two statements may lie between it and what it reads, as that only grows. */
+export async function hasPending(db: Db, queries: CompiledQueries, tenantId: string): Promise<boolean> {
+  const query = queries.query('has pending', [tenantId, 1], () =>
+    db.selectFrom('pending').select('seq').where('account_id', '=', tenantId).limit(1).compile(),
+  );
+  return (await db.executeQuery(query)).rows.length > 0;
+}
+
+/** A turn of one row of the table. */
+export function findPendingTurn(rows: string, turnId: string): SessionRows['turns'][number]['turn'] | undefined {
+  return PendingRows.parse(JSON.parse(rows)).turns.find(({ turn }) => turn.id === turnId)?.turn;
+}
+
+/**
+ * Moves the oldest of what is pending into the lists; in a transaction of the caller's, under the generation that holds
+ * then. Returns how many there were.
+ */
+export async function foldPending(
+  db: Db,
+  queries: CompiledQueries,
+  { tenantId, limit = FOLDED_IN_POSTGRES }: { readonly tenantId: string; readonly limit?: number },
+): Promise<number> {
+  const { rows } = await sql<{ rows: string }>`delete from pending where account_id = ${tenantId}
+    and seq in (select seq from pending where account_id = ${tenantId} order by seq limit ${limit}) returning rows`.execute(db);
+  if (rows.length > 0) {
+    await new SessionUpserts(db, queries, tenantId).put(rows.map((pending) => PendingRows.parse(JSON.parse(pending.rows))));
+  }
+  return rows.length;
 }

@@ -3,7 +3,7 @@ import type { Skill } from '@concierge/contract';
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import type { IndexBackend } from '../database/backend.ts';
 import { nextGeneration, writeMeta } from '../database/meta.ts';
-import { foldPending } from '../lists/pending-puts.ts';
+import { foldPending } from '../lists/write-sessions.ts';
 import type { RowContext } from '../lists/rows.ts';
 import { compareSkills, replaceSkills } from '../lists/skills.ts';
 import { readSource, stagedNames, stageSource, listColumns, type StagedName } from './staging.ts';
