@@ -7,9 +7,8 @@ import type { Tenants, TenantScope } from '@concierge/tenant';
 import { eventually, silentLog as log, type TestRedis } from '@concierge/testing';
 import { newReconciler, TestCore, type Core, type TestCoreOptions } from '@concierge/testing/core';
 import { Lanes, Turns, TurnStreams, TurnWorker, type TurnEnd, type TurnReconciler, type TurnRun } from '../src/index.ts';
-import type { EnqueueOutcome } from '../src/lanes/lane-replies.ts';
 import type { WakeupQueue } from '../src/lanes/wakeup-queue.ts';
-import type { Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
+import type { EnqueueOutcome, Lease, LeaseAnswer, Renewed } from '../src/lanes/lanes.ts';
 import { LogsOnDisk } from '../src/wal/log-records.ts';
 
 /** What a test's turns do; the session is published and the end announced by the fixture. */

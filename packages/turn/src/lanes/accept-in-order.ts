@@ -4,7 +4,7 @@ import type { TenantScope } from '@concierge/tenant';
 import type { LoggedTurn, Written } from '../wal/open-log.ts';
 import { TurnAcceptance } from './accept.ts';
 import { replay, type Prepared, type TurnReceipt } from './duplicates.ts';
-import type { EnqueueOutcome } from './lane-replies.ts';
+import type { EnqueueOutcome } from './lanes.ts';
 
 /**
  * The outcome of each message, in their order: `session_busy` and `too_many_waiting` are outcomes. With a `failure`,
