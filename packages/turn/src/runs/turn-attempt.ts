@@ -1,14 +1,14 @@
-import { AppError, limits, type AcceptedTurn, type TurnStatus, type TurnStep } from '@concierge/contract';
+import { AppError, limits, type AcceptedTurn, type TurnStatus } from '@concierge/contract';
 import type { Redis } from 'ioredis';
 import { background, failpoint, isUnavailable, type Log } from '@concierge/runtime';
 import { parseTurn, RevisionConflict, type Tenants, type TenantScope } from '@concierge/tenant';
 import type { TakenWakeup, WakeupQueue } from '../lanes/wakeup-queue.ts';
 import { replayEnded, replaySaved, replaySteps } from '../streams/replay-turn.ts';
-import { foldStream, withoutRepeats, type FoldedStream } from '../streams/fold-stream.ts';
+import { foldStream, nothingEarlier, readEarlier, type Earlier } from '../streams/fold-stream.ts';
 import { LaneRepair, withoutOvertaking } from '../lanes/lane-repair.ts';
 import type { Lanes, Lease } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, WorkerDraining, type TurnEnd, type TurnHandlers, type TurnRun } from './turn-run.ts';
-import { compareIds, firstEntryId, readEntries, type StreamEntry } from '../streams/stream-entry.ts';
+import { readEntries } from '../streams/stream-entry.ts';
 import { TurnWriter, type StreamPast, type WritingWorker } from '../streams/turn-writer.ts';
 
 /** What an attempt needs of its worker. */
@@ -35,18 +35,6 @@ function toTurnStatus(end: TurnEnd): TurnStatus {
   if (end.event.type === 'error') return 'failed';
   return end.event.data.finishReason === 'cancelled' ? 'cancelled' : 'done';
 }
-
-/** The results of earlier attempts. */
-interface Earlier {
-  readonly journal: readonly TurnStep[];
-  readonly folded: FoldedStream;
-  /** The number of entries in the stream; null when not counted. */
-  readonly entries: number | null;
-  /** The stream does not contain all of it. */
-  readonly isLost: boolean;
-}
-
-const nothingYet: FoldedStream = { steps: [], lastPublicId: firstEntryId, interruptedText: false, openCalls: new Set() };
 
 /**
  * One start of one turn, from the lease to its end or its hand-over.
@@ -157,13 +145,7 @@ export class TurnAttempt {
     const { inbox } = scope;
     const seldom = attempt > 1 || restored || orphan || cutEpoch !== null;
     if (cancelled || (seldom && (await inbox.isCancelled(turnId)))) this.#stop.abort(new TurnCancelled('cancelled before it began'));
-    // Its stream has the entry of its acceptance (accept.lua) and nothing else.
-    if (!seldom) return { journal: [], folded: nothingYet, entries: 1, isLost: false };
-    const journal = withoutRepeats(await inbox.readJournal(turnId));
-    const entries = attempt > 1 || cutEpoch !== null ? await readEntries(this.#options.redis, turnId, null) : [];
-    const folded = foldStream(entries);
-    const isLost = isStreamLost(folded, journal, this.#lease) || isCut(entries, this.#lease);
-    return { journal, folded, entries: entries.length === 0 ? null : entries.length, isLost };
+    return seldom ? await readEarlier(this.#options.redis, inbox, this.#lease) : nothingEarlier;
   }
 
   async #waitingBehind(scope: TenantScope, atMost: number): Promise<readonly string[]> {
@@ -220,18 +202,4 @@ export class TurnAttempt {
 function readWokenAt(wakeup: Pick<TakenWakeup, 'id'> | undefined): number | undefined {
   const at = Number(wakeup?.id.split('.').at(-1));
   return at > 0 ? at : undefined;
-}
-
-/**
- * Redis was started again since the turn was accepted, and no attempt has emitted a reset since: readers may have seen
- * entries that are lost.
- */
-function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
-  return cutEpoch !== null && !entries.some(({ id }) => compareIds(id, `${cutEpoch}-0`) > 0);
-}
-
-/** Redis came back without all of the stream: a step is in the stream before it is in the journal. */
-function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
-  const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
-  return (lease.restored && isEmpty) || journal.length > folded.steps.length;
 }

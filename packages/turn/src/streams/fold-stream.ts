@@ -1,5 +1,50 @@
 import type { TurnEvent, TurnStep, ChatReply, TerminalEvent } from '@concierge/contract';
-import { firstEntryId, toEvent, toStep, type StreamEntry } from './stream-entry.ts';
+import type { Inbox } from '@concierge/tenant';
+import type { Redis } from 'ioredis';
+import type { Lease } from '../lanes/lanes.ts';
+import { compareIds, firstEntryId, readEntries, toEvent, toStep, type StreamEntry } from './stream-entry.ts';
+
+/** The results of earlier attempts. */
+export interface Earlier {
+  readonly journal: readonly TurnStep[];
+  readonly folded: FoldedStream;
+  /** The number of entries in the stream; null when not counted. */
+  readonly entries: number | null;
+  /** The stream does not contain all of it. */
+  readonly isLost: boolean;
+}
+
+/** Of a first attempt: its stream has the entry of its acceptance (accept.lua) and nothing else. */
+export const nothingEarlier: Earlier = {
+  journal: [],
+  folded: { steps: [], lastPublicId: firstEntryId, interruptedText: false, openCalls: new Set() },
+  entries: 1,
+  isLost: false,
+};
+
+/** From the journal, and from the stream where there can be more in it. */
+export async function readEarlier(redis: Redis, inbox: Pick<Inbox, 'readJournal'>, lease: Lease): Promise<Earlier> {
+  const { turnId, attempt, cutEpoch } = lease;
+  const journal = withoutRepeats(await inbox.readJournal(turnId));
+  const entries = attempt > 1 || cutEpoch !== null ? await readEntries(redis, turnId, null) : [];
+  const folded = foldStream(entries);
+  const isLost = isStreamLost(folded, journal, lease) || isCut(entries, lease);
+  return { journal, folded, entries: entries.length === 0 ? null : entries.length, isLost };
+}
+
+/**
+ * Redis was started again since the turn was accepted, and no attempt has emitted a reset since: readers may have seen
+ * entries that are lost.
+ */
+function isCut(entries: readonly StreamEntry[], { cutEpoch }: Lease): boolean {
+  return cutEpoch !== null && !entries.some(({ id }) => compareIds(id, `${cutEpoch}-0`) > 0);
+}
+
+/** Redis came back without all of the stream: a step is in the stream before it is in the journal. */
+function isStreamLost(folded: FoldedStream, journal: readonly TurnStep[], lease: Lease): boolean {
+  const isEmpty = folded.steps.length === 0 && folded.lastPublicId === firstEntryId;
+  return (lease.restored && isEmpty) || journal.length > folded.steps.length;
+}
 
 export interface FoldedStream {
   readonly steps: readonly TurnStep[];
