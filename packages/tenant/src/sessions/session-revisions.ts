@@ -1,27 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import {
   ignoreMissing,
   isSystemError,
   keepFolders,
-  linkNew,
   lstatIfThere,
   makeStoreFolder,
-  namesIn,
   quickReaddir,
-  removeFolderIn,
   runFileSteps,
   removeOldTemporaries,
   syncFile,
   temporaryName,
   temporaryPrefix,
-  writeTemporary,
   type FolderSync,
 } from '@concierge/files';
 import { background, failpoint, type Log } from '@concierge/runtime';
 import { RevisionConflict, type PublicationLog } from './publications.ts';
-import { isHashedName } from './session-ids.ts';
 
 const revisionDigits = 10;
 const revisionsKept = 3;
@@ -30,7 +25,6 @@ const revisionsKept = 3;
  */
 const frozenAfterMs = 250;
 const birthPrefix = '.birth-';
-const removedPrefix = '.removed-';
 
 export interface Revisions {
   /** Ascending. */
@@ -60,13 +54,13 @@ export interface SessionRevisionsOptions {
 export class SessionRevisions {
   readonly #folder: string;
   readonly #wal: PublicationLog | undefined;
-  readonly #folders: FolderSync;
+  protected readonly folders: FolderSync;
   readonly #log: Log;
 
   constructor({ folder, wal, folders, log }: SessionRevisionsOptions) {
     this.#folder = folder;
     this.#wal = wal;
-    this.#folders = folders;
+    this.folders = folders;
     this.#log = log;
   }
 
@@ -78,9 +72,9 @@ export class SessionRevisions {
   async list(id: string, isExpected = false): Promise<Revisions | undefined> {
     let names: string[];
     // Most messages of strangers are their first; an error costs ten times this look.
-    if (!isExpected && (await lstatIfThere(this.#toRevisionsFolder(id))) === undefined) return undefined;
+    if (!isExpected && (await lstatIfThere(this.toRevisionsFolder(id))) === undefined) return undefined;
     try {
-      names = await quickReaddir(this.#toRevisionsFolder(id));
+      names = await quickReaddir(this.toRevisionsFolder(id));
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;
@@ -91,7 +85,7 @@ export class SessionRevisions {
   /** undefined when it has been cleared away meanwhile. */
   async read(id: string, revision: number): Promise<string | undefined> {
     try {
-      return await readFile(this.#toRevisionPath(id, revision), 'utf8');
+      return await readFile(this.toRevisionPath(id, revision), 'utf8');
     } catch (error) {
       if (isSystemError(error, 'ENOENT')) return undefined;
       throw error;
@@ -101,16 +95,16 @@ export class SessionRevisions {
   /** On disk when it returns, in its files or in the log; the birth of the folder it is in. @throws RevisionConflict */
   async publish(id: string, revision: number, text: string): Promise<string> {
     const wal = this.#wal?.takes(text.length) === true ? this.#wal : undefined;
-    const folder = this.#toRevisionsFolder(id);
+    const folder = this.toRevisionsFolder(id);
     // A session's folder is made with its first revision only: a later one without a folder belongs to a session that
     // was removed.
-    if (revision === 1) await this.#makeFolder(id);
+    if (revision === 1) await this.makeFolder(id);
     const temporary = join(folder, temporaryName());
     const startedMs = performance.now();
     try {
       const names = await runFileSteps([
         { do: 'create', path: temporary, content: text, isSynced: wal === undefined, passes: 'session.after-temp' },
-        { do: 'link', from: temporary, to: this.#toRevisionPath(id, revision), passes: 'session.after-link' },
+        { do: 'link', from: temporary, to: this.toRevisionPath(id, revision), passes: 'session.after-link' },
         { do: 'list', path: folder },
       ]);
       const listed = await this.#assertNext(id, revision, readNames(names));
@@ -122,7 +116,7 @@ export class SessionRevisions {
       // waited for.
       await runFileSteps([
         { do: 'rename', from: temporary, to: this.viewPath(id), passes: 'session.after-publish' },
-        ...old.map((number) => ({ do: 'remove', path: this.#toRevisionPath(id, number) }) as const),
+        ...old.map((number) => ({ do: 'remove', path: this.toRevisionPath(id, number) }) as const),
       ]);
       // One of them is our own; only where there are more has another writer left something behind.
       if (listed.temporaries.length > 1) background(removeOldTemporaries(folder, listed.temporaries), this.#log);
@@ -148,7 +142,7 @@ export class SessionRevisions {
       await this.sync(id);
       const temporary = join(this.#folder, temporaryName());
       try {
-        await link(this.#toRevisionPath(id, newest), temporary);
+        await link(this.toRevisionPath(id, newest), temporary);
         await rename(temporary, this.viewPath(id));
       } catch (error) {
         // Pruned meanwhile, so there is a newer one.
@@ -166,10 +160,10 @@ export class SessionRevisions {
       const [newest, ...earlier] = (await this.list(id))?.numbers.toReversed() ?? [];
       if (newest === undefined) return;
       try {
-        await syncFile(this.#toRevisionPath(id, newest));
+        await syncFile(this.toRevisionPath(id, newest));
         // Those before it are what is left should its file be damaged one day.
-        await Promise.all(earlier.map(async (number) => ignoreMissing(syncFile(this.#toRevisionPath(id, number)))));
-        await Promise.all([this.#folders.sync(this.#toRevisionsFolder(id)), this.#folders.sync(this.#allRevisions())]);
+        await Promise.all(earlier.map(async (number) => ignoreMissing(syncFile(this.toRevisionPath(id, number)))));
+        await Promise.all([this.folders.sync(this.toRevisionsFolder(id)), this.folders.sync(this.allRevisions())]);
         return;
       } catch (error) {
         // There is a newer one, or the session was removed.
@@ -178,70 +172,13 @@ export class SessionRevisions {
     }
   }
 
-  /**
-   * Puts a revision of the log back where a power cut took it, or its content, before it was on disk. One that was
-   * removed since, by a prune or a retraction, stays removed. All that there are by then are on disk when it returns.
-   */
-  async restore(id: string, revision: number, text: string): Promise<void> {
-    const numbers = (await this.list(id))?.numbers ?? [];
-    const isTorn = numbers.includes(revision) && (await this.read(id, revision)) !== text;
-    if (isTorn || revision > (numbers.at(-1) ?? 0)) {
-      await this.#makeFolder(id);
-      await rename(await writeTemporary(this.#toRevisionsFolder(id), text), this.#toRevisionPath(id, revision));
-    }
-    await this.sync(id);
-    await this.repairView(id);
-  }
-
-  /** Out of the way with a file that a damaged disk has made unreadable; the revision before it is the newest then. */
-  async setAside(id: string, revision: number): Promise<void> {
-    await ignoreMissing(rename(this.#toRevisionPath(id, revision), `${this.#toRevisionPath(id, revision)}.broken`));
-  }
-
-  /** Makes a view that has no revisions, such as one from a backup, the session's first one here. */
-  async adopt(id: string, revision: number): Promise<void> {
-    await this.#makeFolder(id);
-    await linkNew(this.viewPath(id), this.#toRevisionPath(id, revision));
-    await Promise.all([this.#folders.sync(this.#toRevisionsFolder(id)), this.#folders.sync(this.#allRevisions())]);
-  }
-
-  /** All revisions go in one step; false when there are none (any more). */
-  async remove(id: string): Promise<boolean> {
-    const away = join(this.#allRevisions(), `${removedPrefix}${id}-${randomBytes(4).toString('hex')}`);
-    try {
-      await rename(this.#toRevisionsFolder(id), away);
-    } catch (error) {
-      if (isSystemError(error, 'ENOENT')) return false;
-      throw error;
-    }
-    await this.#folders.sync(this.#allRevisions());
-    await removeFolderIn(this.#allRevisions(), basename(away));
-    return true;
-  }
-
-  /** Ids that have revisions. */
-  async ids(): Promise<string[]> {
-    return (await this.#names()).filter(isHashedName);
-  }
-
-  /** Finishes removals that were cut off. */
-  async sweep(): Promise<void> {
-    for (const name of await this.#names()) {
-      if (name.startsWith(removedPrefix)) await removeFolderIn(this.#allRevisions(), name);
-    }
-  }
-
-  async #names(): Promise<string[]> {
-    return namesIn(this.#allRevisions());
-  }
-
-  async #makeFolder(id: string): Promise<void> {
-    const folder = this.#toRevisionsFolder(id);
+  protected async makeFolder(id: string): Promise<void> {
+    const folder = this.toRevisionsFolder(id);
     try {
       await mkdir(folder).catch(async (error: unknown) => {
         // A backup without its empty folders: only then is the one above looked for.
         if (!isSystemError(error, 'ENOENT')) throw error;
-        await keepFolders(await makeStoreFolder(this.#allRevisions(), { store: this.#folder }), this.#folders);
+        await keepFolders(await makeStoreFolder(this.allRevisions(), { store: this.#folder }), this.folders);
         await mkdir(folder);
       });
     } catch (error) {
@@ -255,7 +192,7 @@ export class SessionRevisions {
   async #assertNext(id: string, revision: number, listed: Revisions): Promise<Revisions> {
     const follows = revision === 1 || listed.numbers.includes(revision - 1);
     if (listed.numbers.at(-1) === revision && follows) return listed;
-    await ignoreMissing(unlink(this.#toRevisionPath(id, revision)));
+    await ignoreMissing(unlink(this.toRevisionPath(id, revision)));
     throw new RevisionConflict(id, revision);
   }
 
@@ -264,31 +201,24 @@ export class SessionRevisions {
     if ((await wal?.record({ sessionId, text, sync })) !== true) await sync();
   }
 
-  /** Keeps only the newest of a session's revisions: the others contain what was taken out of it. */
-  async dropEarlier(id: string): Promise<void> {
-    const old = (await this.list(id))?.numbers.slice(0, -1) ?? [];
-    await Promise.all(old.map((number) => ignoreMissing(unlink(this.#toRevisionPath(id, number)))));
-    await this.#folders.sync(this.#toRevisionsFolder(id));
-  }
-
   /** Is `<id>.json` this revision? Then its publication was finished. */
   async isViewed(id: string, revision: number): Promise<boolean> {
     const [view, newest] = await Promise.all([
       stat(this.viewPath(id)).catch(() => undefined),
-      stat(this.#toRevisionPath(id, revision)).catch(() => undefined),
+      stat(this.toRevisionPath(id, revision)).catch(() => undefined),
     ]);
     return view !== undefined && newest !== undefined && view.ino === newest.ino && view.dev === newest.dev;
   }
 
-  #allRevisions(): string {
+  protected allRevisions(): string {
     return join(this.#folder, '.revisions');
   }
 
-  #toRevisionsFolder(id: string): string {
+  protected toRevisionsFolder(id: string): string {
     return join(this.#folder, '.revisions', id);
   }
 
-  #toRevisionPath(id: string, revision: number): string {
+  protected toRevisionPath(id: string, revision: number): string {
     return join(this.#folder, '.revisions', id, `${String(revision).padStart(revisionDigits, '0')}.json`);
   }
 }

@@ -35,10 +35,11 @@ import {
   viewSession,
   type PageQuery,
 } from './session-history.ts';
+import { KeptRevisions } from './kept-revisions.ts';
 import { RevisionConflict, type PublicationLog } from './publications.ts';
 import { isHashedName } from './session-ids.ts';
 import { labelsFolder } from './session-labels.ts';
-import { SessionRevisions, type Revisions } from './session-revisions.ts';
+import type { Revisions } from './session-revisions.ts';
 import { repairUnpaired } from './session-repair.ts';
 
 interface CachedSession {
@@ -105,7 +106,7 @@ export interface SessionStoreOptions {
 export class SessionStore {
   readonly #tenantId: string;
   readonly #folder: string;
-  readonly #revisions: SessionRevisions;
+  readonly #revisions: KeptRevisions;
   readonly #history: SessionHistory;
   readonly #removed: RemovedSessions;
   readonly #cache: SessionCache;
@@ -114,7 +115,7 @@ export class SessionStore {
   constructor({ tenantId, folder, wal, folders, cache, log }: SessionStoreOptions) {
     this.#tenantId = tenantId;
     this.#folder = folder;
-    this.#revisions = new SessionRevisions({ folder, wal, folders, log });
+    this.#revisions = new KeptRevisions({ folder, wal, folders, log });
     this.#history = new SessionHistory(folder, folders);
     this.#removed = new RemovedSessions(folder, folders);
     this.#cache = cache;
