@@ -14,7 +14,7 @@ export type { LoopRun, LoopTools, ToolOutcome } from './loop/loop-run.ts';
 export { mayNeedRoom, sessionBounds, type ContextBudget, type ShownImages } from './loop/model-messages.ts';
 export { buildUserMessage, dynamicContext, timestamp } from './prompt/user-message.ts';
 export { fitContext, type PromptCut, buildSystemPrompt, type PromptFiles } from './prompt/system-prompt.ts';
-export type { MediaFile, PromptFacts, PromptTurn, ReadText } from './prompt/user-message.ts';
+export type { MediaFile, PromptFacts, PromptTurn, PromptTurns, ReadText } from './prompt/user-message.ts';
 export { allTools } from './tools/all-tools.ts';
 export type {
   CallContext,

@@ -196,11 +196,8 @@ export interface NewFileOptions {
 }
 
 /** A new file with this content, fsynced. Rejects with EEXIST where there is one. */
-export async function writeNewFile(
-  path: string,
-  content: string | Uint8Array,
-  { mode = privateMode, isSynced = true }: NewFileOptions = {},
-): Promise<void> {
+export async function writeNewFile(path: string, content: string | Uint8Array, options: NewFileOptions = {}): Promise<void> {
+  const { mode = privateMode, isSynced = true } = options;
   const isSmall = O_DSYNC !== undefined && content.length <= smallBytes;
   const descriptor = await openInPool(path, isSynced && isSmall ? newFile | O_DSYNC : 'wx', mode);
   try {

@@ -9,11 +9,12 @@ import {
   sessionBounds,
   writeSummary,
   type ContextBudget,
+  type CountedConversation,
 } from '../loop/model-messages.ts';
 import { sentText } from '../prompt/user-message.ts';
 
 /** Tokens of the next call: the provider's own count of the last one, and an estimate only for what has come since. */
-export function usedTokens(conversation: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>, budget: ContextBudget): number {
+export function usedTokens(conversation: CountedConversation, budget: ContextBudget): number {
   const counted = conversation.contextTokens;
   if (counted !== null && counted.messages <= conversation.messages.length) {
     return counted.tokens + sumTokens(conversation.messages.slice(counted.messages), budget);

@@ -159,11 +159,11 @@ export const MESSAGE_OVERHEAD_TOKENS = 6;
 /** A token is at least one byte, and a UTF-16 unit at most three. */
 const TOKENS_PER_CHARACTER_MAX = 3;
 
+/** What the tokens of a conversation are counted by. */
+export type CountedConversation = Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>;
+
 /** False when a conversation is far below every limit, whatever its text: most are, which takes no estimate to see. */
-export function mayNeedRoom(
-  { messages, summary, contextTokens }: Pick<Conversation, 'messages' | 'summary' | 'contextTokens'>,
-  budget: ContextBudget,
-): boolean {
+export function mayNeedRoom({ messages, summary, contextTokens }: CountedConversation, budget: ContextBudget): boolean {
   const overhead = (budget.overheadCharacters() + writeSummary({ summary }).length) * TOKENS_PER_CHARACTER_MAX;
   const counted = contextTokens ?? { tokens: overhead, messages: 0 };
   let characters = 0;

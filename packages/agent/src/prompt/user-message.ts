@@ -34,6 +34,9 @@ export interface PromptTurn {
   readonly files?: readonly MediaFile[] | undefined;
 }
 
+/** The turn that runs, and those that it answers. */
+export type PromptTurns = readonly [PromptTurn, ...PromptTurn[]];
+
 /** What a model is given of an attachment; undefined for an image. */
 export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
 
@@ -41,11 +44,7 @@ export type ReadText = (upload: UploadRef) => Promise<string | undefined>;
  * The user's message as it is stored, with what the model is sent built into it once and for all: the words of the turn
  * that runs, the first of `turns`, and of those that it answers with its own.
  */
-export async function buildUserMessage(
-  turns: readonly [PromptTurn, ...PromptTurn[]],
-  { heartbeat, ...facts }: PromptFacts,
-  readText: ReadText,
-): Promise<UserMessage> {
+export async function buildUserMessage(turns: PromptTurns, { heartbeat, ...facts }: PromptFacts, readText: ReadText): Promise<UserMessage> {
   const now = new Date();
   const [{ turn: head }] = turns;
   const refs = turns.flatMap(({ turn, files = [] }) => [

@@ -67,24 +67,10 @@ const defaultMaxBytes = 64 * 1024 * 1024;
  * The sessions this process last read or published, over all tenants, so that a turn need not read what the one before
  * wrote.
  */
-export class SessionCache {
-  readonly #entries: LRUCache<string, CachedSession>;
-
+export class SessionCache extends LRUCache<string, CachedSession> {
   constructor(maxBytes = defaultMaxBytes) {
-    this.#entries = new LRUCache({ maxSize: maxBytes });
-  }
-
-  get(key: string): CachedSession | undefined {
-    return this.#entries.get(key);
-  }
-
-  /** `bytes` is the length of the session's file: near enough to what it takes in memory. */
-  set(key: string, entry: CachedSession, bytes: number): void {
-    this.#entries.set(key, entry, { size: Math.max(1, bytes) });
-  }
-
-  delete(key: string): void {
-    this.#entries.delete(key);
+    // The size of one is the length of its file: near enough to what it takes in memory.
+    super({ maxSize: maxBytes });
   }
 }
 
@@ -174,7 +160,7 @@ export class SessionStore {
     const text = JSON.stringify(toStoredSession(next));
     try {
       const birth = await this.#revisions.publish(next.id, next.revision, text);
-      this.#cache.set(this.#cacheKey(next.id), { session: copySession(next), birth }, text.length);
+      this.#cache.set(this.#cacheKey(next.id), { session: copySession(next), birth }, { size: text.length });
     } catch (error) {
       this.#cache.delete(this.#cacheKey(next.id));
       if (error instanceof RevisionConflict) await this.#forgetLateHistory(next.id);
@@ -320,7 +306,7 @@ export class SessionStore {
     }
     if (!(await this.#revisions.isViewed(id, revision))) await this.#revisions.repairView(id);
     const session = toSession(parsed.value);
-    this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, text.length);
+    this.#cache.set(this.#cacheKey(id), { session, birth: listed.birth }, { size: text.length });
     return copySession(session);
   }
 

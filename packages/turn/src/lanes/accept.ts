@@ -64,11 +64,7 @@ export class TurnAcceptance {
    * Makes the turn accepted: in the log, where there is one, or in its file (undefined). `exists`: this process or,
    * with a file, another one accepted it before.
    */
-  protected async write(
-    scope: TenantScope,
-    prepared: Prepared,
-    { mayLog }: { readonly mayLog: boolean },
-  ): Promise<LoggedTurn | 'exists' | undefined> {
+  protected async write(scope: TenantScope, prepared: Prepared, { mayLog }: { readonly mayLog: boolean }): Promise<Appended> {
     const { input, turn } = prepared;
     const [logged] = mayLog ? await this.append(scope, [prepared]) : [];
     if (logged !== undefined) return logged;
@@ -98,11 +94,7 @@ export class TurnAcceptance {
   /**
    * Null: not enqueued yet. The turn is on disk and so accepted. The reconciler enqueues it as soon as Redis answers.
    */
-  protected async enqueue(
-    { busy, debounceMs }: TurnInput,
-    turn: AcceptedTurn,
-    logged: LoggedTurn | undefined,
-  ): Promise<EnqueueOutcome | null> {
+  protected async enqueue({ busy, debounceMs }: TurnInput, turn: AcceptedTurn, logged?: LoggedTurn): Promise<EnqueueOutcome | null> {
     return this.#options.lanes.enqueue(turn, { busy, debounceMs, found: 'accepted', logged }).catch((error: unknown) => {
       this.#warn(error, turn, 'accepted, but not yet in its lane');
       return null;

@@ -64,6 +64,12 @@ export interface Lease extends Lane {
   readonly wakeup?: TakenWakeup | undefined;
 }
 
+/** A lane that a wake-up names, in the queue of its depth. */
+export interface WokenLane extends Lane {
+  readonly depth: number;
+  readonly wakeup?: TakenWakeup;
+}
+
 export type EnqueueOutcome =
   | {
       readonly kind: 'exists';
@@ -214,11 +220,7 @@ export class Lanes {
   }
 
   /** `depth`: the depth of the wake-up that is answered. `alone`: no other turn of the worker is unproven. */
-  async lease(
-    lane: Lane & { readonly depth: number; readonly wakeup?: TakenWakeup },
-    workerId: string,
-    { alone = false } = {},
-  ): Promise<LeaseAnswer> {
+  async lease(lane: WokenLane, workerId: string, { alone = false } = {}): Promise<LeaseAnswer> {
     const { tenantId, sessionId, depth, wakeup } = lane;
     const rules = { leaseMs: LEASE_MS, maxStarts: limits.turnMaxStarts, maxCrashes: limits.turnMaxCrashes };
     const given = { tenantId, sessionId, workerId, depth, alone, ...rules };

@@ -3,9 +3,9 @@ import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { backoffMs, limits } from '@concierge/contract';
 import { background, duringActivity, eventLoopStallMs, failpoint, findSlot, listSlots, waitForAnswer } from '@concierge/runtime';
-import { depths, takeWakeups, type TakenWakeup, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
-import { keyOf, laneMember, type Lane } from '../keys.ts';
-import { RENEW_EVERY_MS, type Lanes, type Lease } from '../lanes/lanes.ts';
+import { depths, takeWakeups, type Wakeup, type WakeupQueue } from '../lanes/wakeup-queue.ts';
+import { keyOf, laneMember } from '../keys.ts';
+import { RENEW_EVERY_MS, type Lanes, type Lease, type WokenLane } from '../lanes/lanes.ts';
 import { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './turn-run.ts';
 import type { TurnCounts } from '../waiting/turn-counts.ts';
 import { DrainWatch } from '../waiting/drained-workers.ts';
@@ -47,7 +47,7 @@ export interface WorkerCapacity {
   readonly tenantShare: number;
 }
 
-type DepthLane = Lane & { readonly depth: number; readonly wakeup: TakenWakeup };
+type DepthLane = Required<WokenLane>;
 
 interface RunningTurn {
   readonly lease: Lease;

@@ -52,17 +52,8 @@ export function renderAccepted(identity: string, turn: string): string {
   return renderRecord({ kind: 'accepted', identity }, turn);
 }
 
-export function renderSettled(turnIds: readonly string[]): string {
-  return renderRecord({ kind: 'settled', turnIds: [...turnIds] });
-}
-
-export function renderPublished(facts: Omit<LoggedSession, 'content'> & { readonly sessionId: string }, content: string): string {
-  const { tenantId, identity, sessionId } = facts;
-  return renderRecord({ kind: 'published', tenantId, identity, sessionId }, content);
-}
-
 /** Not one JSON text: a content is JSON already, and long. */
-function renderRecord(head: z.infer<typeof Head>, content = ''): string {
+export function renderRecord(head: z.infer<typeof Head>, content = ''): string {
   return `${JSON.stringify(head)}\n${content}`;
 }
 

@@ -4,15 +4,7 @@ import { askSlots, failpoint, type Log } from '@concierge/runtime';
 import type { Publications, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { keyOf } from '../keys.ts';
-import {
-  askInTime,
-  fileUnanswered,
-  findEndedIn,
-  renderAccepted,
-  renderPublished,
-  renderSettled,
-  type UnsettledTurn,
-} from './log-records.ts';
+import { askInTime, fileUnanswered, findEndedIn, renderAccepted, renderRecord, type UnsettledTurn } from './log-records.ts';
 
 /** A turn that has ended by then leaves the log; otherwise it is asked for again when it is some times as old. */
 const ASK_AFTER_MS = 500;
@@ -140,7 +132,8 @@ export class OpenLog {
 
   /** As `Publications.record`. Rejects when its record cannot be written. */
   async publish({ text: content, ...published }: Parameters<Publications['record']>[0]): Promise<boolean> {
-    const text = renderPublished(published, content);
+    const { tenantId, identity, sessionId } = published;
+    const text = renderRecord({ kind: 'published', tenantId, identity, sessionId }, content);
     const bytes = Buffer.byteLength(text);
     if (bytes > recordMaxBytes) return false;
     this.#recording += 1;
@@ -240,7 +233,7 @@ export class OpenLog {
     const turnIds = this.#settled.splice(0, NOTED_AT_ONCE);
     if (turnIds.length === 0) return;
     // A log that takes no more records is recovered, or removed, without the note.
-    const note = await this.#wal.append(renderSettled(turnIds)).catch(() => undefined);
+    const note = await this.#wal.append(renderRecord({ kind: 'settled', turnIds })).catch(() => undefined);
     note?.settle();
   }
 }

@@ -174,10 +174,11 @@ function requireScope(route: Route, key: KeyRecord): void {
   throw new AppError('scope_required', `The key needs one of these scopes: ${route.scopes.join(', ')}.`);
 }
 
-async function readCall(
-  route: Route,
-  { request, response, caller, room }: Pick<UntypedCall, 'request' | 'response' | 'caller'> & { readonly room: BodyRoom },
-): Promise<UntypedCall> {
+interface AdmittedRequest extends Pick<UntypedCall, 'request' | 'response' | 'caller'> {
+  readonly room: BodyRoom;
+}
+
+async function readCall(route: Route, { request, response, caller, room }: AdmittedRequest): Promise<UntypedCall> {
   const params = route.params?.safeParse(joinRest(request.params));
   if (params?.success === false) throw new AppError('not_found', undefined, { cause: params.error });
   const body = await parseBody(route, request, room);

@@ -68,18 +68,22 @@ export function newSession(turn: AcceptedTurn, now: string): Session {
   };
 }
 
+/** What ended: the record of the turn, first, and those of the turns that it answered. */
+interface EndedTurns {
+  readonly records: readonly [TurnRecord, ...TurnRecord[]];
+  readonly channelAddress: ChannelAddress | undefined;
+}
+
+interface EndedSession {
+  readonly next: Session;
+  readonly history: HistoryLine[];
+}
+
 /**
  * The next revision of the session, with the turn and those it answered in it, and what has to be in the history before
  * that revision is published.
  */
-export function endedSession(
-  session: Session,
-  conversation: Conversation,
-  {
-    records,
-    channelAddress,
-  }: { readonly records: readonly [TurnRecord, ...TurnRecord[]]; readonly channelAddress: ChannelAddress | undefined },
-): { next: Session; history: HistoryLine[] } {
+export function endedSession(session: Session, conversation: Conversation, { records, channelAddress }: EndedTurns): EndedSession {
   const turns = [...session.turns, ...records];
   const kept = turns.length > turnRecordBounds.max ? turns.slice(-turnRecordBounds.keep) : turns;
   const retired = turns.slice(0, turns.length - kept.length).map((turn): HistoryLine => ({ kind: 'turn', turn }));
@@ -128,14 +132,13 @@ const LOGGED_TOOLS_MAX = 200;
 /** What is shorter is not a wait for anything but the wake-up. */
 const PLACE_WAIT_MIN_MS = 50;
 
+type Started = Pick<TurnRun, 'turn' | 'startedAtMs' | 'wokenAtMs' | 'attempt'>;
+
 /**
  * Why the turn waited, from what its worker knows: an earlier turn of its session ended later than this one was
  * accepted; the rest until its wake-up was for more messages or for a place of its tenant; then it waited for a slot.
  */
-export function listWaits(
-  { turn, startedAtMs, wokenAtMs, attempt }: Pick<TurnRun, 'turn' | 'startedAtMs' | 'wokenAtMs' | 'attempt'>,
-  session: Pick<Session, 'turns'>,
-): TraceFacts['waits'] {
+export function listWaits({ turn, startedAtMs, wokenAtMs, attempt }: Started, session: Pick<Session, 'turns'>): TraceFacts['waits'] {
   const { acceptedAtMs } = turn;
   const before = session.turns.map(({ endedAt }) => Date.parse(endedAt)).filter((ms) => ms > acceptedAtMs && ms <= startedAtMs);
   const freeMs = Math.max(acceptedAtMs, ...before);

@@ -12,6 +12,7 @@ import {
   type LoopRun,
   type PromptFacts,
   type PromptTurn,
+  type PromptTurns,
   type ReadText,
   type Tool,
   type TurnCapabilities,
@@ -90,6 +91,12 @@ export interface PreparedTurn extends AsyncDisposable {
   readonly loop: LoopRun;
 }
 
+/** What a turn begins with: the session as it was before it, and the settings in force. */
+interface TurnStart {
+  readonly session: Session;
+  readonly settings: TenantSettings;
+}
+
 interface AskedPrompt extends PromptFacts {
   readonly turns: TurnsToAnswer;
 }
@@ -124,11 +131,7 @@ export class TurnPreparation {
    * Adds the user's message to the conversation where it is not in it yet. The typing indicator is shown until the turn
    * is disposed.
    */
-  async prepareTurn(
-    run: TurnRun,
-    conversation: Conversation,
-    { session, settings }: { readonly session: Session; readonly settings: TenantSettings },
-  ): Promise<PreparedTurn> {
+  async prepareTurn(run: TurnRun, conversation: Conversation, { session, settings }: TurnStart): Promise<PreparedTurn> {
     const { channels, warn, capabilityFactories } = this.#options;
     const begunAt = new Date();
     // A turn that ends before it has begun ends alone: those that it would collect get their own answers.
@@ -292,7 +295,7 @@ function withWholeMessage(run: TurnRun, { prompt }: Conversation): TurnRun {
   return { ...run, turn: { ...run.turn, text: prompt.text, attachments: prompt.attachments ?? [] } };
 }
 
-export async function promptStep(turns: readonly [PromptTurn, ...PromptTurn[]], facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
+export async function promptStep(turns: PromptTurns, facts: PromptFacts, readText: ReadText): Promise<TurnStep> {
   const joined = turns.slice(1).map(({ turn }) => turn.turnId);
   return { kind: 'prompt', message: await buildUserMessage(turns, facts, readText), ...(joined.length > 0 && { joined }) };
 }

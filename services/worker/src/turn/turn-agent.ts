@@ -80,14 +80,18 @@ async function ownAgent(scope: TurnRun['scope'], name: string): Promise<{ defini
 
 export type PromptContext = ReturnType<typeof fitContext>;
 
+/** Who is to read the prompt. */
+interface PromptReader {
+  readonly agent: TurnAgent;
+  readonly facts: ModelFacts;
+  readonly warn: ReportWarning | undefined;
+}
+
 /**
  * What tenants write of a turn's prompt, as it is now and as much of it as has its place there. The owner is warned of
  * the rest.
  */
-export async function promptContext(
-  run: TurnRun,
-  { agent, facts, warn }: { readonly agent: TurnAgent; readonly facts: ModelFacts; readonly warn: ReportWarning | undefined },
-): Promise<PromptContext> {
+export async function promptContext(run: TurnRun, { agent, facts, warn }: PromptReader): Promise<PromptContext> {
   const { name, access, part } = agent;
   const loaded = await run.scope.context.load({
     agent: name,
