@@ -1,9 +1,18 @@
-export { duringActivity, type Activity, eventLoopStallMs, stoodStillWithin } from './watchdog/watchdog.ts';
+export { eventLoopStallMs, stoodStillWithin } from './watchdog/watchdog.ts';
 export { createLog, type Log, type LogOptions } from './log.ts';
 export { KeptLines, keptLines } from './kept-lines.ts';
 export { SqliteLock } from './concurrency/sqlite-lock.ts';
 export { ConfigError, parseConfig, type SandboxSettings, type ServiceSettings } from './config.ts';
-export { answerDeadline, background, KeyedMutex, Slots, TenantSlots, waitForAnswer } from './concurrency/tasks.ts';
+export {
+  answerDeadline,
+  background,
+  duringActivity,
+  KeyedMutex,
+  Slots,
+  TenantSlots,
+  waitForAnswer,
+  type Activity,
+} from './concurrency/tasks.ts';
 export { readBootId } from './boot.ts';
 export { buildCookie, isSecure, mayActByCookie, omitCookie, readCookie, type BrowserRequest } from './browser-cookie.ts';
 export { readVersion, type Version } from './version.ts';

@@ -4,7 +4,8 @@ import { writeSync } from 'node:fs';
 import { Session, type Debugger } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
 import { workerData } from 'node:worker_threads';
-import { readActivityBoard, HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
+import { readActivityBoard } from '../concurrency/tasks.ts';
+import { HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
 
 /**
  * The main thread stops for the debugger at the next JavaScript instruction; in native code it never does. On a busy
