@@ -11,9 +11,9 @@ export type TurnsToAnswer = readonly [AcceptedTurn, ...AcceptedTurn[]];
 const SEPARATOR_CHARACTERS = 2;
 
 /**
- * The turns whose messages one that collects answers, its own first. Those behind it that collect, too, go with it while
- * all together stay within what one message may be; the first that does not fit is the next turn's head. Chosen once: an
- * attempt that recovers takes the same. `session`: as it was before this turn.
+ * The turns whose messages one that collects answers, its own first. Those behind it that collect, too, go with it
+ * while all together stay within what one message may be; the first that does not fit is the next turn's head. Chosen
+ * once: an attempt that recovers takes the same. `session`: as it was before this turn.
  */
 export async function collectTurns(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn } = run;
