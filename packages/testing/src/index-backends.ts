@@ -1,5 +1,5 @@
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog, type Log } from '@concierge/runtime';
+import type { IndexStore } from '@concierge/index';
+import { createLog, type Log } from '@concierge/runtime/process';
 import { canRunPostgres, startPostgres, type TestPostgres } from './postgres.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
@@ -22,7 +22,7 @@ const sqlite: IndexBackendUnderTest = {
   async start() {
     const folder = await temporaryDirectory();
     return tracked({
-      open: async () => openIndex({ databaseUrl: undefined, dataDir: folder.path, log: silentLog }),
+      open: async () => openIndexStore(undefined, folder.path),
       end: async () => folder[Symbol.asyncDispose](),
     });
   },
@@ -36,7 +36,7 @@ const postgres: IndexBackendUnderTest = {
   async start() {
     const url = await (await (cluster ??= startPostgres())).createDatabase();
     return tracked({
-      open: async () => openIndex({ databaseUrl: url, dataDir: '/nonexistent', log: silentLog }),
+      open: async () => openIndexStore(url, '/nonexistent'),
       end: async () => Promise.resolve(),
     });
   },
@@ -49,6 +49,12 @@ export async function stopIndexBackends(): Promise<void> {
   const started = await cluster;
   cluster = undefined;
   await started?.stop();
+}
+
+/** Loaded where it is opened: most files that import this package open no index. */
+export async function openIndexStore(databaseUrl: string | undefined, dataDir: string): Promise<IndexStore> {
+  const { openIndex } = await import('@concierge/index');
+  return openIndex({ databaseUrl, dataDir, log: silentLog });
 }
 
 function tracked({ open, end }: { open: () => Promise<IndexStore>; end: () => Promise<void> }): IndexUnderTest {

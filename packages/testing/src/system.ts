@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { keyScopes, type KeyScope, type ModelFacts } from '@concierge/contract';
-import { openIndex, type IndexStore } from '@concierge/index';
-import { createLog, listSlots } from '@concierge/runtime';
-import { Tenants, toLogsFolder, type TenantScope } from '@concierge/tenant';
-import { Lanes, LogsOnDisk, SharedLogs } from '@concierge/turn';
+import type { IndexStore } from '@concierge/index';
+import { createLog } from '@concierge/runtime/process';
+import type { Tenants, TenantScope } from '@concierge/tenant';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { eventually } from './eventually.ts';
@@ -133,13 +132,20 @@ export class System implements AsyncDisposable {
   /** The same access to tenants as the services have, in this process. */
   async tenants(): Promise<Tenants> {
     if (this.#tenants === undefined) {
+      // Loaded where it is used: most files that import this package reach no tenant in their own process.
+      const [{ openIndex }, tenant, turn] = await Promise.all([
+        import('@concierge/index'),
+        import('@concierge/tenant'),
+        import('@concierge/turn'),
+      ]);
       const log = createLog({ service: 'test', level: 'silent' });
       const index = await openIndex({ databaseUrl: this.#options.databaseUrl, dataDir: this.dataDir, log });
       this.#index = index;
       const redis = this.#connectRedis();
       this.#redisClient = redis;
-      const logged = new SharedLogs({ redis, lanes: new Lanes(redis), folder: toLogsFolder(this.dataDir) });
-      this.#tenants = new Tenants({
+      const lanes = new turn.Lanes(redis);
+      const logged = new turn.SharedLogs({ redis, lanes, folder: tenant.toLogsFolder(this.dataDir) });
+      this.#tenants = new tenant.Tenants({
         dataDir: this.dataDir,
         logged,
         index,
@@ -170,6 +176,7 @@ export class System implements AsyncDisposable {
 
   /** Loses everything that Redis has, on each of its masters. */
   async flushRedis(): Promise<void> {
+    const { listSlots } = await import('@concierge/runtime');
     const slots = listSlots(this.#connectRedis());
     try {
       await Promise.all(slots.map(async (slot) => slot.flushall()));
@@ -188,8 +195,10 @@ export class System implements AsyncDisposable {
     await using stack = new AsyncDisposableStack();
     if (this.#options.dataDir === undefined) stack.defer(async () => rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 }));
     stack.use(this.#redis);
-    stack.defer(() => {
-      for (const slot of this.#redisClient === undefined ? [] : listSlots(this.#redisClient)) slot.disconnect();
+    stack.defer(async () => {
+      if (this.#redisClient === undefined) return;
+      const { listSlots } = await import('@concierge/runtime');
+      for (const slot of listSlots(this.#redisClient)) slot.disconnect();
     });
     stack.defer(async () => this.#index?.close());
     await Promise.all(this.services.map(async (service) => await service.kill()));
@@ -301,5 +310,6 @@ export async function countUnanswered(tenantsFolder: string): Promise<number> {
   const names = await readdir(tenantsFolder);
   const inboxes = await Promise.all(names.map(async (name) => readdir(join(tenantsFolder, name, 'inbox')).catch((): string[] => [])));
   const filed = inboxes.flat().filter((name) => /^t_[0-9a-f]+\.json$/u.test(name));
+  const { LogsOnDisk } = await import('@concierge/turn');
   return filed.length + (await new LogsOnDisk(join(tenantsFolder, '.wal')).turns()).length;
 }

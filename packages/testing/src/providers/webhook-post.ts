@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { answerDeadline } from '@concierge/runtime';
+import { answerDeadline } from '@concierge/runtime/process';
 
 export interface WebhookPost {
   readonly url: string;

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { connectRedis, createLog, withSlots } from '@concierge/runtime';
+import type { connectRedis, withSlots } from '@concierge/runtime';
+import { createLog } from '@concierge/runtime/process';
 import { Redis } from 'ioredis';
 import { inheritedEnvironment } from '../config.ts';
 import { eventually } from '../eventually.ts';
@@ -14,6 +15,11 @@ const HASH_SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 2000;
 const STARTED_WITHIN_MS = 90_000;
 
+interface Runtime {
+  readonly connectRedis: typeof connectRedis;
+  readonly withSlots: typeof withSlots;
+}
+
 interface Node {
   readonly port: number;
   readonly busPort: number;
@@ -26,14 +32,17 @@ export class RedisCluster implements AsyncDisposable {
   readonly #nodes: Node[] = [];
   readonly #stack = new AsyncDisposableStack();
   readonly #nodeTimeoutMs: number;
+  readonly #runtime: Runtime;
 
-  private constructor(nodeTimeoutMs: number) {
+  private constructor(nodeTimeoutMs: number, runtime: Runtime) {
     this.#nodeTimeoutMs = nodeTimeoutMs;
+    this.#runtime = runtime;
   }
 
   static async start({ nodeTimeoutMs = NODE_TIMEOUT_MS } = {}): Promise<RedisCluster> {
     await using stack = new AsyncDisposableStack();
-    const cluster = stack.use(new RedisCluster(nodeTimeoutMs));
+    // Loaded where it is used: most files that import this package have no cluster.
+    const cluster = stack.use(new RedisCluster(nodeTimeoutMs, await import('@concierge/runtime')));
     await cluster.#start();
     stack.move();
     return cluster;
@@ -51,7 +60,8 @@ export class RedisCluster implements AsyncDisposable {
 
   /** As a service connects. */
   client(): Redis {
-    return connectRedis({ url: withSlots(this.url, MASTERS), role: 'worker', log: createLog({ service: 'test', level: 'silent' }) });
+    const url = this.#runtime.withSlots(this.url, MASTERS);
+    return this.#runtime.connectRedis({ url, role: 'worker', log: createLog({ service: 'test', level: 'silent' }) });
   }
 
   /** Names on one of the masters that there were at first, or on what has taken its place. */
