@@ -128,7 +128,9 @@ inBrowser('a conversation that is longer than its page', () => {
     // What comes is there before the browser tells of the scrolling.
     const grow = `{
       const content = document.querySelector('article').parentElement;
-      content.style.paddingBottom = String(content.clientHeight + 3000) + 'px';
+      const more = document.createElement('div');
+      more.style.height = '3000px';
+      content.append(more);
       content.parentElement.dispatchEvent(new Event('scroll'));
     }`;
     const below = `(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(
