@@ -265,7 +265,7 @@ inBrowser('the settings of an owner', () => {
     expect(visiting.complaints.texts).toEqual([]);
   });
 
-  it('are signed in to by what is written, whoever signs in and out in another tab before it is sent or taken away', async () => {
+  it('are signed in to by what is written, though another tab signs in and out before it is sent or taken away', async () => {
     await using visiting = await BrowserVisit.begin(browser, url);
     const { page } = visiting;
     await visiting.goTo('/settings');

@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises';
 
 /** Is this an error of the operating system with one of these codes, such as `ENOENT`? */
 export function isSystemError(error: unknown, ...codes: readonly string[]): error is NodeJS.ErrnoException {
-  // By its shape: an error of the runtime is no `instanceof Error` in another realm, such as a test's.
   return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }
 
@@ -15,11 +14,9 @@ export async function ignoreMissing(task: Promise<unknown>): Promise<void> {
   }
 }
 
-/** The error as it is; one of another realm, such as a test's, as an error of this one with the same code. */
+/** The error as it is; what is thrown and is none, as the cause of one. */
 export function toError(error: unknown): Error {
-  if (error instanceof Error) return error;
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  return Object.assign(new Error(String(error), { cause: error }), { code });
+  return error instanceof Error ? error : new Error(String(error), { cause: error });
 }
 
 /** What lies in a folder of ours, in no order; nothing when there is none. */
