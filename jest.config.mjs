@@ -1,10 +1,8 @@
-// Node >= 24, NODE_OPTIONS=--experimental-vm-modules. No transformer: Node strips the types.
+// Node itself loads the tests, and strips their types (infra/test/native-runtime.mjs).
 const shared = {
-  testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['@concierge/source', 'node', 'default'] },
-  extensionsToTreatAsEsm: ['.ts'],
+  testEnvironment: '<rootDir>/infra/test/native-environment.mjs',
+  runtime: '<rootDir>/infra/test/native-runtime.mjs',
   transform: {},
-  setupFiles: ['<rootDir>/infra/test/errors-of-node.mjs'],
   modulePathIgnorePatterns: ['/dist/', '<rootDir>/.cache/', '<rootDir>/data/'],
 };
 

@@ -31,6 +31,9 @@ const kinds = {
   deploy: { serial: true, named: true },
 };
 
+/** As services have it: what was compiled once, types stripped, is loaded from there. */
+const compileCache = join(root, '.cache/compile');
+
 /** What `packages/acceptance/e2e/screens.test.ts` keeps. */
 const screens = join(root, '.cache/screens');
 
@@ -59,7 +62,7 @@ async function runKind(kind, jestArgs) {
     '--outputFile',
     reportFile,
   ];
-  const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules --disable-warning=ExperimentalWarning', NODE_ENV: 'test' };
+  const env = { ...process.env, NODE_COMPILE_CACHE: compileCache, NODE_ENV: 'test' };
   const child = spawn(process.execPath, ['infra/node_modules/jest/bin/jest.js', ...options, ...workersFor(kind, jestArgs), ...jestArgs], {
     // With --json Jest prints the report to standard output as well, unless it has a file: users read standard error.
     stdio: ['ignore', 'ignore', 'inherit'],
