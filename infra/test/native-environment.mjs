@@ -2,6 +2,7 @@ import { ModernFakeTimers } from '@jest/fake-timers';
 import { TestEnvironment } from 'jest-environment-node';
 
 /** Jest's own parts run in the realm that it makes for each file, the tests in Node's: what they fake is there. */
+// eslint-disable-next-line import/no-default-export -- what Jest takes
 export default class NativeEnvironment extends TestEnvironment {
   #globals;
 

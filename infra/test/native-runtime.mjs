@@ -1,5 +1,6 @@
 // Jest's runtime, but Node itself loads the test files and all that they import, as in production: errors, maps and
 // timers are Node's own, and a module is loaded and compiled once for all test files of a process.
+import { hash } from 'node:crypto';
 import { registerHooks } from 'node:module';
 import { relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -46,7 +47,7 @@ class NativeRuntime extends JestRuntime {
   async unstable_importModule(path) {
     // The one that Jest has is of the realm that it makes for each file, and knows no String but its own.
     setGlobals({ ...this.jestGlobals.envGlobals(), jest: this.jestGlobals.jestObjectFor(path), expect: jestExpect });
-    await import(`${pathToFileURL(path).href}?${this.#project}/${relative(root, path)}`);
+    await import(`${pathToFileURL(path).href}?${hash('sha256', `${this.#project}/${relative(root, path)}`).slice(0, 8)}`);
   }
 }
 
