@@ -69,6 +69,33 @@ function expectPaired(messages: readonly SessionMessage[]): void {
   expect(answered).toEqual(calls);
 }
 
+/** Rounds of the present turn: a call of 500 characters and its result of 200. */
+function applyRounds(conversation: Conversation, first: number, last: number): void {
+  for (let round = first; round <= last; round += 1) {
+    const call = { id: `c${String(round)}`, name: 'look', arguments: 'y'.repeat(500) };
+    conversation.apply({
+      kind: 'assistant',
+      message: { id: `t1.${String(round)}`, turnId: 't1', at, role: 'assistant', text: '', toolCalls: [call] },
+      finishReason: 'tool_calls',
+      usage: modelUsage(0, 0),
+      startedAtMs: 0,
+      firstTextAtMs: null,
+      durationMs: 0,
+    });
+    const message = {
+      id: `t1.${String(round)}.1`,
+      turnId: 't1',
+      at,
+      role: 'tool',
+      callId: call.id,
+      name: 'look',
+      output: 'z'.repeat(200),
+      isError: false,
+    } as const;
+    conversation.apply({ kind: 'result', message, startedAtMs: 0, durationMs: 0 });
+  }
+}
+
 describe('compaction', () => {
   it('leaves a conversation alone that fits', async () => {
     const run = setUp(sessionWith(3, 100), 100_000);
@@ -148,34 +175,26 @@ describe('compaction', () => {
 
   it('cuts inside the last exchange when that alone is too long, and keeps the request word for word', async () => {
     const run = setUp(emptySession, 5000, [say('so far')]);
-    for (let round = 1; round <= 12; round += 1) {
-      const call = { id: `c${String(round)}`, name: 'look', arguments: 'y'.repeat(500) };
-      run.conversation.apply({
-        kind: 'assistant',
-        message: { id: `t1.${String(round)}`, turnId: 't1', at, role: 'assistant', text: '', toolCalls: [call] },
-        finishReason: 'tool_calls',
-        usage: modelUsage(0, 0),
-        startedAtMs: 0,
-        firstTextAtMs: null,
-        durationMs: 0,
-      });
-      const message = {
-        id: `t1.${String(round)}.1`,
-        turnId: 't1',
-        at,
-        role: 'tool',
-        callId: call.id,
-        name: 'look',
-        output: 'z'.repeat(200),
-        isError: false,
-      } as const;
-      run.conversation.apply({ kind: 'result', message, startedAtMs: 0, durationMs: 0 });
-    }
+    applyRounds(run.conversation, 1, 12);
     const budget = { ...run.budget, limitTokens: 8000 };
     await expect(compact({ ...run, budget }, 'due')).resolves.toBe(true);
     expect(run.conversation.messages[0]?.role).toBe('assistant');
     expectPaired(run.conversation.messages);
     expect(run.conversation.summary?.text).toContain('## The request being worked on, word for word\nand now?');
+  });
+
+  it.each([
+    ['', 'later', say('later')],
+    [', also when no model can summarise it', 'No model could summarise this part.', new Error('no model')],
+  ])('keeps the request word for word when the same turn is cut once more%s', async (_case, beginning, reply) => {
+    const run = setUp(emptySession, 8000, [say('so far'), reply]);
+    applyRounds(run.conversation, 1, 12);
+    await expect(compact(run, 'due')).resolves.toBe(true);
+    applyRounds(run.conversation, 13, 24);
+    await expect(compact(run, 'due')).resolves.toBe(true);
+    const text = run.conversation.summary?.text ?? '';
+    expect(text.startsWith(beginning)).toBe(true);
+    expect(text.endsWith('\n\n## The request being worked on, word for word\nand now?')).toBe(true);
   });
 
   it('keeps a session file short even where the model could take more, once per turn', async () => {

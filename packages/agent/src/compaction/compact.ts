@@ -1,4 +1,12 @@
-import { AppError, type ModelUsage, type SessionMessage, type SessionSummary, type TurnOutput, type TurnStep } from '@concierge/contract';
+import {
+  AppError,
+  type ModelUsage,
+  type SessionMessage,
+  type SessionSummary,
+  type TurnOutput,
+  type TurnStep,
+  type UserMessage,
+} from '@concierge/contract';
 import type { Model } from '@concierge/model';
 import type { Conversation } from '../loop/conversation.ts';
 import type { ContextBudget } from '../loop/model-messages.ts';
@@ -83,10 +91,15 @@ export async function compact(run: CompactionRun, reason: 'due' | 'overflowed'):
 
 function buildSummary(conversation: Conversation, cutOff: readonly SessionMessage[], text: string): SessionSummary {
   return {
-    text: withRequest(text, cutOff, conversation.turnId),
+    text: withRequest(text, findCutRequest(conversation, cutOff)),
     messages: (conversation.summary?.messages ?? 0) + cutOff.length,
     updatedAt: new Date().toISOString(),
   };
+}
+
+/** The request being worked on, unless its message stays. A compaction before this one may have cut it off already. */
+function findCutRequest({ prompt, messages }: Conversation, cutOff: readonly SessionMessage[]): UserMessage | undefined {
+  return messages.slice(cutOff.length).some(({ id }) => id === prompt?.id) ? undefined : prompt;
 }
 
 async function summarise(run: CompactionRun, messages: readonly SessionMessage[]): Promise<Summarised> {

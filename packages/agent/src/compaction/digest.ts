@@ -1,4 +1,4 @@
-import { clip, type SessionMessage, type SessionSummary, truncate } from '@concierge/contract';
+import { clip, type SessionMessage, type SessionSummary, truncate, type UserMessage } from '@concierge/contract';
 import { fairShare } from '../share-budget.ts';
 
 const SUMMARY_MAX_CHARACTERS = 12_000;
@@ -43,10 +43,9 @@ export function extractiveDigest(previous: SessionSummary | null, messages: read
  * A summary with what must not be left to a summariser: the request being worked on, word for word, when its message
  * was cut off.
  */
-export function withRequest(summary: string, cutOff: readonly SessionMessage[], turnId: string): string {
-  const request = cutOff.find((message) => message.role === 'user' && message.turnId === turnId);
+export function withRequest(summary: string, request: Pick<UserMessage, 'text'> | undefined): string {
   const text = clip(summary, SUMMARY_MAX_CHARACTERS);
-  if (request?.role !== 'user') return text;
+  if (request === undefined) return text;
   return `${text}\n\n## The request being worked on, word for word\n${clipMiddle(request.text, REQUEST_MAX_CHARACTERS)}`;
 }
 
