@@ -13,6 +13,7 @@ setUpOnce(async (stack) => {
   await scope.files.writeText('MEMORY.md', 'Seen: https://seen.example/.');
   await scope.files.writeText('templates/offer.md', 'Terms: <https://terms.example:8443/a>.');
   await scope.files.writeText('notes/private.md', 'https://private.example/');
+  await scope.files.writeText('agents/booker.md', '---\ndescription: Books\npublic: true\n---\nTimes: https://book.example/times.\n');
 });
 
 const after = (text: string): UrlAllowlist => new UrlAllowlist({ scope, turn: { agent: 'cs', sessionId: '0'.repeat(32), text } });
@@ -69,5 +70,13 @@ describe('an address was mentioned', () => {
     for (const host of ['bank.example', 'seen.example', 'private.example', 'prices.md', 'notes.example', 'terms.example']) {
       expect([host, await places.namedBy(`https://${host}/`)]).toEqual([host, undefined]);
     }
+  });
+
+  it('by the owner in the file of an agent, for that agent alone', async () => {
+    const turn = { agent: 'booker', sessionId: '0'.repeat(32), text: '' };
+    const places = new UrlAllowlist({ scope, turn });
+    expect(await places.namedBy('https://book.example/times?day=monday')).toBe('owner');
+    expect(await places.namedBy('https://shop.example/de')).toBe('owner');
+    expect(await after('').namedBy('https://book.example/times')).toBeUndefined();
   });
 });

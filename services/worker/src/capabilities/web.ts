@@ -121,7 +121,7 @@ const wholeAddress = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/giu;
 const bareAddress = /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z]{2,24}(?:\/[^\s<>"'`\\^{}|]*)?/giu;
 
 interface UrlAllowlistOptions {
-  readonly scope: Pick<TenantScope, 'files' | 'context' | 'sessions'>;
+  readonly scope: Pick<TenantScope, 'agents' | 'files' | 'context' | 'sessions'>;
   readonly turn: Pick<AcceptedTurn, 'agent' | 'sessionId' | 'preface' | 'text'>;
 }
 
@@ -174,9 +174,16 @@ export class UrlAllowlist {
   async #ownersHosts(): Promise<ReadonlySet<string>> {
     const { scope, turn } = this.#options;
     const context = await scope.context.load({ agent: turn.agent, sender: null, memory: 'contact' });
-    const texts = context.files.map(({ text }) => text);
+    const texts = [...context.files.map(({ text }) => text), ...(await this.#ownPart())];
     for (const folder of ['skills', 'templates']) texts.push(...(await this.#textsUnder(folder)));
     return new Set(texts.flatMap(addressesIn).map(({ host }) => host));
+  }
+
+  /** What an agent of the tenant's own is told beside the context files. */
+  async #ownPart(): Promise<string[]> {
+    const { scope, turn } = this.#options;
+    const found = await scope.agents.find(turn.agent);
+    return found !== undefined && 'agent' in found ? [found.agent.body] : [];
   }
 
   async #textsUnder(folder: string): Promise<string[]> {
