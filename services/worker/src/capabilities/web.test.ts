@@ -9,6 +9,7 @@ let scope: TenantScope;
 setUpOnce(async (stack) => {
   scope = await stack.use(await TestTenants.start()).scope();
   await scope.files.writeText('SOUL.md', 'Our shop is https://shop.example/en (see prices.md and notes.example).');
+  await scope.files.writeText('templates/zh.md', '官网：https://zh.example，欢迎。');
   await scope.files.writeText('USER.md', 'The owner banks at https://bank.example/.');
   await scope.files.writeText('MEMORY.md', 'Seen: https://seen.example/.');
   await scope.files.writeText('templates/offer.md', 'Terms: <https://terms.example:8443/a>.');
@@ -28,6 +29,13 @@ describe('an address was mentioned', () => {
     ['https://a.example/x#part', 'http://A.example/x/'],
     ['https://a.example/x', 'a.example/x!'],
     ['https://www.a.example', 'is www.a.example yours?'],
+    ['https://a.example/x', '请看https://a.example/x。谢谢'],
+    ['https://a.example/', '网址：https://a.example，多少钱'],
+    ['https://a.example/x?y=1', 'https://a.example/x?y=1を見てください'],
+    ['https://a.example/x', 'is “https://a.example/x” yours?'],
+    ['https://a.example/x', 'a.example/x—is it yours?'],
+    ['https://a.example/价格', 'https://a.example/价格'],
+    ['https://bücher.example/ü', 'https://bücher.example/ü'],
   ])('by the customer: %s in %j', async (address, text) => {
     expect(await after(text).namedBy(address)).toBe('customer');
   });
@@ -40,6 +48,8 @@ describe('an address was mentioned', () => {
     ['https://a.example:8443/', 'https://a.example/'],
     ['https://a.example.evil.example/', 'a.example'],
     ['https://a.example/', 'write to me@a.example'],
+    ['https://a.example/', 'https://a.example/ü'],
+    ['https://a.example/', 'https://a.例え.example/'],
     ['not an address', 'not an address'],
   ])('by no one: %s in %j', async (address, text) => {
     expect(await after(text).namedBy(address)).toBeUndefined();
@@ -54,6 +64,10 @@ describe('an address was mentioned', () => {
     ['slashes behind it', `a.example/${'/'.repeat(2_000_000)}`],
   ])('after a message that is nothing but one hard address: %s', async (_what, text) => {
     expect(await after(`https://b.example/ ${text}`).namedBy('https://b.example/')).toBe('customer');
+  });
+
+  it('by the owner in a text without spaces', async () => {
+    expect(await after('').namedBy('https://zh.example/de')).toBe('owner');
   });
 
   it('by a search, to the letter', async () => {

@@ -215,10 +215,26 @@ function bareAddressesIn(text: string): URL[] {
 /** What sentences and Markdown put behind an address. */
 const ends = '.,;:!?)]*_~';
 
-/** As it is written and, since sentences end and Markdown closes, without what may belong to those. */
+/** Marks beyond ASCII, such as `。`, `”` and `—`: sentences have them behind an address without a space between. */
+const foreignMark = /[^\p{ASCII}\p{L}\p{M}\p{N}]/u;
+/** Letters of scripts in which a sentence goes on behind an address without a space. */
+const unspacedLetter = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+/** Letters may belong to the host itself; what is cut within it would be another host. */
+const goesBehindHost = /^https?:\/\/[^/?#]+[/?#]/iu;
+
+/** As it is written and, since sentences end or go on and Markdown closes, without what may belong to those. */
 function parsed(address: string): URL[] {
-  if (address.length > ADDRESS_MAX_CHARACTERS) return [];
-  return [address, withoutEnding(address, ends)].flatMap((candidate) => URL.parse(candidate) ?? []);
+  const marked = cutAt(address, foreignMark);
+  const spaced = cutAt(marked, unspacedLetter);
+  const readings = [address, marked, ...(goesBehindHost.test(spaced) ? [spaced] : [])];
+  const fitting = readings.filter(({ length }) => length <= ADDRESS_MAX_CHARACTERS);
+  const candidates = new Set(fitting.flatMap((reading) => [reading, withoutEnding(reading, ends)]));
+  return [...candidates].flatMap((candidate) => URL.parse(candidate) ?? []);
+}
+
+function cutAt(text: string, mark: RegExp): string {
+  const at = text.search(mark);
+  return at === -1 ? text : text.slice(0, at);
 }
 
 /** undefined for what is not there, or is no text. */
