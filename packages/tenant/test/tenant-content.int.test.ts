@@ -250,6 +250,16 @@ describe('memory', () => {
     await expect(memory.write({ text: '  ' })).rejects.toThrow(code('invalid_request'));
   });
 
+  it('keeps titles apart whose marks alone differ, as the vowels of Thai and Hindi', async () => {
+    await using world = await startTenants();
+    const { memory } = await world.tenants.create('acme');
+    for (const title of ['ปี', 'ปู', 'काल', 'कील'])
+      expect(await memory.write({ text: `About ${title}.`, title })).toEqual({ ref: `memory/${title}.md` });
+    await memory.forget('memory/ปี.md');
+    expect((await memory.get('memory/ปู.md')).text).toContain('About ปู.');
+    expect(await memory.write({ text: 'A bicycle.', title: '❤️ Wishes: 1️⃣' })).toEqual({ ref: 'memory/wishes-1.md' });
+  });
+
   it.each(['../tenant.json', 'tenant.json', 'memory/../tenant.json', 'USER.md', 'contacts/x/MEMORY.md', 'memory'])(
     'does not reach %j',
     async (ref) => {

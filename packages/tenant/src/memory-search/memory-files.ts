@@ -230,15 +230,17 @@ export function contactBase(sender: string): readonly [string, string] {
   return [contactsFolder, toContactFolder(sender)];
 }
 
+/** Marks belong to their letters: in Hindi and Thai they are vowels. */
+const words = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu;
+
 /** A file name for a title: its letters and digits; a title without any gets its hash. */
 function toSlug(title: string): string {
-  const slug = title
+  // What makes an emoji of a digit or a sign is no part of a word.
+  const plain = title
+    .replaceAll(/[\p{Me}\p{Variation_Selector}]/gu, '')
     .normalize('NFKC')
     .toLowerCase()
-    .normalize('NFKC')
-    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
-    .slice(0, slugMaxCharacters)
-    .toWellFormed()
-    .replaceAll(/^-|-$/gu, '');
+    .normalize('NFKC');
+  const slug = (plain.match(words) ?? []).join('-').slice(0, slugMaxCharacters).toWellFormed().replace(/-$/u, '');
   return slug === '' ? toContactFolder(title) : slug;
 }
