@@ -50,6 +50,16 @@ describe('passages of a note', () => {
     expect(notePassages('# Only this', 0)).toMatchObject([{ title: 'Only this', text: 'Only this' }]);
   });
 
+  it('are the words of a heading that has nothing below it', () => {
+    const text = '# Phones\n\n## Family\n\n### Anna: 555 17\n### Ben: 555 18\n\n## Shop: 555 19\n\n## Notes\n\nCall in the evening.\n';
+    expect(notePassages(text, 0)).toEqual([
+      { title: 'Phones', heading: 'Family › Anna: 555 17', text: 'Anna: 555 17', place: 5, atMs: 0 },
+      { title: 'Phones', heading: 'Family › Ben: 555 18', text: 'Ben: 555 18', place: 6, atMs: 0 },
+      { title: 'Phones', heading: 'Shop: 555 19', text: 'Shop: 555 19', place: 8, atMs: 0 },
+      { title: 'Phones', heading: 'Notes', text: 'Call in the evening.', place: 12, atMs: 0 },
+    ]);
+  });
+
   it('are as they were where another part of the note changes', () => {
     const before = notePassages('# N\n\n## A\n\none\n\n## B\n\ntwo\n', 1);
     const after = notePassages('# N\n\n## New\n\nzero\n\n## A\n\none\n\n## B\n\ntwo, changed\n', 2);

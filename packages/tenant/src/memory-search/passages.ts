@@ -68,6 +68,8 @@ function cutEnd(text: string): string {
 interface Section {
   readonly heading: string;
   readonly blocks: Block[];
+  /** The words of the heading itself, and where they stand; undefined for what stands before the first one. */
+  readonly own?: Block;
 }
 
 /** A note of more passages than this is a file of data: the rest of it is found by its beginning only. */
@@ -108,14 +110,22 @@ class SectionReader {
   read(line: string, number: number): void {
     const isCode = this.#readFence(line) || this.#fence !== undefined;
     const [, marks, name] = (isCode || line.length > HEADING_MAX_CHARACTERS ? null : /^(#{1,6})\s+(\S.*)$/u.exec(line)) ?? [];
-    if (marks !== undefined && name !== undefined) this.#open(marks.length, withoutEnding(name, '#').trimEnd() || name);
+    if (marks !== undefined && name !== undefined)
+      this.#open(marks.length, { text: withoutEnding(name, '#').trimEnd() || name, line: number });
     else if (line === '' && !isCode) this.#endBlock();
     else this.#add(line, number);
   }
 
   finish(): { readonly title: string; readonly list: readonly Section[] } {
     this.#endBlock();
-    return { title: this.#title ?? '', list: this.#sections };
+    return { title: this.#title ?? '', list: this.#sections.map((section, position) => this.#withText(section, position)) };
+  }
+
+  /** A heading with nothing below it, nor another heading, is all of its matter. */
+  #withText(section: Section, position: number): Section {
+    const { heading, blocks, own } = section;
+    const isAlone = blocks.length === 0 && this.#sections[position + 1]?.heading.startsWith(`${heading} › `) !== true;
+    return own !== undefined && isAlone ? { heading, blocks: [own] } : section;
   }
 
   /** Is the line the beginning or the end of a fence? */
@@ -132,15 +142,16 @@ class SectionReader {
     this.#block.lines.push(line);
   }
 
-  #open(level: number, name: string): void {
+  #open(level: number, own: Block): void {
     this.#endBlock();
+    const name = own.text;
     const isFirst = this.#title === undefined && this.#sections.every(({ blocks }) => blocks.length === 0) && this.#sections.length === 1;
     if (isFirst && level === 1) {
       this.#title = name;
       return;
     }
     this.#path = [...this.#path.filter((outer) => outer.level < level), { level, name }];
-    this.#sections.push({ heading: this.#path.map((each) => each.name).join(' › '), blocks: [] });
+    this.#sections.push({ heading: this.#path.map((each) => each.name).join(' › '), blocks: [], own });
   }
 
   #endBlock(): void {
