@@ -39,7 +39,8 @@ export interface FileAccess {
   readText(path: string): Promise<FileText>;
   /** @throws AppError */
   readBytes(path: string): Promise<FileBytes>;
-  list(path: string, options: { recursive: boolean; limit: number }): Promise<FileEntry[]>;
+  /** What is hidden is left out with everything in it, and takes no room of the limit. */
+  list(path: string, options: { recursive: boolean; limit: number; isHidden?: (path: string) => boolean }): Promise<FileEntry[]>;
   stat(path: string): Promise<FileEntry | undefined>;
   writeText(path: string, text: string): Promise<{ created: boolean }>;
   /** Read, change and write without interruption. Throws what `change` throws. */

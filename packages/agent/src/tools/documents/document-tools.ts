@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { FileAccess, TurnDocuments } from '../tool-context.ts';
 import { Template, TemplateError } from './template.ts';
-import { pageArguments, buildPage, wrapLines } from '../files/file-tools.ts';
+import { pageArguments, buildPage, matchHidden, wrapLines } from '../files/file-tools.ts';
 
 const FOLDER = 'templates';
 const LISTED_MAX = 100;
@@ -59,11 +59,8 @@ async function whatThereIs(files: FileAccess): Promise<string> {
 
 async function templatePaths(files: FileAccess): Promise<string[]> {
   try {
-    const entries = await files.list(FOLDER, { recursive: true, limit: 1000 });
-    return entries
-      .filter(({ kind }) => kind === 'file')
-      .map(({ path }) => path.slice(FOLDER.length + 1))
-      .filter((path) => !path.split('/').some((part) => part.startsWith('.')));
+    const entries = await files.list(FOLDER, { recursive: true, limit: 1000, isHidden: matchHidden(FOLDER) });
+    return entries.filter(({ kind }) => kind === 'file').map(({ path }) => path.slice(FOLDER.length + 1));
   } catch (error) {
     if (error instanceof AppError && error.code === 'not_found') return [];
     throw error;

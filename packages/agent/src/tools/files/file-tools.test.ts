@@ -115,12 +115,23 @@ describe('edit of a file with other line ends', () => {
   });
 });
 
+/** As a repository has them: more than any list is long. */
+const hiddenFiles = Object.fromEntries(Array.from({ length: 6000 }, (_, index) => [`.git/objects/${String(index)}`, 'hit']));
+
 describe('list_files', () => {
   it('leaves out hidden names unless asked', async () => {
     const listing = using(new MemoryFiles({ a: '1', '.b/c': '2', 'd/.e': '3' }), listFiles);
     expect(await listing({})).toBe('a (1 bytes)');
     expect(await listing({ hidden: true })).toBe('a (1 bytes)\n.b/c (1 bytes)\nd/.e (1 bytes)');
     expect(await listing({ path: '.b' })).toBe('.b/c (1 bytes)');
+  });
+
+  it('shows all that is not hidden beside any number of hidden names', async () => {
+    const listing = using(new MemoryFiles({ ...hiddenFiles, 'a.md': '1' }), listFiles);
+    expect(await listing({ recursive: true })).toBe('a.md (1 bytes)');
+    const all = await listing({ recursive: true, hidden: true });
+    expect(all.startsWith('.git/objects/0 (3 bytes)\n')).toBe(true);
+    expect(all.endsWith('\n[more than 500 entries; list a folder inside]')).toBe(true);
   });
 
   it('lists with sizes and takes . and / for the whole workspace', async () => {
@@ -210,6 +221,11 @@ describe('search_files', () => {
     const found = using(new MemoryFiles({ '.env': 'hit', 'a/.git/x': 'hit', 'a/b': 'hit', c: 'hit\u0000' }), searchFiles);
     expect(await found({ query: 'hit' })).toBe('a/b:1: hit');
     expect(await found({ query: 'hit', path: 'a/.git' })).toBe('a/.git/x:1: hit');
+  });
+
+  it('finds what stands beside any number of hidden files', async () => {
+    const found = using(new MemoryFiles({ ...hiddenFiles, 'a.md': 'hit' }), searchFiles);
+    expect(await found({ query: 'hit' })).toBe('a.md:1: hit');
   });
 
   it('keeps indentation, and shows lines around a match once', async () => {

@@ -4,8 +4,6 @@ import { replaceOnce } from '../replace-once.ts';
 import { defineTool, ToolError } from '../tool.ts';
 
 const ENTRIES_MAX = 500;
-/** Hidden ones are left out after listing. */
-const LISTED_MAX = 5000;
 
 const LINES_DEFAULT = 1000;
 const LINES_MAX = 5000;
@@ -174,20 +172,24 @@ export const listFiles = defineTool({
   sideEffect: 'none',
   run: async ({ path = '', recursive = false, hidden = false }, { files }) => {
     const folder = findFolder(path);
-    const all = await files.list(folder, { recursive, limit: LISTED_MAX });
-    const entries = all.filter((entry) => hidden || !isHidden(entry.path.slice(folder.length)));
+    // One more than fits shows whether there are more.
+    const entries = await files.list(folder, { recursive, limit: ENTRIES_MAX + 1, ...(!hidden && { isHidden: matchHidden(folder) }) });
     if (entries.length === 0) return `${folder === '' ? 'The workspace' : folder} is empty.`;
     const lines = entries
       .slice(0, ENTRIES_MAX)
       .map((entry) => (entry.kind === 'folder' ? `${entry.path}/` : `${entry.path} (${String(entry.size)} bytes)`));
-    const isCut = entries.length > ENTRIES_MAX || all.length === LISTED_MAX;
+    const isCut = entries.length > ENTRIES_MAX;
     return [...lines, ...(isCut ? [`[more than ${String(lines.length)} entries; list a folder inside]`] : [])].join('\n');
   },
 });
 
-/** Is any part of this path, below the folder that was asked for, one that begins with a dot? */
-export function isHidden(path: string): boolean {
-  return path.split('/').some((part) => part.startsWith('.'));
+/** Whether any part of a path, below the folder that was asked for, begins with a dot. */
+export function matchHidden(folder: string): (path: string) => boolean {
+  return (path) =>
+    path
+      .slice(folder.length)
+      .split('/')
+      .some((part) => part.startsWith('.'));
 }
 
 /** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end has no meaning. */

@@ -3,7 +3,7 @@ import type { FileEntry } from '@concierge/tenant';
 import { z } from 'zod';
 import { defineTool, ToolError } from '../tool.ts';
 import type { FileAccess } from '../tool-context.ts';
-import { findFolder, isHidden } from './file-tools.ts';
+import { findFolder, matchHidden } from './file-tools.ts';
 import { TextSearch } from './text-search.ts';
 
 const FILES_MAX = 5000;
@@ -71,8 +71,8 @@ async function filesUnder(
 ): Promise<{ entries: FileEntry[]; isCut: boolean }> {
   const entry = path === '' ? undefined : await files.stat(path);
   if (entry?.kind === 'file') return { entries: [entry], isCut: false };
-  const entries = await files.list(path, { recursive: true, limit: FILES_MAX });
-  const shown = entries.filter((entry) => entry.kind === 'file' && !isHidden(entry.path.slice(path.length)));
+  const entries = await files.list(path, { recursive: true, limit: FILES_MAX, isHidden: matchHidden(path) });
+  const shown = entries.filter((entry) => entry.kind === 'file');
   const chosen = await choose(shown.map((entry) => entry.path));
   return { entries: shown.filter((entry) => chosen.has(entry.path)), isCut: entries.length >= FILES_MAX };
 }
