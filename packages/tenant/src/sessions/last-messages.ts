@@ -1,4 +1,4 @@
-import { codePoints, limits, type SessionView, type TurnRecord } from '@concierge/contract';
+import { codePoints, limits, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
 import type { SessionStore } from './session-store.ts';
 
 /**
@@ -32,7 +32,28 @@ const ENDS_EARLY = '\n\n[…]';
  */
 export function findLastReply({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
   const last = messages.findLast((message) => message.turnId === turnId && message.role === 'assistant');
-  const text = last?.role === 'assistant' ? last.text.trim() : '';
+  return fitText(last?.role === 'assistant' ? last.text : '');
+}
+
+/**
+ * What a contact gets who waits for an answer: the last reply, and where that is empty the agent's text before it.
+ * Models write an answer beside a call, and nothing behind its result. Not where the agent has sent a message by
+ * itself, or has asked for staff.
+ */
+export function findAnswer({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
+  const own = messages.filter((message) => message.turnId === turnId);
+  const reply = findLastReply({ messages: own }, turnId);
+  if (reply !== '' || own.some(hasReachedContact)) return reply;
+  const said = own.findLast((message) => message.role === 'assistant' && message.text.trim() !== '');
+  return fitText(said?.role === 'assistant' ? said.text : '');
+}
+
+function hasReachedContact(message: SessionMessage): boolean {
+  return message.role === 'tool' && !message.isError && (message.name === 'reply' || message.name === 'handoff');
+}
+
+function fitText(whole: string): string {
+  const text = whole.trim();
   if (codePoints(text) <= limits.messageMaxCharacters) return text;
   // As many UTF-16 units are never more code points.
   return `${text.slice(0, limits.messageMaxCharacters - ENDS_EARLY.length).toWellFormed()}${ENDS_EARLY}`;

@@ -1,15 +1,15 @@
 import { createLog, newMetrics } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { WebhookEvents } from '@concierge/turn';
-import { ModelError } from '@concierge/model';
+import { ModelError, type ModelEvent } from '@concierge/model';
 import { TurnCancelled } from '@concierge/turn';
 import { describe, expect, it } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
-import type { EventView } from '@concierge/contract';
-import { say, Script, turnRun } from '../fixtures/scripted-run.ts';
+import type { AcceptedTurn, EventView } from '@concierge/contract';
+import { call, say, Script, turnRun } from '../fixtures/scripted-run.ts';
 import { unconnected } from '../fixtures/unconnected.ts';
-import { emitTurnEnd } from './publish-turn.ts';
+import { channelFollowUp, emitTurnEnd, type FollowUp } from './publish-turn.ts';
 import { TurnMetrics } from '../metrics.ts';
 import type { ChosenModel } from './prepare-turn.ts';
 import { TurnRunner } from './turn-runner.ts';
@@ -25,7 +25,10 @@ setUpEach(async (stack) => {
 
 function runner(model: ChosenModel): TurnRunner {
   const queue = { add: async ({ name }: { readonly name: string }) => Promise.resolve(void woken.push(name)) };
-  const followUps = [emitTurnEnd(new WebhookEvents({ queue, log }))];
+  return runnerWith(model, emitTurnEnd(new WebhookEvents({ queue, log })));
+}
+
+function runnerWith(model: ChosenModel, ...followUps: readonly FollowUp[]): TurnRunner {
   return new TurnRunner({
     models: { forRef: () => model },
     capabilityFactories: unconnected,
@@ -90,5 +93,46 @@ describe('the end of a turn', () => {
     const queue = { add: async () => Promise.resolve() };
     await emitTurnEnd(new WebhookEvents({ queue, log }))({ ...run, turn: { ...run.turn, turnId: 't_joined' } }, session, joined);
     expect(await events()).toHaveLength(1);
+  });
+});
+
+describe('the answer to a contact on a channel', () => {
+  const contact = {
+    origin: 'webhook',
+    agent: 'cs',
+    authority: 'cs',
+    sender: '4242',
+    channel: 'channel_c',
+    channelMessage: { address: { to: '4242', thread: null }, isGroup: false, messageRef: '7', media: [], replyTo: null },
+  } satisfies Partial<AcceptedTurn>;
+
+  const saying = (text: string, events: readonly ModelEvent[]): ModelEvent[] => [
+    { type: 'text', delta: text },
+    ...events.map((event) => (event.type === 'end' ? { ...event, text } : event)),
+  ];
+
+  async function listSent(...replies: readonly (readonly ModelEvent[])[]): Promise<string[]> {
+    await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
+    await runnerWith(new Script(...replies), channelFollowUp(unconnected.requestStaff)).runTurn(turnRun(scope, {}, contact));
+    return (await scope.outbox.waiting()).map(({ text }) => text);
+  }
+
+  it('is the last reply, without what was said before a call', async () => {
+    expect(await listSent(saying('Let me look.', call('c1', 'contacts', {})), say('We open at nine.'))).toEqual(['We open at nine.']);
+  });
+
+  it('is what was said before a call, when nothing is said behind its result', async () => {
+    const look = call('c1', 'contacts', {});
+    const keep = call('c2', 'contacts', {});
+    expect(await listSent(saying('Let me look.', look), saying('We open at nine.', keep), say(''))).toEqual(['We open at nine.']);
+  });
+
+  it('is nothing more where the agent has sent a message by itself', async () => {
+    const told = call('c1', 'reply', { text: 'We open at nine.' });
+    expect(await listSent(saying('I tell them.', told), say(''))).toEqual(['We open at nine.']);
+  });
+
+  it('is none when nothing was said', async () => {
+    expect(await listSent(call('c1', 'contacts', {}), say(''))).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import type { Conversation } from '@concierge/agent';
 import { type Session, type TurnRecord, isMessagingChannel, type AcceptedTurn, type TenantSettings } from '@concierge/contract';
 import { waitForAnswer, type Log } from '@concierge/runtime';
 import { toEndEvent, type TurnEnd, type TurnRun, turnEnded, type WebhookEvents } from '@concierge/turn';
-import { findLastReply } from '@concierge/tenant';
+import { findAnswer } from '@concierge/tenant';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, endFacts, traceFacts, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
@@ -128,7 +128,7 @@ async function answer({ scope, turn }: TurnRun, session: Session, { heldBack }: 
   const recipient = toRecipient(turn);
   if (recipient === undefined || heldBack !== undefined) return;
   const { sessionId, agent, turnId, acceptedAtMs } = turn;
-  const text = findLastReply(session, turnId);
+  const text = findAnswer(session, turnId);
   if (text === '') return;
   const inboundAt = new Date(acceptedAtMs).toISOString();
   await scope.outbox.accept({ kind: 'answer', ...recipient, sessionId, text, agent, turnId, callId: 'answer', inboundAt });
