@@ -202,6 +202,16 @@ describe('a session', () => {
     expect(parse(await fixture.read(scope, long.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'cancelled' } });
     expect(parse(await fixture.read(scope, short.turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
   });
+
+  it('sends a staff member’s message before a turn that interrupts', async () => {
+    const scope = await fixture.scope();
+    const staff = await fixture.turns.accept(scope, input('Anna here.', { origin: 'person', by: { kind: 'operator' } }));
+    const contact = await fixture.turns.accept(scope, input('hello?', { busy: 'interrupt' }));
+    expect(await scope.inbox.isCancelled(staff.turnId)).toBe(false);
+    await fixture.worker();
+    for (const { turnId } of [staff, contact])
+      expect(parse(await fixture.read(scope, turnId)).at(-1)).toMatchObject({ type: 'done', data: { finishReason: 'stop' } });
+  });
 });
 
 describe('cancelling', () => {

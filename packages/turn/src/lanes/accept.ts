@@ -114,7 +114,7 @@ export class TurnAcceptance {
         }
         await failpoint('accept.after-lane');
         if (placed.dueInMs !== null) this.#debounceTimer.expect(placed.dueInMs);
-        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.requestCancel(scope, placed.headTurnId);
+        if (input.busy === 'interrupt' && placed.waitingBefore > 0) await this.#interruptHead(scope, placed.headTurnId);
         return receipt;
       }
       case 'busy': {
@@ -211,6 +211,12 @@ export class TurnAcceptance {
     await scope.inbox.markCancelled(turnId);
     background(this.#options.wakeupQueue.wake(await this.#options.lanes.cancel({ tenantId: scope.tenantId, turnId })), this.#options.log);
     return true;
+  }
+
+  /** Cancels the answer before a turn that interrupts; a staff member's message is sent all the same. */
+  async #interruptHead(scope: TenantScope, headTurnId: string): Promise<void> {
+    const head = await scope.inbox.read(headTurnId);
+    if (head?.origin !== 'person') await this.requestCancel(scope, headTurnId);
   }
 
   protected async attach(scope: TenantScope, input: TurnInput, turn: AcceptedTurn): Promise<TurnReceipt> {
