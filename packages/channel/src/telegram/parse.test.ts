@@ -68,6 +68,14 @@ describe('an update of Telegram', () => {
     expect(read(member('restricted'))).toMatchObject([{ kind: 'ignored' }]);
   });
 
+  it('is answered in its topic, and in none where its thread is a chain of replies in the general topic', () => {
+    const chat = { id: -100, type: 'supergroup', title: 'Team', is_forum: true };
+    const reply_to_message = { message_id: 41, from: { id: 300, is_bot: true }, chat };
+    const write = (fields: object) => read(messageWith({ chat, text: 'And then?', reply_to_message, ...fields }));
+    expect(write({ message_thread_id: 7, is_topic_message: true })).toMatchObject([{ conversation: { id: '-100', threadId: '7' } }]);
+    expect(write({ message_thread_id: 41 })).toMatchObject([{ conversation: { id: '-100', threadId: null } }]);
+  });
+
   it('reports the album of a picture', () => {
     const photo = [{ file_id: 'l', width: 900, height: 600 }];
     expect(read(messageWith({ photo, media_group_id: '131' }))).toMatchObject([{ albumId: '131' }]);

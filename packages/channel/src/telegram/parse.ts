@@ -243,14 +243,16 @@ function findSender({ from, sender_chat }: Message): InboundSender | 'no_sender'
   return from.is_bot === true ? 'from_bot' : readSender(from);
 }
 
-/** A thread outside of forums is only a chain of replies: Telegram refuses an answer that names it. */
+/**
+ * A thread that is no topic is only a chain of replies, in the general topic of a forum, too: Telegram refuses an
+ * answer that names it.
+ */
 function readConversation({
   chat,
   is_topic_message,
   message_thread_id,
 }: Pick<Message, 'chat' | 'is_topic_message' | 'message_thread_id'>): InboundConversation {
-  const isThread = is_topic_message === true || chat.is_forum === true;
-  return { id: chat.id, threadId: isThread ? (message_thread_id ?? null) : null, isGroup: isGroup(chat) };
+  return { id: chat.id, threadId: is_topic_message === true ? (message_thread_id ?? null) : null, isGroup: isGroup(chat) };
 }
 
 /** The type is not always there; groups have negative numbers. */

@@ -9,7 +9,7 @@ const text = maybe(z.string());
 const User = z.object({ id, is_bot: flag, first_name: text, last_name: text });
 export type User = z.infer<typeof User>;
 
-const Chat = z.object({ id, type: text, is_forum: flag });
+const Chat = z.object({ id, type: text });
 export type Chat = z.infer<typeof Chat>;
 
 const File = z.object({ file_id: id, mime_type: text, file_name: text, file_size: maybe(z.number()) });
