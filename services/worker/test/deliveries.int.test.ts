@@ -1,4 +1,4 @@
-import { HOUR_MS } from '@concierge/contract';
+import { HOUR_MS, toSimulatedAddress } from '@concierge/contract';
 import { describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -262,6 +262,18 @@ describe('what a channel answers', () => {
     expect(texts()).toEqual(['one', 'one', 'one', 'two', 'three']);
     expect(woken).toContain((ids[1] ?? '').slice(2, 14));
     expect((await fixture.scope.channels.find('channel_c'))?.state).toBe('enabled');
+  });
+
+  it('that nothing may be sent holds back nothing to a simulated contact, which is no try of the binding', async () => {
+    fixture.telegram.failSends(botError(401, 'Unauthorized'));
+    const id = await fixture.say('Hello');
+    await fixture.deliver(id);
+    fixture.nowMs += 15 * 60_000;
+    const simulated = await fixture.say('Hello', { to: toSimulatedAddress('ann') });
+    await fixture.deliver(simulated);
+    expect((await fixture.delivery(simulated)).state).toBe('sent');
+    await fixture.deliver(id);
+    expect((await fixture.delivery(id)).state).toBe('sent');
   });
 
   it('that nothing may be sent, for a day, is told to the owner instead of sending late', async () => {

@@ -281,10 +281,14 @@ export class Deliverer {
     }
   }
 
-  /** Tries one message now and then through a binding that the provider refuses. */
-  async #mayTryBinding({ scope, view }: Ready): Promise<boolean> {
+  /**
+   * Tries one message now and then through a binding that the provider refuses. What goes to a simulated contact is no
+   * try: the provider is not asked.
+   */
+  async #mayTryBinding({ scope, view, delivery }: Ready): Promise<boolean> {
     const { channel, state } = view;
-    return state !== 'receive_only' || (await this.#options.pace.mayTryBinding({ tenantId: scope.tenantId, channel }));
+    if (state !== 'receive_only' || isSimulated(delivery.to)) return true;
+    return this.#options.pace.mayTryBinding({ tenantId: scope.tenantId, channel });
   }
 
   async #moveContact(scope: TenantScope, { message, to }: Delivery, alias: string): Promise<void> {
