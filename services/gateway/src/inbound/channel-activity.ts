@@ -3,6 +3,7 @@ import { background, Slots, type Log } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
 import type { BoundChannel } from './inbound-turns.ts';
+import { RELIED_ON_MS } from './sender-identity.ts';
 
 /** Owners see whole seconds, so not every message writes a file. */
 const NOTE_EVERY_MS = 1000;
@@ -18,7 +19,7 @@ type TenantChannel = Pick<BoundChannel, 'scope' | 'channel'>;
 export class ChannelActivity {
   readonly #log: Log;
   readonly #lately = new LRUCache<string, true>({ max: bindingsMax, ttl: NOTE_EVERY_MS });
-  readonly #names = new LRUCache<string, string>({ max: namesMax });
+  readonly #names = new LRUCache<string, string>({ max: namesMax, ttl: RELIED_ON_MS });
   readonly #writing = new Slots(NAMES_AT_ONCE);
   #waiting = 0;
 

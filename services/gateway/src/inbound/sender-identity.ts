@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import type { InboundAlias, InboundMessage } from '@concierge/channel';
-import { AppError, type MessagingChannel } from '@concierge/contract';
+import { AppError, MINUTE_MS, type MessagingChannel } from '@concierge/contract';
 import { deriveSessionId, type TenantScope } from '@concierge/tenant';
 import { LRUCache } from 'lru-cache';
 import { isSenderId, type BoundChannel } from './inbound-turns.ts';
 
 /** Senders whose other ids this process has settled. */
 const settledMax = 50_000;
+/** How long a process relies on what it has stored of a sender: another one may erase the contact, who writes again. */
+export const RELIED_ON_MS = 10 * MINUTE_MS;
 
 type TenantChannel = Pick<BoundChannel, 'scope' | 'channel'>;
 
@@ -15,7 +17,7 @@ type TenantChannel = Pick<BoundChannel, 'scope' | 'channel'>;
  * deliveries that contain both settle which of them the conversation is kept under, once and for good.
  */
 export class SenderIdentity {
-  readonly #settled = new LRUCache<string, true>({ max: settledMax });
+  readonly #settled = new LRUCache<string, true>({ max: settledMax, ttl: RELIED_ON_MS });
 
   /** Returns when the choice is on disk, if one had to be made. */
   async findSender(
