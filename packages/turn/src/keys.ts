@@ -99,9 +99,13 @@ export const keyOf = {
   /** Sessions that end where a caller's history ends, by time. */
   historyCursors: (name: string): string => `${queuePrefix}:history-cursors:${name}`,
   requests: (tenantId: string): string => `${queuePrefix}:requests:${tenantId}`,
-  /** What a tenant with a budget has spent, and what its model calls under way have reserved (budgets/counters.lua). */
+  /**
+   * What a tenant with a budget has spent, what its model calls under way have reserved, and which parts of its budgets
+   * were reported (budgets/counters.lua).
+   */
   budgetSpent: (tenantId: string): string => `${queuePrefix}:budget-spent:${tenantId}`,
   budgetHeld: (tenantId: string): string => `${queuePrefix}:budget-held:${tenantId}`,
+  budgetReached: (tenantId: string): string => `${queuePrefix}:budget-reached:${tenantId}`,
   /** Models and providers that are not to be asked first for now (cooldowns/cool.lua). */
   coolingDown: `${queuePrefix}:cooling-down`,
   /** Set while one caller tries one of them. */

@@ -79,6 +79,7 @@ const kindsByTenant = new Set([
   'requests',
   'budget-spent',
   'budget-held',
+  'budget-reached',
   'erasing',
 ]);
 

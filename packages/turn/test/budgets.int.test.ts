@@ -354,6 +354,27 @@ describe('a budget that runs out', () => {
     expect(await state()).toBe('spent');
   });
 
+  it('is reported once in its month, after an hour without a call, too, and anew where it is raised', async () => {
+    const reports: object[] = [];
+    const emit = async (_scope: unknown, { data }: { readonly data: object }): Promise<void> => {
+      await Promise.resolve(reports.push(data));
+    };
+    const { redis } = fixture.core;
+    const budgets = new Budgets({ redis, webhookEvents: { emit }, log, now: () => nowMs });
+    const [settings, turn] = [await limit({ tokensPerMonth: 1000 }), newTurn()];
+    await (await begin(budgets, settings, turn).reserve({ tokens: 10, nanos: 0 })).settle(usage(850));
+    await recordEnd({ scope, nowMs }, turn, [usage(850)]);
+    // As Redis does with sums that nothing has used for an hour.
+    await redis.del(keyOf.budgetSpent(scope.tenantId));
+    nowMs = Date.parse('2027-03-11T12:00:00Z');
+    await callModel(budgets, settings, usage(10));
+    await callModel(budgets, await limit({ tokensPerMonth: 1050 }), usage(5));
+    expect(reports).toMatchObject([
+      { percent: 80, limit: 1000, spent: 850 },
+      { percent: 80, limit: 1050, spent: 865 },
+    ]);
+  });
+
   it('is one event, whoever finds it again on the same day', () => {
     const reached = { period: 'day', unit: 'usd', percent: 80, limit: 1, spent: 0.8, until: '2027-03-11T00:00:00.000Z' } as const;
     const periodFromMs = Date.parse('2027-03-10T00:00:00Z');

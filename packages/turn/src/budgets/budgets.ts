@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import {
   AppError,
+  DAY_MS,
   limits,
   type AcceptedTurn,
   type BudgetReached,
@@ -40,6 +41,8 @@ const SettleReply = z.array(z.tuple([z.int(), Unit, z.int(), z.number()]));
 const SUMS_MAX = 5;
 /** A second settlement of one call comes within this time: the command was sent again by a connection that was cut. */
 const SETTLED_MS = 60_000;
+/** Longer than any period. */
+const REACHED_MS = 32 * DAY_MS;
 const FULL_SHARE = 1;
 /** What others than the owner read. */
 export const budgetSpentNotice = 'This service cannot answer at the moment. Try again later.';
@@ -155,10 +158,12 @@ export class Budgets {
       counters: toCounters(rules.periods),
       percents: [limits.budgetWarningPercent, 100],
       settledMs: SETTLED_MS,
+      reachedMs: REACHED_MS,
       ...settled,
     };
+    const keys = [...budgetKeys(tenantId), keyOf.budgetReached(tenantId)];
     try {
-      const reached = SettleReply.parse(await scripts.settle.run(findSlot(redis, tenantId), budgetKeys(tenantId), [JSON.stringify(given)]));
+      const reached = SettleReply.parse(await scripts.settle.run(findSlot(redis, tenantId), keys, [JSON.stringify(given)]));
       for (const [index, unit, percent, spent] of reached) {
         const period = rules.periods[index - 1];
         if (period !== undefined) this.#report(scope, period, { unit, percent, spent });

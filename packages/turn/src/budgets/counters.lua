@@ -2,11 +2,12 @@
 -- which is where it begins and its kind (the first day of a month begins when the month does):
 --   <start>|seed           which sum of the usage records it began with; missing: it has to be summed up (again)
 --   <start>|tokens, nanos  spent: tokens; billionths of a dollar
---   <start>|reached:<unit> the highest part in per cent that was reported
 --   <start>|turn:<id>      tokens:nanos of that turn which are in the sum, of turns whose share is not the sum of what
 --                          was settled since the seed; without a seed: of turns that have settled since it was lost
 -- A second hash has a field for each call under way, <turn>:<attempt>:<any> = until:tokens:nanos, and for each that was
--- settled a moment ago, until:settled. Both may be lost at any time.
+-- settled a moment ago, until:settled. A third one has the highest part in per cent that was reported of each limit,
+-- <start>|<unit>:<limit>: sums are forgotten after an hour without a call, and what was reported is not reported again
+-- for that. All of them may be lost at any time.
 
 local counters_keep_ms = 3600000
 
@@ -36,6 +37,13 @@ local function count_turn(spent_key, start, turn, call)
   if known then redis.call('HSET', spent_key, field, join_pair(turn.tokens, turn.nanos)) end
   if tokens > 0 then redis.call('HINCRBY', spent_key, start .. '|tokens', string.format('%.0f', tokens)) end
   if nanos > 0 then redis.call('HINCRBY', spent_key, start .. '|nanos', string.format('%.0f', nanos)) end
+end
+
+-- Periods that are over go when the next one begins. `starts`: those that are not, as a set.
+local function drop_ended(key, starts)
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if not starts[string.match(field, '^[^|]+')] then redis.call('HDEL', key, field) end
+  end
 end
 
 local function read_spent(spent_key, start)

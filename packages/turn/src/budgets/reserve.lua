@@ -48,10 +48,7 @@ for _, counter in ipairs(given.counters) do
   end
 end
 if #unknown > 0 then
-  -- Periods that are over go when the next one begins.
-  for _, field in ipairs(redis.call('HKEYS', spent_key)) do
-    if not starts[string.match(field, '^[^|]+')] then redis.call('HDEL', spent_key, field) end
-  end
+  drop_ended(spent_key, starts)
   return { 'unknown', unknown, late }
 end
 

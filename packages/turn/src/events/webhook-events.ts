@@ -137,15 +137,16 @@ export function turnWarned(
   return { type: 'turn.warning', key: `${warning.code}/${subject.name}`, at: day, data };
 }
 
-/** The event of a part of a budget that is used up: one for each part and period, however often it is found. */
+/** The event of a part of a budget that is used up: one for each part, limit and period, however often it is found. */
 export function budgetReached(
   reached: BudgetReached,
   { periodFromMs, nowMs }: { readonly periodFromMs: number; readonly nowMs: number },
 ): WebhookEventInput<'budget.reached'> {
   // Dated to the day: one that was emitted on the first of a month would be old by its end.
   const day = new Date(Math.max(periodFromMs, Math.floor(nowMs / DAY_MS) * DAY_MS)).toISOString();
-  const { period, unit, percent } = reached;
-  return { type: 'budget.reached', key: `${period}/${String(periodFromMs)}/${unit}/${String(percent)}`, at: day, data: reached };
+  const { period, unit, percent, limit } = reached;
+  const key = `${period}/${String(periodFromMs)}/${unit}/${String(percent)}/${String(limit)}`;
+  return { type: 'budget.reached', key, at: day, data: reached };
 }
 
 /** The event of a request that staff take over a conversation. */
