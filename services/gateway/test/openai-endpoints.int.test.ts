@@ -106,6 +106,15 @@ describe('a conversation', () => {
       expect(accepted.map(({ sessionId }) => sessionId === accepted[0]?.sessionId)).toEqual([true, false, true]);
     });
 
+    it('goes on where it was after a message of it was refused', async () => {
+      const said = await say([], 'Hi');
+      const zip = { filename: 'a.zip', file_data: Buffer.from('504b0304140000000800', 'hex').toString('base64') };
+      const body = { model, messages: [...said, ...withFile(zip).messages] };
+      expect(await failure(client(tenant.admin).post('/chat/completions', { body }))).toMatchObject({ status: 415 });
+      await say(said, 'Without the file, then');
+      expect(accepted.map(({ sessionId }) => sessionId === accepted[0]?.sessionId)).toEqual([true, true]);
+    });
+
     it('is the same turn for the same Idempotency-Key, although the session has gone on', async () => {
       const said = await say([], 'Hi');
       const body = { model, messages: [...said, { role: 'user', content: 'Again?' }] };

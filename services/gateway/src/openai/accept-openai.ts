@@ -1,6 +1,6 @@
 import { AgentName, AppError, limits, type AgentDefinition, type ChatCompletionBody, type ResponseBody } from '@concierge/contract';
 import type { Log } from '@concierge/runtime';
-import type { HistoryCursor } from '@concierge/turn';
+import type { HistoryCursor, TurnReceipt } from '@concierge/turn';
 import type { Response } from 'express';
 import { callableAgent } from '../chat/key-permissions.ts';
 import type { MessageAcceptance } from '../chat/message-acceptance.ts';
@@ -58,18 +58,16 @@ export async function acceptOpenAi(
   const composed = composeMessage(said, { param, continues: isKept });
   options.replies.refuseWhenFull(caller.key.id);
   const owner = { scope: caller.scope, keyId: caller.key.id, agent: agent.name };
-  const found = isKept ? null : await findHistory(options, owner, said);
-  const { text, preface, files } = found === null ? composed : composeMessage(said, { param, continues: true });
-  const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
-  const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
-  const { turnId, sessionId, replayed } = await options.acceptance.accept(
-    sourceOfCaller(caller, headers['idempotency-key'], response.req),
-    {
+  const accept = async (found: FoundHistory | null): Promise<TurnReceipt> => {
+    const { text, preface, files } = found === null ? composed : composeMessage(said, { param, continues: true });
+    const terms = { publicOnly: agent.access === 'cs', signal: goneSignal(response) };
+    const { refs, keys } = await options.givenFiles.keep(caller.scope, files, terms);
+    return options.acceptance.accept(sourceOfCaller(caller, headers['idempotency-key'], response.req), {
       agent: agent.name,
       authority: agent.access,
       channel: 'web',
       sender,
-      contactId: found?.sessionId ?? contactId,
+      contactId: found?.cursor.sessionId ?? contactId,
       text,
       ...(preface !== undefined && { preface }),
       attachments: refs,
@@ -80,9 +78,9 @@ export async function acceptOpenAi(
         attachmentKeys: composed.newFiles === 0 ? [] : keys.slice(-composed.newFiles),
       },
       busy: 'queue',
-    },
-  );
-  if (!isKept) await rememberHistory(options, owner, { said, cursor: { sessionId, turnId } });
+    });
+  };
+  const { turnId, sessionId, replayed } = isKept ? await accept(null) : await acceptHistory(options, owner, { said, accept });
   readRequestContext(response).turnId = turnId;
   response.setHeader('X-Concierge-Turn-Id', turnId);
   response.setHeader('X-Concierge-Contact-Id', sessionId);
@@ -90,26 +88,52 @@ export async function acceptOpenAi(
   return { turnId, contactId: sessionId, model: agent.name, createdAt: Math.floor(Date.now() / 1000) };
 }
 
+/** A conversation that was recognised by its history. */
+interface FoundHistory {
+  /** Digest of the history up to its last answer. */
+  readonly asked: string;
+  readonly cursor: HistoryCursor;
+}
+
+interface GivenMessages {
+  readonly said: readonly ReceivedMessage[];
+  readonly accept: (found: FoundHistory | null) => Promise<TurnReceipt>;
+}
+
+/** Goes on with the conversation that ends as the history does; what is refused leaves it to be found again. */
+async function acceptHistory(options: AcceptOpenAiOptions, owner: HistoryOwner, { said, accept }: GivenMessages): Promise<TurnReceipt> {
+  const found = await findHistory(options, owner, said);
+  try {
+    const receipt = await accept(found);
+    await rememberHistory(options, owner, { asked: hashMessages(said), cursor: receipt });
+    return receipt;
+  } catch (error) {
+    if (found !== null) await rememberHistory(options, owner, found);
+    throw error;
+  }
+}
+
 /** Without Redis a conversation is not recognised; its history goes to the agent as text instead. */
 async function findHistory(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
   said: readonly ReceivedMessage[],
-): Promise<HistoryCursor | null> {
+): Promise<FoundHistory | null> {
   const history = readGivenHistory(said);
   if (history === null) return null;
-  return knownHistories.take(owner, history).catch((error: unknown) => {
+  const cursor = await knownHistories.take(owner, history).catch((error: unknown) => {
     log.warn({ err: error, tenantId: owner.scope.tenantId }, 'cannot look for the conversation of a history');
     return null;
   });
+  return cursor === null ? null : { asked: history.asked, cursor };
 }
 
 async function rememberHistory(
   { knownHistories, log }: AcceptOpenAiOptions,
   owner: HistoryOwner,
-  { said, cursor }: { readonly said: readonly ReceivedMessage[]; readonly cursor: HistoryCursor },
+  { asked, cursor }: FoundHistory,
 ): Promise<void> {
-  await knownHistories.remember(owner, hashMessages(said), cursor).catch((error: unknown) => {
+  await knownHistories.remember(owner, asked, cursor).catch((error: unknown) => {
     log.warn({ err: error, turnId: cursor.turnId }, 'the conversation of a history will not be recognised');
   });
 }
