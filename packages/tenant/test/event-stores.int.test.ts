@@ -170,6 +170,18 @@ describe('events', () => {
     expect((await events.list({ limit: 10 })).items).toHaveLength(1);
   });
 
+  it.each(['waiting', 'sent', 'dead'] as const)('that were erased while they were being sent do not come back as %s', async (outcome) => {
+    await events.endpoints.create({ url: 'https://a.example/' });
+    const [kept] = await events.emit(missed('r1'));
+    const event = await events.files.waiting(kept?.id ?? '');
+    if (event === undefined) throw new Error('does not wait');
+    expect(await events.files.erase(({ id }) => id === event.id)).toBe(1);
+    if (outcome === 'waiting') await events.files.put({ ...event, tries: 1 });
+    else await events.files.settle({ ...event, tries: 1, outcome, reason: null });
+    expect((await events.list({ limit: 10 })).items).toEqual([]);
+    expect(await events.files.waitingIds()).toEqual([]);
+  });
+
   it('that were kept once more while they were moved have been sent, and do not wait', async () => {
     const { id: endpointId } = await events.endpoints.create({ url: 'https://example.com/hook' });
     const [kept] = await events.emit(missed('r1'));

@@ -141,14 +141,17 @@ export class EventFiles {
     return undefined;
   }
 
-  /** After a try that is to be followed by another. */
-  async put(event: EventRecord): Promise<void> {
-    await this.#records('waiting', hourOfEvent(event.id)).put(event.id, event);
+  /** After a try. False when it was erased, or settled by another process, while it was being sent: it stays so. */
+  async put(event: EventRecord): Promise<boolean> {
+    const records = this.#records('waiting', hourOfEvent(event.id));
+    if (!(await records.has(event.id))) return false;
+    await records.put(event.id, event);
+    return true;
   }
 
   /** Nothing more is to come. */
   async settle(event: EventRecord & { readonly outcome: 'sent' | 'dead' }): Promise<void> {
-    await this.put(event);
+    if (!(await this.put(event))) return;
     await failpoint('events.before-move');
     await this.#move(event.id, 'waiting', event.outcome);
   }
