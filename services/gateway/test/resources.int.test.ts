@@ -226,6 +226,36 @@ describe('the tenant', () => {
     expect(await readCode(await patch({ timezone: 'Europe/Nowhere' }))).toEqual([400, 'invalid_request']);
   });
 
+  it('is patched within its settings, too: null removes what it stands for, and leaves the rest', async () => {
+    const patch = async (body: object): Promise<unknown[]> => {
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      const response = await gateway.ask(tenant.admin, '/api/tenant', { method: 'PATCH', body, headers });
+      const { agents, channels, handoff, onFailure, heartbeat } = TenantView.parse(await response.json());
+      return [agents, channels, handoff, onFailure, heartbeat];
+    };
+    await patch({
+      agents: { cs: { maxTurns: 5, tools: ['read'] }, admin: { maxTurns: 9 } },
+      channels: { telegram: { busy: 'collect', debounceMs: 0 }, slack: { busy: 'queue' } },
+      handoff: { notice: 'We look into it.', hours: 2 },
+      onFailure: { action: 'say', notice: 'Sorry.' },
+      heartbeat: { every: '30m', activeHours: '08:00-20:00' },
+    });
+    const patched = await patch({
+      agents: { cs: { tools: null, model: null }, admin: null },
+      channels: { telegram: { debounceMs: null }, slack: null },
+      handoff: { hours: null },
+      onFailure: { notice: null },
+      heartbeat: { activeHours: null },
+    });
+    expect(patched).toEqual([
+      { cs: { maxTurns: 5 } },
+      { telegram: { busy: 'collect' } },
+      { notice: 'We look into it.' },
+      { action: 'say' },
+      { every: '30m' },
+    ]);
+  });
+
   it('keeps its last good settings while tenant.json is broken, and reports what is wrong', async () => {
     await gateway.ask(tenant.admin, '/api/tenant');
     await writeFile(join(gateway.dataDir, 'tenants', tenant.id, 'tenant.json'), '{"plan":"gold"}');

@@ -18,6 +18,50 @@ export const ModelRef = z
 
 export const TenantPlan = z.enum(['preview', 'standard']);
 
+const AgentSettings = z.strictObject({
+  maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
+  model: ModelRef.optional(),
+  tools: z.array(z.string().max(100)).max(limits.settingsEntriesMax).optional(),
+});
+
+const ChannelSettings = z.strictObject({
+  busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
+  debounceMs: z.int().min(0).max(60_000).optional(),
+});
+const channelName = z.string().max(100);
+
+/** A contact on a channel. */
+const Recipient = z.strictObject({
+  channel: AppName,
+  to: z.string().min(1).max(limits.senderMaxCharacters),
+});
+
+const HandoffSettings = z.strictObject({
+  /** Who is notified on a channel that a conversation waits for staff. */
+  notify: Recipient.optional(),
+  /** What the contact gets when their conversation is handed over; nothing without it. */
+  notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
+  /** After so many hours the agent goes on by itself, unless the handoff gives another number. */
+  hours: z.number().positive().max(limits.handoffMaxHours).optional(),
+});
+
+const FailureSettings = z.strictObject({
+  /** `say`: a sentence. `handoff`: the conversation waits for staff, and the contact is notified. `silent`: nothing. */
+  action: z.enum(['say', 'handoff', 'silent']).optional(),
+  /** The sentence, in the contacts' language; one in English without it. */
+  notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
+});
+
+const HeartbeatSettings = z.strictObject({
+  every: Duration.optional(),
+  /** Where its text goes; by default to the place of `handoff.notify`. */
+  deliver: Recipient.optional(),
+  activeHours: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00')
+    .optional(),
+});
+
 /** tenants/<id>/tenant.json (contract §2). Every field is optional but `plan`. */
 export const TenantSettings = z
   .strictObject({
@@ -46,88 +90,61 @@ export const TenantSettings = z
         scheduleBudgetShare: z.number().min(0).max(1).optional(),
       })
       .optional(),
-    agents: limitedRecord(
-      AgentName,
-      z.strictObject({
-        maxTurns: z.int().min(1).max(limits.maxTurnsMax).optional(),
-        model: ModelRef.optional(),
-        tools: z.array(z.string().max(100)).max(limits.settingsEntriesMax).optional(),
-      }),
-      limits.settingsEntriesMax,
-    ).optional(),
-    channels: limitedRecord(
-      z.string().max(100),
-      z.strictObject({
-        busy: z.enum(['collect', 'queue', 'interrupt', 'reject']).optional(),
-        debounceMs: z.int().min(0).max(60_000).optional(),
-      }),
-      limits.settingsEntriesMax,
-    ).optional(),
-    handoff: z
-      .strictObject({
-        /** Who is notified on a channel that a conversation waits for staff. */
-        notify: z
-          .strictObject({
-            channel: AppName,
-            to: z.string().min(1).max(limits.senderMaxCharacters),
-          })
-          .optional(),
-        /** What the contact gets when their conversation is handed over; nothing without it. */
-        notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
-        /** After so many hours the agent goes on by itself, unless the handoff gives another number. */
-        hours: z.number().positive().max(limits.handoffMaxHours).optional(),
-      })
-      .optional(),
+    agents: limitedRecord(AgentName, AgentSettings, limits.settingsEntriesMax).optional(),
+    channels: limitedRecord(channelName, ChannelSettings, limits.settingsEntriesMax).optional(),
+    handoff: HandoffSettings.optional(),
     /**
      * What a contact on a channel gets in place of an answer when a turn fails. An API's client gets the error, as
      * ever.
      */
-    onFailure: z
-      .strictObject({
-        /**
-         * `say`: a sentence. `handoff`: the conversation waits for staff, and the contact is notified. `silent`:
-         * nothing.
-         */
-        action: z.enum(['say', 'handoff', 'silent']).optional(),
-        /** The sentence, in the contacts' language; one in English without it. */
-        notice: z.string().trim().min(1).max(limits.handoffReasonMaxCharacters).optional(),
-      })
-      .optional(),
-    heartbeat: z
-      .strictObject({
-        every: Duration.optional(),
-        /** Where its text goes; by default to the place of `handoff.notify`. */
-        deliver: z
-          .strictObject({
-            channel: AppName,
-            to: z.string().min(1).max(limits.senderMaxCharacters),
-          })
-          .optional(),
-        activeHours: z
-          .string()
-          .regex(/^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$/u, 'must read 08:00-20:00')
-          .optional(),
-      })
-      .optional(),
+    onFailure: FailureSettings.optional(),
+    heartbeat: HeartbeatSettings.optional(),
     retention: RetentionRule.optional(),
   })
   .meta({ id: 'TenantSettings' });
 export type TenantSettings = z.infer<typeof TenantSettings>;
 
+const agent = AgentSettings.shape;
+const AgentPatch = z.strictObject({
+  maxTurns: agent.maxTurns.nullable(),
+  model: agent.model.nullable(),
+  tools: agent.tools.nullable(),
+});
+
+const channel = ChannelSettings.shape;
+const ChannelPatch = z.strictObject({ busy: channel.busy.nullable(), debounceMs: channel.debounceMs.nullable() });
+
+const handoff = HandoffSettings.shape;
+const HandoffPatch = z.strictObject({
+  notify: handoff.notify.nullable(),
+  notice: handoff.notice.nullable(),
+  hours: handoff.hours.nullable(),
+});
+
+const failure = FailureSettings.shape;
+const FailurePatch = z.strictObject({ action: failure.action.nullable(), notice: failure.notice.nullable() });
+
+const heartbeat = HeartbeatSettings.shape;
+const HeartbeatPatch = z.strictObject({
+  every: heartbeat.every.nullable(),
+  deliver: heartbeat.deliver.nullable(),
+  activeHours: heartbeat.activeHours.nullable(),
+});
+
 /**
  * What PATCH /api/tenant may change: what the operator decides (plan, suspension, limits) is not the owner's. JSON
- * merge patch (RFC 7396).
+ * merge patch (RFC 7396): null removes a setting, or one within it, and leaves the others.
  */
 export const TenantPatch = z
   .strictObject({
     name: TenantSettings.shape.name.unwrap().nullable().optional(),
     timezone: TenantSettings.shape.timezone.unwrap().nullable().optional(),
     model: TenantSettings.shape.model.unwrap().nullable().optional(),
-    agents: TenantSettings.shape.agents.unwrap().nullable().optional(),
-    channels: TenantSettings.shape.channels.unwrap().nullable().optional(),
-    handoff: TenantSettings.shape.handoff.unwrap().nullable().optional(),
-    onFailure: TenantSettings.shape.onFailure.unwrap().nullable().optional(),
-    heartbeat: TenantSettings.shape.heartbeat.unwrap().nullable().optional(),
+    agents: limitedRecord(AgentName, AgentPatch.nullable(), limits.settingsEntriesMax).nullable().optional(),
+    channels: limitedRecord(channelName, ChannelPatch.nullable(), limits.settingsEntriesMax).nullable().optional(),
+    handoff: HandoffPatch.nullable().optional(),
+    onFailure: FailurePatch.nullable().optional(),
+    heartbeat: HeartbeatPatch.nullable().optional(),
     retention: RetentionPatch.nullable().optional(),
   })
   .meta({ id: 'TenantPatch' });

@@ -53,8 +53,8 @@ async function keepBudgetZone(scope: TenantScope, { timezone }: TenantPatch): Pr
 
 /** The models that a change names, by their fields. */
 function modelsIn({ model, agents }: TenantPatch): NamedModel[] {
-  const ofAgents = Object.entries(agents ?? {}).map(([name, agent]) => ({ path: `agents.${name}.model`, ref: agent.model }));
-  return [{ path: 'model', ref: model ?? undefined }, ...ofAgents].flatMap(({ path, ref }) => (ref === undefined ? [] : [{ path, ref }]));
+  const ofAgents = Object.entries(agents ?? {}).map(([name, agent]) => ({ path: `agents.${name}.model`, ref: agent?.model }));
+  return [{ path: 'model', ref: model }, ...ofAgents].flatMap(({ path, ref }) => (ref == null ? [] : [{ path, ref }]));
 }
 
 function toTenantView(scope: TenantScope, settings: TenantSettings): TenantView {
