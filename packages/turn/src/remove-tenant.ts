@@ -62,7 +62,10 @@ export class RemovalReconciler extends Reconciler {
 
 const KEYS_AT_ONCE = 500;
 
-/** Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/` or, of a share, `@`. */
+/**
+ * Kinds of keys whose name goes on with the tenant's id, and then ends, or goes on with `/`, of a share with `@`, or of
+ * what is counted with `:`.
+ */
 const kindsByTenant = new Set([
   'logged',
   'lane',
@@ -77,6 +80,8 @@ const kindsByTenant = new Set([
   'early-receipts-of',
   'due-of',
   'requests',
+  'stream-bytes',
+  'history-cursors',
   'budget-spent',
   'budget-held',
   'budget-reached',
@@ -117,7 +122,7 @@ function listDueSets(kind: string): string[] {
 function isTenantKey(key: string, tenantId: string): boolean {
   if (key.startsWith(keyOf.dueWork(`events/${tenantId}/`))) return true;
   const [kind = '', ...rest] = key.slice(queuePrefix.length + 1).split(':');
-  return kindsByTenant.has(kind) && rest.join(':').split(/[/@]/u, 1)[0] === tenantId;
+  return kindsByTenant.has(kind) && rest.join(':').split(/[/@:]/u, 1)[0] === tenantId;
 }
 
 /** A turn's keys contain only its id: its record names the tenant. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { connectRedis } from '@concierge/runtime';
 import { eventually, gate, silentLog, untilAborted } from '@concierge/testing';
 import { setUpEach } from '@concierge/testing/set-up';
-import { forgetTenant, removeTenant } from '../src/index.ts';
+import { forgetTenant, RateLimits, removeTenant, StreamBytes } from '../src/index.ts';
 import { input, parse, TestTurns, textDelta } from './test-turns.ts';
 
 let fixture: TestTurns;
@@ -114,6 +114,20 @@ describe('a tenant of the name of a deleted one', () => {
     await fixture.read(old, first.turnId);
     await fixture.tenants.delete('acme');
     expect(await fixture.turns.accept(await fixture.scope('acme'), asked())).toMatchObject({ replayed: false });
+  });
+
+  it('has the whole of what visitors of its widget may ask, and of its streams', async () => {
+    const streams = new StreamBytes(redis, silentLog);
+    const ask = async (): Promise<boolean> =>
+      (await new RateLimits(redis).take('acme:visitors', { limit: 1, windowSeconds: 3600 })).allowed;
+    await fixture.scope('acme');
+    expect([await ask(), await ask()]).toEqual([true, false]);
+    streams.add('acme', 1000);
+    await streams.flush();
+    await fixture.tenants.delete('acme', async (id) => forgetTenant(redis, id));
+    expect((await redis.keys('concierge:*')).filter((key) => key.includes(':acme:'))).toEqual([]);
+    await fixture.scope('acme');
+    expect(await ask()).toBe(true);
   });
 
   it('gets no work that was left for the old one', async () => {
