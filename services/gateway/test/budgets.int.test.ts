@@ -42,6 +42,22 @@ describe('a tenant whose budget is spent', () => {
     expect(await (await gateway.ask(tenant.admin, '/api/turns')).json()).toHaveLength(1);
   });
 
+  it('gets the reply to what it had asked before, under the same Idempotency-Key', async () => {
+    const tenant = await gateway.tenant();
+    const ask = async (key: string): Promise<Response> =>
+      gateway.ask(tenant.cs, '/api/cs', {
+        method: 'POST',
+        body: { message: 'hello' },
+        headers: { Accept: 'application/json', 'Idempotency-Key': key },
+      });
+    const first = await ask('one');
+    await tenant.scope.updateSettings({ limits: { tokensPerDay: 8 } });
+    const again = await ask('one');
+    expect([first.status, again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 200, 'true']);
+    expect(await again.json()).toEqual(await first.json());
+    expect((await ask('two')).status).toBe(429);
+  });
+
   it('shows no figures to its contacts', async () => {
     const refused = await say((await spent()).cs);
     expect(await refused.json()).toMatchObject({

@@ -28,6 +28,7 @@ it('refuses messages beyond its room, and has room again when one is through, we
         begun += 1;
         return disks[begun - 1]?.promise ?? receipt;
       },
+      findAccepted: async () => Promise.resolve(undefined),
     },
     streamQuota: { refuseWhenFull: () => undefined },
     budgets: { refuseWhenSpent: async () => Promise.resolve() },

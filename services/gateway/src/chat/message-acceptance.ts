@@ -10,7 +10,7 @@ import type { MessageSource } from '../http/request-context.ts';
 const ACCEPTED_AT_ONCE = 2000;
 
 export interface MessageAcceptanceOptions {
-  readonly turns: Pick<Turns, 'accept'>;
+  readonly turns: Pick<Turns, 'accept' | 'findAccepted'>;
   readonly streamQuota: Pick<StreamBytes, 'refuseWhenFull'>;
   readonly budgets: Pick<Budgets, 'refuseWhenSpent'>;
   readonly metrics: Pick<GatewayMetrics, 'accepts'>;
@@ -52,8 +52,13 @@ export class MessageAcceptance {
     const { turns, streamQuota, budgets, metrics } = this.#options;
     const receivedAtMs = Date.now();
     const settings = await scope.settings();
-    streamQuota.refuseWhenFull(scope, settings);
-    if (hasBudget(settings)) await budgets.refuseWhenSpent(scope, { isOwners: asked.authority === 'admin' });
+    try {
+      streamQuota.refuseWhenFull(scope, settings);
+      if (hasBudget(settings)) await budgets.refuseWhenSpent(scope, { isOwners: asked.authority === 'admin' });
+    } catch (error) {
+      // A request that is repeated gets the turn that it has already, which may be the one that took the rest.
+      if (dedupeId === null || (await turns.findAccepted(scope, dedupeId)) === undefined) throw error;
+    }
     using slot = this.#slots.tryTake();
     if (slot === undefined) throw new AppError('overloaded', undefined, { retryAfterSeconds: 1 });
     const stop = metrics.accepts.startTimer({ agent: builtInAgent(asked.agent)?.name ?? 'other' });
