@@ -14,7 +14,7 @@ import {
   isSimulated,
   type SessionMessage,
 } from '@concierge/contract';
-import { findSlot } from '@concierge/runtime';
+import { askSlots, findSlot } from '@concierge/runtime';
 import type { TenantScope } from '@concierge/tenant';
 import type { AcceptOptions } from './lanes/accept.ts';
 import { OrderedAcceptance } from './lanes/accept-in-order.ts';
@@ -175,6 +175,12 @@ export class Turns extends OrderedAcceptance {
     if (turn === undefined) throw new AppError('not_found', 'There is no such turn.');
     if (turn.status === 'waiting' || turn.status === 'running') await this.requestCancel(scope, turnId);
     return turn;
+  }
+
+  /** Whose turn this is, by its id alone: known in Redis, in the slot of its tenant, while it waits or runs. */
+  async findTenant(turnId: string): Promise<string | undefined> {
+    const accounts = await askSlots(this.#redis, async (slot) => slot.hget(keyOf.turn(turnId), 'account'));
+    return accounts.find((account) => account !== null) ?? undefined;
   }
 
   /** The turn that was accepted under this id of its channel or caller, if there ever was one. */

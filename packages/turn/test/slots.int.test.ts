@@ -80,6 +80,18 @@ describe('tenants in several slots', () => {
   });
 });
 
+it('a turn leads to its tenant by its id alone, whichever slot they are in', async () => {
+  const server = cleanUp.use(await TestRedis.start());
+  const { fixture, tenants } = await openTurns(withSlots(server.url, SLOTS));
+  const found: (string | undefined)[] = [];
+  for (const tenantId of tenants) {
+    const { turnId } = await fixture.turns.accept(await fixture.scope(tenantId), input('wait'));
+    found.push(await fixture.turns.findTenant(turnId));
+  }
+  expect(found).toEqual(tenants);
+  expect(await fixture.turns.findTenant('t_0')).toBeUndefined();
+});
+
 describe('the number of slots', () => {
   it('is refused in a line while processes run with another', async () => {
     const server = cleanUp.use(await TestRedis.start());

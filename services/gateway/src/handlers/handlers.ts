@@ -138,7 +138,7 @@ export function createHandlers(parts: HandlerParts): Handlers {
     ...reindexHandlers({ reindexing: new Reindexing({ tenants, operations: tenantOperations }) }),
     ...auditHandlers({ operations: tenantOperations, tenants }),
     ...stuckDeliveryHandlers({ deadLetters: new DeadLetters({ tenants, operations: tenantOperations }) }),
-    ...failureHandlers({ failedTurns, operatedTurns, redis }),
+    ...failureHandlers({ failedTurns, operatedTurns, turns }),
     ...waitingHandlers({ redis, dataDir, feedStreams, operations: tenantOperations, deployed, ...operating }),
     ...signInHandlers({ opsToken }),
   };

@@ -2,21 +2,20 @@ import type { FailedTurns } from '@concierge/core/failed-turns';
 import type { OperatedTurns } from '@concierge/core/operated-turns';
 import type { DeadLetters } from '@concierge/core/stuck-deliveries';
 import { AppError, routes } from '@concierge/contract';
-import type { connectRedis } from '@concierge/runtime';
-import { keyOf } from '@concierge/turn';
+import type { Turns } from '@concierge/turn';
 import { pageLink, type Handlers } from '../http/call.ts';
 
 export interface FailureOptions {
   readonly failedTurns: FailedTurns;
   readonly operatedTurns: OperatedTurns;
-  readonly redis: Pick<ReturnType<typeof connectRedis>, 'hget'>;
+  readonly turns: Pick<Turns, 'findTenant'>;
 }
 
 /** Failed turns of all tenants, and what operators do with single turns. */
 export function failureHandlers({
   failedTurns,
   operatedTurns,
-  redis,
+  turns,
 }: FailureOptions): Pick<
   Handlers,
   'listFailures' | 'retryTurns' | 'retryOperatedTurn' | 'listOperatedTurns' | 'getOperatedTurnTrace' | 'cancelOperatedTurn' | 'cancelTurns'
@@ -42,9 +41,8 @@ export function failureHandlers({
       return { kind: 'answer', status: 200, json };
     },
     cancelOperatedTurn: async ({ params: { id: turnId }, query, requestId }) => {
-      // Redis knows whose a turn is for as long as it waits or runs.
-      const tenantId = query.tenant ?? (await redis.hget(keyOf.turn(turnId), 'account'));
-      if (tenantId === null) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
+      const tenantId = query.tenant ?? (await turns.findTenant(turnId));
+      if (tenantId === undefined) throw new AppError('not_found', 'There is no such turn under way; name its tenant.');
       const json = await failedTurns.cancel({ tenantId, turnId, reason: query.reason }, { requestId });
       return { kind: 'answer', status: 202, json };
     },
