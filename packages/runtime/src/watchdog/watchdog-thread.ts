@@ -5,6 +5,7 @@ import { Session, type Debugger } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
 import { workerData } from 'node:worker_threads';
 import { readActivityBoard } from '../concurrency/tasks.ts';
+import { LoopSilence, readMainThread } from './loop-silence.ts';
 import { HUNG_AFTER_MS, TICK_EVERY_MS, WatchdogCell, type WatchdogThreadData } from './watchdog.ts';
 
 /**
@@ -27,7 +28,7 @@ flushCompileCache();
 
 let seenTicks = Atomics.load(cells, WatchdogCell.ticks);
 let lookedAtMs = performance.now();
-let silentMs = 0;
+const silence = new LoopSilence();
 let stallAgeMs = 0;
 
 const looking = setInterval(() => {
@@ -37,9 +38,10 @@ const looking = setInterval(() => {
   const ticks = Atomics.load(cells, WatchdogCell.ticks);
   const turns = ticks !== seenTicks || Atomics.load(cells, WatchdogCell.debugged) === 1;
   seenTicks = ticks;
-  silentMs = turns ? 0 : silentMs + ranMs;
+  if (turns) silence.noteTick(readMainThread());
+  else silence.noteSilence(ranMs, readMainThread());
   reportStall(ranMs);
-  if (silentMs < HUNG_AFTER_MS) return;
+  if (!silence.isHung) return;
   clearInterval(looking);
   findCulprit(endProcess);
 }, TICK_EVERY_MS);
@@ -47,7 +49,7 @@ const looking = setInterval(() => {
 /** Keeps the longest recent stall where the main thread can read it: for readiness and the worker's heartbeat. */
 function reportStall(ranMs: number): void {
   // One interval without a tick is the rule, as both threads look equally often.
-  const stallMs = Math.round(Math.max(0, silentMs - TICK_EVERY_MS));
+  const stallMs = Math.round(Math.max(0, silence.silentMs - TICK_EVERY_MS));
   stallAgeMs += ranMs;
   if (stallMs < Atomics.load(cells, WatchdogCell.stallMs) && stallAgeMs < STALL_SHOWN_MS) return;
   Atomics.store(cells, WatchdogCell.stallMs, stallMs);

@@ -45,7 +45,7 @@ export function stoodStillWithin(ms: number): boolean {
 /**
  * Watches this process's event loop from a separate thread and ends the process when it hangs, with a log line that
  * names the hung work. Only time in which that thread ran counts: a machine that slept, a frozen process and a paused
- * debugger are no hung event loop.
+ * debugger are no hung event loop. Nor is a main thread that gets next to no processor (`LoopSilence`).
  */
 export function startWatchdog(service: string, log: Log): void {
   const tick = (): void => {
