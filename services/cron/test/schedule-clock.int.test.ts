@@ -67,4 +67,26 @@ describe('a schedule', () => {
     expect(listed.filter(({ trigger }) => trigger !== 'manual')).toMatchObject([{ outcome: 'ran', turn: { status: 'done' } }]);
     expect(listed).toHaveLength(limits.scheduleRunsKept + 1);
   });
+
+  it('whose owner was notified that it fails stays quiet for as long as was asked, whatever number of runs that is', async () => {
+    const schedule = await fixture.schedule({ alert: { afterFailures: 1, cooldown: '1d' } });
+    const { runs } = (await fixture.scope()).schedules;
+    await lookAt('01:00:00');
+    await fixture.answerAll({ error: 'The model is away.' });
+    await lookAt('01:00:05');
+    for (let asked = 0; asked <= limits.scheduleRunsKept; asked += 1) {
+      fixture.nowMs += 1000;
+      const [id, scheduledAt] = [`n_${String(asked).padStart(32, '0')}`, new Date(fixture.nowMs).toISOString()];
+      await runs.decide(schedule.id, { id, scheduledAt, trigger: 'manual', outcome: 'skipped', reason: 'asked' });
+    }
+    await lookAt('02:00:00');
+    await fixture.answerAll({ error: 'The model is away.' });
+    await lookAt('02:00:05');
+    const listed = await runs.list(schedule.id, 2 * limits.scheduleRunsKept);
+    expect(listed.filter(({ trigger }) => trigger !== 'manual')).toMatchObject([
+      { scheduledAt: '2027-03-01T02:00:00.000Z', turn: { status: 'failed' }, alertedAt: null },
+      { scheduledAt: '2027-03-01T01:00:00.000Z', turn: { status: 'failed' }, alertedAt: '2027-03-01T01:00:05.000Z' },
+    ]);
+    expect(listed).toHaveLength(limits.scheduleRunsKept);
+  });
 });

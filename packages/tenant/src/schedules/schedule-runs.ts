@@ -143,14 +143,20 @@ export class ScheduleRuns {
     return { id, scheduledAt, trigger, outcome, reason, missedSince, recordedAt, turn, delivery, alertedAt };
   }
 
-  /** Keeps only the newest finished runs, and that of the latest time: without it earlier times were decided again. */
+  /**
+   * Keeps only the newest finished runs, that of the latest time, without which earlier times were decided again, and the
+   * last one of which its owner was notified: the cool-down that it begins may be longer than so many runs.
+   */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#names(scheduleId);
     if (names.length <= limits.scheduleRunsKept) return;
     const latest = names.findLast((name) => name.startsWith('r_'));
     const settled = this.#settled.among(scheduleId, names);
-    for (const { id } of (await this.list(scheduleId, names.length)).slice(limits.scheduleRunsKept)) {
-      if (id === latest || !settled.has(id)) continue;
+    const runs = await this.list(scheduleId, names.length);
+    const alerted = runs.findIndex(({ alertedAt }) => alertedAt !== null);
+    const kept = limits.scheduleRunsKept - (alerted < limits.scheduleRunsKept ? 0 : 1);
+    for (const [index, { id }] of runs.entries()) {
+      if (index < kept || index === alerted || id === latest || !settled.has(id)) continue;
       await this.#records(scheduleId).remove(id);
       await this.#deliveries(scheduleId).remove(toDeliveryName(id));
     }

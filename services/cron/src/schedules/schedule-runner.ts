@@ -155,7 +155,7 @@ export class ScheduleRunner {
     const ending = { scope, webhookEvents: this.#options.webhookEvents, schedule, run };
     const delivery = await deliverReply(ending, turn);
     const { runs } = scope.schedules;
-    const earlier = (await runs.list(schedule.id, limits.scheduleRunsKept)).filter(({ id }) => id !== run.id);
+    const earlier = (await runs.list(schedule.id, Infinity)).filter(({ id }) => id !== run.id);
     const failed = failuresToReport(schedule, turn, { earlier, nowMs: this.#nowMs() });
     if (failed !== undefined) {
       await deliverAlert(ending, failed);
