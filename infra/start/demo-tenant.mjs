@@ -3,10 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './commands.mjs';
 import { readJson, writeSecretJson } from './data-folder.mjs';
-import { StartError } from './terminal.mjs';
+import { complain, StartError } from './terminal.mjs';
 
 const TENANT = 'demo';
 const TIMEOUT_MS = 60_000;
+const ASK_TIMEOUT_MS = 30_000;
+const UNAUTHORIZED = 401;
 
 /** Runs one `concierge … --json` over this data folder. */
 async function concierge(args, env) {
@@ -37,4 +39,29 @@ export async function demoKeys(dataFolder, env, renew = false) {
   const keys = await createKeys(env, tenantExists);
   writeSecretJson(file, { tenantId: TENANT, keys });
   return keys;
+}
+
+/** One that does not answer refuses nothing: the banner names it as not ready. */
+async function isRefused(port, key) {
+  try {
+    const request = { headers: { 'x-api-key': key }, signal: AbortSignal.timeout(ASK_TIMEOUT_MS) };
+    const response = await fetch(`http://127.0.0.1:${port}/api/whoami`, request);
+    await response.body?.cancel();
+    return response.status === UNAUTHORIZED;
+  } catch {
+    return false;
+  }
+}
+
+/** These keys, or new ones where the gateway at `port` refuses one of them. */
+export async function renewRefused(keys, { port, dataFolder, env }) {
+  const refused = await Promise.all(Object.values(keys).map((key) => isRefused(port, key)));
+  if (!refused.includes(true)) return keys;
+  try {
+    return await demoKeys(dataFolder, env, true);
+  } catch (error) {
+    // All else runs: it is no reason to end the start.
+    complain(error.message);
+    return keys;
+  }
 }

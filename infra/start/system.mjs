@@ -5,7 +5,7 @@ import { loadEnvironmentFile } from '../environment-file.mjs';
 import { printBanner } from './banner.mjs';
 import { checkConfiguration, embeddedRedis, isGiven } from './configuration.mjs';
 import { claimDataFolder, loadSecrets, openDataFolder } from './data-folder.mjs';
-import { demoKeys } from './demo-tenant.mjs';
+import { demoKeys, renewRefused } from './demo-tenant.mjs';
 import { describeModel, openProvidersFile } from './providers.mjs';
 import { startRedis } from './redis.mjs';
 import { BackgroundBuild } from './sandbox-image.mjs';
@@ -110,8 +110,10 @@ async function launch(system, { ports, dataFolder, childEnv, flags }) {
   const pages = buildUi(childEnv).then(() => {
     if (!system.asked.aborted) ui.start();
   });
-  const [keys] = await Promise.all([demoKeys(dataFolder, childEnv), pages, buildWidget(childEnv)]);
-  return { services: { ...others, ui }, keys, late: await waitUntilReady(services, ports, system.asked) };
+  const [stored] = await Promise.all([demoKeys(dataFolder, childEnv), pages, buildWidget(childEnv)]);
+  const late = await waitUntilReady(services, ports, system.asked);
+  const keys = await renewRefused(stored, { port: ports.gateway, dataFolder, env: childEnv });
+  return { services: { ...others, ui }, keys, late };
 }
 
 function buildImageFor(system, dataFolder) {
