@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '@concierge/testing';
@@ -49,6 +49,20 @@ describe('the embedded Redis', () => {
     left.child.state = 'stopped';
     const next = await start();
     expect(await ask(next.url, 'SET kept no NX')).toBe('-1');
+  });
+
+  it('leaves another Redis alone that has the process id of one that is long gone', async () => {
+    const other = await start(join(folder, 'other'));
+    const readPid = () => readFileSync(join(folder, 'other', 'redis', 'redis.pid'), 'utf8');
+    expect(await ask(other.url, 'PING')).toBe('PONG');
+    const pid = readPid();
+    mkdirSync(join(folder, 'redis'));
+    writeFileSync(join(folder, 'redis', 'redis.pid'), pid);
+    const { url } = await start();
+    expect(await ask(url, 'PING')).toBe('PONG');
+    // One that was ended would have been started again, as another process.
+    expect(await ask(other.url, 'PING')).toBe('PONG');
+    expect(readPid()).toBe(pid);
   });
 
   it('uses a loopback port with a password where the path of a socket would be too long', async () => {

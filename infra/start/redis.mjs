@@ -1,6 +1,6 @@
 // The embedded Redis: found, in a container, or installed; a private child process with its files in the data folder.
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isGiven } from './configuration.mjs';
 import { findProgram, probePort, run, until } from './commands.mjs';
@@ -51,6 +51,16 @@ function readText(file) {
   }
 }
 
+/** After a restart of the machine another server may have the process id of ours, which works in its own folder. */
+function isServerOf(folder, pid) {
+  try {
+    const isServer = /redis-server|valkey-server/u.test(readText(`/proc/${pid}/cmdline`) ?? '');
+    return isServer && readlinkSync(`/proc/${pid}/cwd`) === realpathSync(folder);
+  } catch {
+    return false;
+  }
+}
+
 /**
  * A start that was killed leaves its Redis behind: it is asked to save and go, so that the new one has the files to
  * itself.
@@ -63,7 +73,7 @@ async function endLeftover(folder) {
     if (gone) return;
   }
   const pid = Number(readText(join(folder, 'redis.pid')));
-  if (Number.isInteger(pid) && pid > 1 && (readText(`/proc/${pid}/cmdline`) ?? '').includes('redis-server')) process.kill(pid, 'SIGKILL');
+  if (Number.isInteger(pid) && pid > 1 && isServerOf(folder, pid)) process.kill(pid, 'SIGKILL');
 }
 
 async function findServer() {
