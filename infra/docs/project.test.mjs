@@ -117,6 +117,13 @@ describe('.env.example', () => {
     expect(named.filter((name) => !(name in example))).toEqual([]);
   });
 
+  it('has no secret of a file that docs/configuration.md does not name', () => {
+    const [named] = /^Each secret may stand in a file instead:[^]*?\n\n/mu.exec(read('docs/configuration.md'));
+    const secrets = Object.keys(example).filter((name) => `${name}_FILE` in example);
+    expect(secrets).toContain('KEY_SECRET');
+    expect(secrets.filter((name) => !named.includes(name))).toEqual([]);
+  });
+
   const compose = ['docker-compose.yml', 'infra/compose.sandbox.yml', 'infra/compose.tls.yml'].map(read).join('\n');
 
   it('names only what docker-compose.yml and the files beside it read beside them', () => {
