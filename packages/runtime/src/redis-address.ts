@@ -44,9 +44,20 @@ export function findAddressProblem(url: string): string | undefined {
   const found = matchAddress(url);
   if (found === undefined) return addressError;
   const [name] = readPath(found['path']);
+  if (![found['user'], found['password'], name].every(isDecodable)) return `${addressError}; a percent sign in it is written %25`;
   if (found['kind'] === 'sentinel' && name === undefined) return `${addressError}; the name of the master is missing`;
   if (found['kind'] === 'cluster' && name !== undefined) return `${addressError}; a cluster has one database, and no name`;
   return undefined;
+}
+
+/** A password that was put into an address as it is may have a percent sign of its own. */
+function isDecodable(text = ''): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -120,6 +120,14 @@ describe('an address', () => {
     });
     expect(parseRedisAddress('redis://[fd00::1]:7000?family=6')).toEqual({ host: 'fd00::1', port: 7000, family: 6 });
   });
+
+  it.each(['redis://me:50%off@host', 'rediss://m%e:p@host', 'redis+sentinel://a,b/50%', 'redis+cluster://:100%@a'])(
+    'with a percent sign that is not encoded is bad configuration, and says how to write it: %s',
+    (url) => {
+      expect(() => parseRedisAddress(url)).toThrow(ConfigError);
+      expect(() => parseRedisAddress(url)).toThrow('a percent sign in it is written %25');
+    },
+  );
 });
 
 describe('slots', () => {
