@@ -1,5 +1,5 @@
 export { estimateTokens } from './estimate-tokens.ts';
-export { isContextOverflow, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model.ts';
+export { isContextOverflow, isFlagged, ModelError, type ModelErrorKind, type ModelErrorOptions } from './model.ts';
 export type {
   AssistantModelMessage,
   ImagePart,

@@ -131,6 +131,14 @@ export class ModelError extends Error {
   }
 }
 
+/** Providers' codes for a prompt that they do not answer for what is written in it. */
+const flagCodes: ReadonlySet<string | undefined> = new Set(['content_filter', 'content_policy_violation', 'invalid_prompt']);
+
+/** Whether a provider has refused what is written in one prompt, which says nothing of its model, its key or others. */
+export function isFlagged({ code }: { readonly code?: string | undefined }): boolean {
+  return flagCodes.has(code);
+}
+
 /** What `Model.isContextOverflow` answers for every model whose failures are a `ModelError`. */
 export function isContextOverflow(error: unknown): boolean {
   return error instanceof ModelError && error.kind === 'context_overflow';

@@ -81,6 +81,19 @@ describe('the health of models', () => {
     models.close();
   });
 
+  it('learns nothing of a prompt that was flagged: others’ are answered', async () => {
+    const metadata = { reasons: ['violence'], flagged_input: 'hi', provider_name: 'p', model_slug: 'm' };
+    first.enqueue([status(403, { body: { error: { code: 403, message: 'Your input was flagged', metadata } } })]);
+    expect(await ask()).toBe('p1/m');
+    expect(health.reports).toEqual([['p1/m', 'answered']]);
+    first.enqueue([status(403, { body: { error: { code: 403, message: 'No such key' } } })]);
+    expect(await ask()).toBe('p1/m');
+    expect(health.reports.slice(1)).toEqual([
+      ['p0/m', 'provider failed'],
+      ['p1/m', 'answered'],
+    ]);
+  });
+
   it('puts what cools down behind the others, where it still is the last resort', async () => {
     health.cooling.add('p0/m');
     expect(await ask()).toBe('p1/m');

@@ -1,6 +1,6 @@
 import type { APIError } from 'openai';
 import { z } from 'zod';
-import type { ModelErrorKind } from '../model.ts';
+import { isFlagged, type ModelErrorKind } from '../model.ts';
 
 /**
  * What may help: the same model again, another model and the same one only where there is no other, only another model,
@@ -18,7 +18,7 @@ export class CallFailure extends Error {
   readonly code: string | undefined;
   /** The provider asked for this much patience. */
   readonly retryAfterMs: number | undefined;
-  /** It may lie in what this one reply was to be, and says nothing of the model's other replies. */
+  /** It may lie in what this one reply was to be, or in its prompt, and says nothing of the model's other replies. */
   readonly ofReply: boolean;
 
   constructor(verdict: Verdict, message: string, facts: FailureFacts = {}) {
@@ -99,7 +99,8 @@ export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof CallFailure) return error;
   if (isRefusal(error)) {
     const retryAfterMs = error.headers === undefined ? undefined : readRetryAfter(error.headers);
-    return fromProvider({ status: error.status, code: toCode(error.code, error) ?? error.type, message: error.message, retryAfterMs });
+    const code = toCode(error.code, error) ?? findFlag(error.error) ?? error.type;
+    return fromProvider({ status: error.status, code, message: error.message, retryAfterMs });
   }
   return new CallFailure(unavailable, error instanceof Error ? error.message : String(error), { cause: error });
 }
@@ -108,6 +109,13 @@ export function toCallFailure(error: unknown): CallFailure {
 function toCode(code: unknown, { status }: Pick<APIError, 'status'>): string | undefined {
   if (typeof code === 'string') return code;
   return typeof code === 'number' && code !== status ? String(code) : undefined;
+}
+
+/** So OpenRouter says that a prompt was flagged, with 403, which otherwise means the key (its page on errors). */
+const Flagged = z.object({ metadata: z.object({ flagged_input: z.string() }) });
+
+function findFlag(payload: unknown): string | undefined {
+  return Flagged.safeParse(payload).success ? 'content_policy_violation' : undefined;
 }
 
 const ErrorPayload = z.object({
@@ -125,7 +133,7 @@ export function failureInStream(payload: unknown): CallFailure {
   if (!parsed.success) return brokenStream(`the provider reported an error: ${JSON.stringify(payload).slice(0, 500)}`);
   const { message = 'the provider reported an error', code, type } = parsed.data;
   const status = typeof code === 'number' ? code : undefined;
-  return fromProvider({ status, code: typeof code === 'string' ? code : type, message, retryAfterMs: undefined });
+  return fromProvider({ status, code: typeof code === 'string' ? code : (findFlag(payload) ?? type), message, retryAfterMs: undefined });
 }
 
 interface ProviderAnswer {
@@ -139,7 +147,8 @@ function fromProvider({ status, code, message, retryAfterMs }: ProviderAnswer): 
   const verdict = isRefusedAsTooLong({ status, code, message })
     ? ({ kind: 'context_overflow', remedy: 'none' } as const)
     : findVerdict(status, code);
-  return new CallFailure(verdict, message, { status, code: code ?? undefined, retryAfterMs });
+  const facts = { status, code: code ?? undefined, retryAfterMs };
+  return new CallFailure(verdict, message, { ...facts, ofReply: isFlagged(facts) });
 }
 
 function findVerdict(status: number | undefined, code: string | null | undefined): Verdict {

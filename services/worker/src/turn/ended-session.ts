@@ -243,12 +243,17 @@ const messages: Record<ModelErrorKind, string> = {
 /** Kinds after which the same turn may end well later. */
 const passing: ReadonlySet<ModelErrorKind> = new Set(['rate_limited', 'unavailable', 'timeout']);
 
+const FLAGGED = 'the provider does not answer what is written in this conversation';
+
 /** The provider's code decides first: used-up credit comes as 429, an unknown model as 400. */
 const reasonsByCode: Readonly<Record<string, string>> = {
   insufficient_quota: 'the credit at the provider is used up',
   billing_not_active: 'the account at the provider is not active',
   model_not_found: 'the provider has no such model, or not for this key',
   invalid_api_key: 'the provider does not accept the key',
+  content_filter: FLAGGED,
+  content_policy_violation: FLAGGED,
+  invalid_prompt: FLAGGED,
 };
 const reasonsByStatus: Readonly<Record<number, string>> = {
   401: 'the provider does not accept the key',

@@ -1,6 +1,6 @@
 import { closeOpenCalls, Conversation, runAgentLoop } from '@concierge/agent';
 import type { AssistantMessage, ErrorCode, Session, TenantSettings, TurnRecord, TurnStep } from '@concierge/contract';
-import { ModelError } from '@concierge/model';
+import { isFlagged, ModelError } from '@concierge/model';
 import type { TurnEnd, TurnHandlers, TurnRun } from '@concierge/turn';
 import { markUnbegun, newSession, type TurnOutcome, noteFor, toOutcome, whyItFailed } from './ended-session.ts';
 import { logFacts, promptStep, TurnPreparation, type TurnPreparationOptions } from './prepare-turn.ts';
@@ -99,7 +99,8 @@ export class TurnRunner implements TurnHandlers {
     const { log, warn } = this.#options;
     const provider = error instanceof ModelError ? { model: error.model, providerStatus: error.status, providerCode: error.code } : {};
     log.warn({ ...logFacts(run), ...provider, err: error, code }, 'turn failed');
-    if (!(error instanceof ModelError) || error.kind !== 'rejected') return;
+    // What one conversation holds keeps no other from being answered.
+    if (!(error instanceof ModelError) || error.kind !== 'rejected' || isFlagged(error)) return;
     const keyAdvice = error.ownKey ? ' The key of the operator is not used in its place: enter another one, or remove it.' : '';
     const message = `No turn with this model is answered. ${whyItFailed(error)}.${keyAdvice}`;
     warn?.(run, { code: 'model_refused', message, subject: `${error.model ?? ''} ${error.code ?? ''} ${String(error.status)}` });

@@ -120,6 +120,15 @@ describe('a refused model call', () => {
     expect(await events(2)).toHaveLength(2);
   });
 
+  it('for what is written in one conversation is no warning that no turn is answered', async () => {
+    const flagged = new ModelError('rejected', 'flagged', { model: 'openai/m', status: 403, code: 'content_policy_violation' });
+    const { event } = await play(new Script(flagged));
+    const why = 'the provider does not answer what is written in this conversation (403 content_policy_violation)';
+    expect(event).toMatchObject({ type: 'error', data: { message: `The model provider refused the request. openai/m: ${why}.` } });
+    expect(warned).not.toContainEqual(expect.objectContaining({ code: 'model_refused' }));
+    expect((await scope.events.list({ limit: 5 })).items).toEqual([]);
+  });
+
   it('may be tried again where that can help', async () => {
     const silent = new ModelError('timeout', 'nothing came', { model: 'openai/m' });
     expect((await play(new Script(silent))).event).toMatchObject({ type: 'error', data: { retryable: true } });
