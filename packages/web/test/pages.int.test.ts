@@ -49,6 +49,17 @@ describe('a page is read', () => {
     expect(text).toContain(`[One](${server.url('/item')})`);
   });
 
+  it('with what stands in its forms, but for what is filled in there', async () => {
+    const order = '<label>Size <select><option>Small<option>Large</select></label><input value="3"><button>Buy</button>';
+    const prices = `<form action="/cart"><p>Price: 12 Euro</p><table><tr><th>Day</th></tr><tr><td>Monday</td></tr></table>${order}</form>`;
+    const shop = await read(`<title>Bread</title><article><h1>Bread</h1>${paragraphs}${prices}</article>`);
+    expect(shop.text).toContain('Price: 12 Euro');
+    expect(shop.text).toContain('| Monday |');
+    const rooms = await read(`<h1>Rooms</h1><form>${'<p>A room, 80 Euro.</p>'.repeat(3)}${order}</form>`, html, '/rooms');
+    expect(rooms).toMatchObject({ text: expect.stringContaining('A room, 80 Euro.'), isPlain: false });
+    expect(shop.text + rooms.text).not.toMatch(/Large|Buy/u);
+  });
+
   it('with the base that it names itself', async () => {
     const { text } = await read(`<head><base href="https://example.com/docs/"></head><body><p><a href="one">One</a></p></body>`);
     expect(text).toContain('[One](https://example.com/docs/one)');

@@ -6,6 +6,8 @@ import { absoluteLink } from './plain-page.ts';
 
 /** Less than this of a longer page is a teaser or a cookie notice that was taken for the article. */
 const ARTICLE_MIN_SHARE = 0.1;
+/** What is filled in or pressed, and is no text of a page. */
+const controls = ['input', 'select', 'textarea', 'datalist', 'button'] as const;
 
 /**
  * The article of a page as Markdown; the whole page where there is no article. Time and depth are the caller's to
@@ -16,10 +18,21 @@ export function readablePage(html: string, url: string): { title: string; markdo
   const { document } = parseHTML(/<html[\s>]/iu.test(html) ? html : `<!doctype html><html><body>${html}</body></html>`);
   const ownBase: string | null | undefined = document.querySelector('base[href]')?.getAttribute('href');
   const toMarkdown = createConverter(URL.parse(ownBase ?? '', url)?.href ?? url);
+  openForms(document);
   const page = toMarkdown(html);
   const { title, content } = findArticle(document);
   const article = toMarkdown(content);
   return { title, markdown: article.length >= page.length * ARTICLE_MIN_SHARE ? article : page };
+}
+
+/** Forms hold prices, tables and whole pages: an article keeps what is in them, as of any other element. */
+function openForms(document: ReturnType<typeof parseHTML>['document']): void {
+  for (const control of document.querySelectorAll(controls.join(', '))) control.remove();
+  for (const form of document.querySelectorAll('form')) {
+    const opened = document.createElement('div');
+    opened.append(...form.childNodes);
+    form.replaceWith(opened);
+  }
 }
 
 function findArticle(document: ReturnType<typeof parseHTML>['document']): { title: string; content: string } {
@@ -31,7 +44,7 @@ function findArticle(document: ReturnType<typeof parseHTML>['document']): { titl
 function createConverter(base: string): (html: string) => string {
   const service = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', emDelimiter: '*' });
   service.use(tables);
-  service.remove(['title', 'script', 'style', 'noscript', 'iframe', 'object', 'template', 'form', 'button']);
+  service.remove(['title', 'script', 'style', 'noscript', 'iframe', 'object', 'template', ...controls]);
   service.addRule('links', {
     filter: 'a',
     replacement: (content, node) => {
