@@ -30,7 +30,8 @@ function openForms(document: ReturnType<typeof parseHTML>['document']): void {
   for (const control of document.querySelectorAll(controls.join(', '))) control.remove();
   for (const form of document.querySelectorAll('form')) {
     const opened = document.createElement('div');
-    opened.append(...form.childNodes);
+    // One by one: a form may have more of them than a call takes arguments.
+    while (form.firstChild !== null) opened.append(form.firstChild);
     form.replaceWith(opened);
   }
 }
