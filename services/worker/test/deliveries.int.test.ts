@@ -287,6 +287,17 @@ describe('what a channel answers', () => {
     expect(fixture.reported).toEqual(['expired']);
   });
 
+  it('that nothing may be sent, for half a day, does not count against the message: a failure after that is tried again', async () => {
+    const refusals = Array.from({ length: 40 }, () => botError(401, 'Unauthorized'));
+    fixture.telegram.failSends(...refusals, botError(500, 'Internal Server Error'));
+    const id = await fixture.say('Hello');
+    for (let count = 0; count <= 41; count += 1) {
+      await fixture.deliver(id);
+      fixture.nowMs += 15 * 60_000;
+    }
+    expect((await fixture.delivery(id)).fullView()).toMatchObject({ state: 'sent', parts: [{ state: 'sent', tries: 42 }] });
+  });
+
   it('that comes after the owner has connected the channel anew does not disable the new binding', async () => {
     fixture.telegram.failSends('hang');
     const stop = new AbortController();

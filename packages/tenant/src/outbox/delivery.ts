@@ -25,6 +25,8 @@ export interface DeliveryPart {
   problem: DeliveryProblem | undefined;
   /** The last try before the last redrive: a late result of those counts only when it is `sent`. */
   earlierTries: number;
+  /** Tries since then that the provider refused for their credentials: they say nothing about the part. */
+  bindingTries: number;
 }
 
 type Result = Extract<DeliveryStep, { kind: 'result' }>;
@@ -197,7 +199,10 @@ export class Delivery {
     part.tries = Math.max(part.tries, result.try);
     // Reported late, after others had given it up, it has arrived all the same.
     if (result.outcome === 'sent') markSent(part, result);
-    else if (part.state === 'waiting' && result.try > part.earlierTries) this.#applyFailure(part, result);
+    else if (part.state === 'waiting' && result.try > part.earlierTries) {
+      if (result.outcome === 'binding_failed') part.bindingTries += 1;
+      this.#applyFailure(part, result);
+    }
   }
 
   #applyFailure(part: DeliveryPart, result: Result): void {
@@ -252,6 +257,7 @@ function newPart({ text, plain }: { readonly text: string; readonly plain: strin
     receipt: undefined,
     problem: undefined,
     earlierTries: 0,
+    bindingTries: 0,
   };
 }
 

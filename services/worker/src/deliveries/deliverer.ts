@@ -245,7 +245,7 @@ export class Deliverer {
       (outcome.kind === 'resend_plain' && part.form === 'plain') ||
       (outcome.kind === 'resend_without_reply' && delivery.replyTo === undefined) ||
       (outcome.kind === 'resend_to' && outcome.to === delivery.to) ||
-      (!withoutEnd.has(outcome.kind) && part.tries - part.earlierTries >= TRIES_MAX);
+      (!withoutEnd.has(outcome.kind) && part.tries - part.earlierTries - part.bindingTries >= TRIES_MAX);
     return isInVain && 'code' in outcome ? { kind: 'refused', code: outcome.code, message: outcome.message } : outcome;
   }
 
