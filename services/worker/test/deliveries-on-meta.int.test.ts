@@ -127,6 +127,23 @@ describe('on WhatsApp', () => {
     expect(await countBytes(redis, keyOf.earlyReceiptsOf('acme'))).toBeLessThan(500_000);
   });
 
+  it('a repeated receipt of a try that failed does not end the message once it is sent again', async () => {
+    meta.personWrites(to);
+    const id = await say('Hello');
+    await fixture.deliver(id);
+    const messageId = (await fixture.delivery(id)).parts?.[0]?.providerMessageId ?? '';
+    const noteFailure = async (): Promise<void> =>
+      fixture.receipts.note(fixture.scope, 'channel_a', receipt({ messageId, state: 'failed', errorCodes: ['131026'] }));
+    await noteFailure();
+    expect((await fixture.delivery(id)).state).toBe('failed');
+    await fixture.scope.outbox.redrive(id, { kind: 'operator' });
+    await noteFailure();
+    await fixture.deliver(id);
+    await noteFailure();
+    expect((await fixture.delivery(id)).state).toBe('sent');
+    expect(meta.sent).toHaveLength(2);
+  });
+
   it('a repeated receipt is reported again: its first worker may have died before that', async () => {
     meta.personWrites(to);
     const id = await say('Hello');

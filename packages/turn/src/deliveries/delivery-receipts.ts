@@ -97,6 +97,8 @@ export class DeliveryReceipts {
     const sent = (await scope.outbox.findSent(channel, messageId)) ?? (await this.#findByReference(scope, { channel, messageId, receipt }));
     const delivery = sent === undefined ? undefined : await scope.outbox.delivery(sent.messageId);
     if (sent === undefined || delivery === undefined) return false;
+    // It was sent again since: that an earlier try failed is known, and says nothing about the new one.
+    if (receipt.state === 'failed' && delivery.parts?.[sent.part]?.providerMessageId !== messageId) return true;
     await this.#apply(scope, delivery, { parts: [sent.part], receipt });
     return true;
   }
