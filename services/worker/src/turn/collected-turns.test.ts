@@ -178,6 +178,22 @@ describe('messages that wait behind the one that is answered', () => {
     expect((await readSaved(pictures)).turns).toHaveLength(2);
   });
 
+  it('leave an album that does not fit to the next answer, as a whole', async () => {
+    const photo = { kind: 'image', id: 'p', url: null, mediaType: null, fileName: null, bytes: null, sha256: null } as const;
+    const album = (albumId: string): Partial<AcceptedTurn>[] =>
+      Array.from({ length: 6 }, () => ({ channelMessage: { ...channelMessage, media: [photo], albumId } }));
+    const lines = Array.from({ length: limits.collectMaxMessages - 3 }, () => 'look');
+    for (const before of [album('131'), lines]) {
+      const turns = await lane(...before, ...album('132'));
+      const [first, second] = [toIds(turns.slice(0, before.length)), toIds(turns.slice(before.length))];
+      const { runner: worker } = runner(say('Nice.'), say('Nice, too.'));
+      await worker.runTurn(buildRun(turns));
+      expect((await readSaved(turns)).turns.map(({ id }) => id)).toEqual(first);
+      await worker.runTurn(buildRun(turns.slice(before.length)));
+      expect((await readSaved(turns)).turns.slice(before.length).map(({ id }) => id)).toEqual(second);
+    }
+  });
+
   it('leave out one that was cancelled, which ends in its own place', async () => {
     const turns = await lane('one', 'forget this', 'three');
     const [, cancelled] = turns;

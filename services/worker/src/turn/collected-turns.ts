@@ -12,8 +12,8 @@ const SEPARATOR_CHARACTERS = 2;
 
 /**
  * The turns whose messages one that collects answers, its own first. Those behind it that collect, too, go with it
- * while all together stay within what one message may be; the first that does not fit is the next turn's head. Chosen
- * once: an attempt that recovers takes the same. `session`: as it was before this turn.
+ * while all together stay within what one message may be; the first that does not fit is the next turn's head, or its
+ * album is. Chosen once: an attempt that recovers takes the same. `session`: as it was before this turn.
  */
 export async function collectTurns(run: TurnRun, session: Session, conversation: Conversation): Promise<TurnsToAnswer> {
   const { scope, turn } = run;
@@ -21,7 +21,8 @@ export async function collectTurns(run: TurnRun, session: Session, conversation:
   // A waiting turn may be answered already: its worker died after the answer and left it in the inbox, and an emptied
   // Redis may have put this turn, which is older, before it.
   const answered = new Set(session.turns.map(({ id }) => id));
-  const behind = await run.waitingBehind(limits.collectMaxMessages - 1);
+  // With the first one that is too many: an album may go on in it.
+  const behind = await run.waitingBehind(limits.collectMaxMessages);
   const waiting = await turnsNamed(
     scope,
     behind.filter((turnId) => !answered.has(turnId)),
@@ -68,10 +69,19 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
     if (await scope.inbox.isCancelled(turn.turnId)) continue;
     characters += SEPARATOR_CHARACTERS + codePoints(turn.text);
     media += countMedia(turn);
-    if (characters > limits.messageMaxCharacters || media > limits.attachmentsMax) break;
+    const isFull = joined.length === limits.collectMaxMessages - 1;
+    if (isFull || characters > limits.messageMaxCharacters || media > limits.attachmentsMax) return withoutAlbumOf(turn, head, joined);
     joined.push(turn);
   }
   return joined;
+}
+
+/** The pictures of an album are answered together: one that does not fit takes those before it to the next turn. */
+function withoutAlbumOf({ channelMessage }: AcceptedTurn, head: AcceptedTurn, joined: readonly AcceptedTurn[]): AcceptedTurn[] {
+  const albumId = channelMessage?.albumId;
+  const isOfAlbum = (turn: AcceptedTurn): boolean => albumId !== undefined && turn.channelMessage?.albumId === albumId;
+  const begin = isOfAlbum(head) ? -1 : joined.findIndex(isOfAlbum);
+  return joined.slice(0, begin === -1 ? joined.length : begin);
 }
 
 /** Compares sender, place and rights: whether both could have been one message. */
