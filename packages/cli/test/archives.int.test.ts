@@ -164,6 +164,21 @@ describe('concierge tenant export and import', () => {
     expect(out).toContain('The credentials of telegram cannot be opened with this SECRETS_KEY');
   });
 
+  it('carries the earlier versions of files, to another id, too', async () => {
+    await concierge.json('tenant', 'create', 'acme');
+    const versions = await concierge.withScope('acme', async ({ fileHistory }) => {
+      for (const text of ['one', 'two']) await fileHistory.write('SOUL.md', { text, by: { kind: 'operator' } });
+      return await fileHistory.list('SOUL.md');
+    });
+    expect(versions.length).toBeGreaterThan(1);
+    await concierge.json('tenant', 'export', 'acme', archive);
+    await concierge.json('tenant', 'import', archive, '--as', 'copy');
+    await concierge.json('tenant', 'delete', 'acme');
+    await concierge.json('tenant', 'import', archive);
+    for (const tenantId of ['acme', 'copy'])
+      expect(await concierge.withScope(tenantId, async ({ fileHistory }) => await fileHistory.list('SOUL.md'))).toEqual(versions);
+  });
+
   it('leads nowhere that a command of the tenant puts links to meanwhile', async () => {
     await concierge.json('tenant', 'create', 'acme');
     await concierge.json('tenant', 'create', 'bolt');

@@ -12,13 +12,13 @@ import { exists, FOLDER_MODE, packEntries, unpackArchive, type Streamed } from '
  * that an editor made of them, and what a crashed process left half done are left out.
  */
 const LEFT_OUT =
-  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$|audit$|audit\/|model-keys$|model-keys\/)[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
+  /^(?:(?:sessions\/\.revisions|settings\/(?!incarnation$|(?:audit|history|model-keys)(?:\/|$))[^/]+|tenant\.last-good\.json)(?:\/|$)|channels\/(?!channel_[a-z]\.)[^/])/u;
 /**
  * What is useless or harmful under another id: keys (the widget's, too), unanswered turns and the mark in settings/
  * name the old id, credentials of channels, keys for model providers and secrets of event endpoints are sealed for it,
- * and a message or an event that waits to be sent would be sent by both.
+ * and a message or an event that waits to be sent would be sent by both. Earlier versions of files go with the files.
  */
-const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings|handoffs\/calls)\//u;
+const BOUND_TO_ID = /^[^/]+\/(?:keys|inbox|channels|outbox|events|widget|settings(?!\/history\/)|handoffs\/calls)\//u;
 
 export interface ArchiveReport {
   readonly tenantId: string;
