@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { TurnRecord } from '@concierge/contract';
-import { toRemovedSession, usageOfTurn } from './rows.ts';
+import type { SessionMessage, TurnRecord } from '@concierge/contract';
+import { sessionDetails, toRemovedSession, usageOfTurn } from './rows.ts';
 
 const session = {
   id: 's',
@@ -34,6 +34,26 @@ const used = (model: string, costUsd: number | null) => ({
   cachedInputTokens: 1,
   calls: 1,
   costUsd,
+});
+
+describe('sessionDetails', () => {
+  const base = { turnId: 't', at: session.updatedAt };
+  const answer: SessionMessage = { ...base, id: 'a', role: 'assistant', text: 'On Monday.', by: { kind: 'operator' } };
+  const details = (messages: SessionMessage[]) => sessionDetails({ ...session, messages }, []);
+
+  it('has a picture or a place that a contact sends without a word as the last message', () => {
+    const place: SessionMessage = { ...base, id: 'u', role: 'user', text: '', sent: '[A place.]' };
+    const file = { id: `u_${'0'.repeat(32)}`, name: 'parcel.jpg', type: 'image/jpeg', size: 3 } as const;
+    const last = { from: 'contact', text: 'parcel.jpg', at: session.updatedAt };
+    const shown = details([answer, { ...place, attachments: [file] }]);
+    expect([shown.last_from, shown.last_message]).toEqual(['contact', JSON.stringify(last)]);
+    expect(details([answer, place]).last_from).toBe('contact');
+  });
+
+  it('has no message that only calls tools', () => {
+    const call: SessionMessage = { ...base, id: 'c', role: 'assistant', text: '', toolCalls: [{ id: '1', name: 'read', arguments: '{}' }] };
+    expect(details([answer, call]).last_from).toBe('person');
+  });
 });
 
 describe('usageOfTurn', () => {

@@ -1,4 +1,14 @@
-import { clip, limits, TurnRecord, type LastMessage, type RemovedSession, type Skill, type UsageRow } from '@concierge/contract';
+import {
+  clip,
+  limits,
+  TurnRecord,
+  type AssistantMessage,
+  type LastMessage,
+  type RemovedSession,
+  type Skill,
+  type UsageRow,
+  type UserMessage,
+} from '@concierge/contract';
 import type { Insertable } from 'kysely';
 import type {
   ContactsTable,
@@ -68,11 +78,20 @@ export function foldWords(text: string): string {
 
 function findLastMessage(messages: NonNullable<IndexableSession['messages']>): LastMessage | null {
   for (const message of messages.toReversed()) {
-    if (message.role === 'tool' || message.text.trim() === '') continue;
+    if (message.role === 'tool') continue;
+    const words = readWords(message);
+    if (words === null) continue;
     const from = message.role === 'user' ? 'contact' : message.by === undefined ? 'agent' : 'person';
-    return { from, text: storable(clip(message.text.trim(), limits.excerptMaxCharacters - 1)), at: message.at };
+    return { from, text: storable(clip(words, limits.excerptMaxCharacters - 1)), at: message.at };
   }
   return null;
+}
+
+/** An agent's message without words only calls tools. A contact's is one: a picture, a voice message, a place. */
+function readWords(message: UserMessage | AssistantMessage): string | null {
+  const words = message.text.trim();
+  if (words !== '') return words;
+  return message.role === 'user' ? (message.attachments ?? []).map(({ name }) => name).join(', ') : null;
 }
 
 export function turnRow(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<TurnsTable> {
