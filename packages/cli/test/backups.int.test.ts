@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TestRedis } from '@concierge/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import * as tar from 'tar';
 import { z } from 'zod';
@@ -100,6 +101,15 @@ describe('concierge backup and restore', () => {
     });
     await using third = await CommandLine.over();
     expect(await third.json('restore', whole)).toMatchObject({ copied: expect.arrayContaining(['secrets.json', 'providers.json']) });
+  });
+
+  it('need an empty Redis, whatever number of slots tenants are spread over', async () => {
+    await using server = await TestRedis.start();
+    await concierge.json('tenant', 'create', 'acme');
+    await concierge.json('backup', file);
+    const spread = { REDIS_URL: server.url, REDIS_SLOTS: '3' };
+    expect(await other.runWith(spread, 'restore', file)).toMatchObject({ code: 0, err: '' });
+    expect(await other.json('tenant', 'list')).toMatchObject([{ tenantId: 'acme' }]);
   });
 
   it('leave a deployment alone that has tenants, and whatever is no backup', async () => {

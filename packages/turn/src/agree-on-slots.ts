@@ -17,10 +17,18 @@ async function readSlotCount(redis: Redis): Promise<number> {
   return Number((await redis.get(keyOf.slots)) ?? 1);
 }
 
+/** Whether no master has anything. */
+export async function isEmptyRedis(redis: Redis): Promise<boolean> {
+  const sizes = await Promise.all(listSlots(redis).map(async (slot) => slot.dbsize()));
+  return sizes.every((size) => size === 0);
+}
+
 /** @throws ConfigError when the deployment has another number of slots */
 export async function assertSlots(redis: Redis): Promise<void> {
   const [stored, own] = [await readSlotCount(redis), listSlots(redis).length];
-  if (stored !== own) throw new ConfigError([`REDIS_SLOTS: must be ${String(stored)}, as it is for the services (given: ${String(own)})`]);
+  // An empty one has no number: the service that starts first gives it one.
+  if (stored !== own && !(await isEmptyRedis(redis)))
+    throw new ConfigError([`REDIS_SLOTS: must be ${String(stored)}, as it is for the services (given: ${String(own)})`]);
 }
 
 /**

@@ -45,7 +45,7 @@ export { hearRecordChanges, tellRecordChanges } from './record-changes.ts';
 export { RateLimits, type RateLimitState } from './rate-limits.ts';
 export { LeaseLost, TurnCancelled, TurnTimedOut, WorkerDraining } from './runs/turn-run.ts';
 export { traceRecord } from './traces/build-trace.ts';
-export { agreeOnSlots, assertSlots } from './agree-on-slots.ts';
+export { agreeOnSlots, assertSlots, isEmptyRedis } from './agree-on-slots.ts';
 export { listTurnReconcilers, TurnReconciler } from './lanes/turn-reconciler.ts';
 export { WaitingRoom, type WaitingLook, type WaitingTurns } from './waiting/waiting-turns.ts';
 export { sumTenants, sumWaiting, viewOverview, viewWaiting, viewWorker } from './waiting/waiting-views.ts';

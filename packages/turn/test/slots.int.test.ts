@@ -4,7 +4,7 @@ import { ConfigError, openRedis, findSlot, listSlots, withSlots } from '@concier
 import { eventually, RedisCluster, silentLog as log, temporaryDirectory, TestRedis, untilAborted } from '@concierge/testing';
 import { listReconcilers } from '@concierge/testing/core';
 import { setUpEach } from '@concierge/testing/set-up';
-import { agreeOnSlots, assertSlots, keyOf, ProcessAnnouncement } from '../src/index.ts';
+import { agreeOnSlots, assertSlots, isEmptyRedis, keyOf, ProcessAnnouncement } from '../src/index.ts';
 import { claimTask } from '../src/due/reconciler.ts';
 import { input, parse, TestTurns } from './test-turns.ts';
 
@@ -103,6 +103,16 @@ describe('the number of slots', () => {
     );
     expect(await findProblem(assertSlots(other))).toContain('REDIS_SLOTS: must be 3');
     await assertSlots(three);
+  });
+
+  it('may be any for a command where Redis is empty, as it is before the first start and for a restore', async () => {
+    const cluster = cleanUp.use(await RedisCluster.start());
+    const redis = await openRedis({ url: withSlots(cluster.url, cluster.slots), role: 'worker', log }, cleanUp);
+    await assertSlots(redis);
+    expect(await isEmptyRedis(redis)).toBe(true);
+    await listSlots(redis).at(-1)?.set(keyOf.slotsLock, 'left');
+    expect(await isEmptyRedis(redis)).toBe(false);
+    expect(await findProblem(assertSlots(redis))).toContain('REDIS_SLOTS: must be 1');
   });
 
   it('is known again once Redis, which was emptied, has been told of a process that runs', async () => {

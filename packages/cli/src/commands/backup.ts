@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '@concierge/contract';
 import type { BackupReport } from '@concierge/core/backup';
+import { ConfigError } from '@concierge/runtime';
 import { Command } from 'commander';
 import { facts, type Answer, type CommandContext } from '../answer.ts';
 import type { Deployment } from '../deployment.ts';
@@ -76,11 +77,14 @@ async function restoreFrom({ deployment, answer, streams }: CommandContext, file
 
 /** What Redis still has is of another moment: it would take turns for ended that the files have as waiting. */
 async function assertRedisIsEmpty(deployment: Deployment): Promise<void> {
-  const redis = await deployment.redis().catch((error: unknown) => {
-    if (error instanceof AppError && error.code === 'overloaded') return undefined;
-    throw error;
-  });
-  if (redis === undefined || (await redis.dbsize()) === 0) return;
+  const { isEmptyRedis } = await import('@concierge/turn');
+  try {
+    if (await isEmptyRedis(await deployment.redis())) return;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'overloaded') return;
+    // It has another number of slots, and an empty one has none.
+    if (!(error instanceof ConfigError)) throw error;
+  }
   throw new AppError('conflict', 'Redis is not empty: stop the services and empty it first (FLUSHDB), then restore.');
 }
 
