@@ -1,6 +1,6 @@
 // The data folder: where it is, its secrets, and the rule that one start at a time uses it.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { StartError } from './terminal.mjs';
 
@@ -15,12 +15,15 @@ export function readJson(file) {
   }
 }
 
-/**
- * Written beside and moved over in one step is not needed here: `wx` makes the file once, and no process changes it
- * afterwards.
- */
+/** Moved over what was there, whole: a full disk or a kill in the middle would otherwise leave no secret at all. */
 export function writeSecretJson(file, value) {
-  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`, { mode: OWNER_ONLY });
+  const beside = `${file}.${process.pid}.new`;
+  try {
+    writeFileSync(beside, `${JSON.stringify(value, null, 2)}\n`, { mode: OWNER_ONLY, flush: true });
+    renameSync(beside, file);
+  } finally {
+    rmSync(beside, { force: true });
+  }
 }
 
 export function openDataFolder(env) {

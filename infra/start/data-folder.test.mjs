@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -17,6 +17,22 @@ describe('the data folder', () => {
     expect(first.KEY_SECRET.length).toBeGreaterThanOrEqual(32);
     expect(statSync(join(folder, 'secrets.json')).mode % 0o1000).toBe(0o600);
     expect(loadSecrets(folder, {})).toEqual(first);
+  });
+
+  it('adds a secret that an earlier version did not have in one step, so that the others are never gone', () => {
+    const file = join(folder, 'secrets.json');
+    const { CONSOLE_SECRET, ...earlier } = loadSecrets(folder, {});
+    const text = JSON.stringify(earlier);
+    writeFileSync(file, text);
+    const before = openSync(file);
+    const later = loadSecrets(folder, {});
+    // What was there is still whole when the other has its name.
+    expect(readFileSync(before, 'utf8')).toBe(text);
+    closeSync(before);
+    expect(later).toMatchObject(earlier);
+    expect(later.CONSOLE_SECRET).not.toBe(CONSOLE_SECRET);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(later);
+    expect(readdirSync(folder).filter((name) => name.startsWith('secrets'))).toEqual(['secrets.json']);
   });
 
   it('takes secrets from the environment when they stand there', () => {
