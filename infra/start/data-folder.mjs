@@ -70,13 +70,22 @@ function isAlive(pid) {
   }
 }
 
+/** A start that a full disk or a kill ended while it wrote its claim has none. */
+function readClaim(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Refuses a second start over the same data. What a killed one left behind does not count. Returns what releases the
  * folder.
  */
 export function claimDataFolder(folder) {
   const file = join(folder, 'run.json');
-  const other = readJson(file);
+  const other = readClaim(file);
   if (other !== null && other.pid !== process.pid && isStartScript(other.pid)) {
     throw new StartError(
       `Concierge already runs over ${folder} (process ${other.pid}). Stop it with Ctrl-C, or set DATA_DIR to another folder.`,

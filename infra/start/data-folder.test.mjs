@@ -48,6 +48,15 @@ describe('the data folder', () => {
     expect(() => statSync(join(folder, 'run.json'))).toThrow('ENOENT');
   });
 
+  it.each(['', '{"pid":'])('is not kept from a start by a claim that was written in part: %j', (text) => {
+    const file = join(folder, 'run.json');
+    writeFileSync(file, text);
+    const release = claimDataFolder(folder);
+    expect(statSync(file).size).toBeGreaterThan(text.length);
+    release();
+    expect(() => statSync(file)).toThrow('ENOENT');
+  });
+
   it('refuses a folder that cannot be made, and explains what to do', () => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => openDataFolder({ DATA_DIR: join(folder, 'file') })).toThrow(/Set DATA_DIR/u);
