@@ -11,7 +11,8 @@ export function readJson(file) {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     if (error.code === 'ENOENT') return null;
-    throw new StartError(`${file} cannot be read: ${error.message}`);
+    // The parser's message quotes what it stopped at, which may be a secret.
+    throw new StartError(`${file} cannot be read: ${error.name === 'SyntaxError' ? 'it is no JSON' : error.message}`);
   }
 }
 

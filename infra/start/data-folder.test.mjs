@@ -40,6 +40,11 @@ describe('the data folder', () => {
     expect(Object.keys(loadSecrets(folder, { KEY_SECRET_FILE: '/run/secrets/key' }))).toEqual(['SECRETS_KEY', 'CONSOLE_SECRET']);
   });
 
+  it('names a file of secrets that cannot be read, and shows nothing of it', () => {
+    writeFileSync(join(folder, 'secrets.json'), '{ "KEY_SECRET": zyxwvutsrqponm }');
+    expect(() => loadSecrets(folder, {})).toThrow(/secrets\.json cannot be read: it is no JSON$/u);
+  });
+
   it('does not count what a killed start left behind as running', () => {
     writeFileSync(join(folder, 'run.json'), JSON.stringify({ pid: 2 ** 22 - 1 }));
     const release = claimDataFolder(folder);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { providerEnvironment, toProviderSettings } from '@concierge/channel/provider-environment';
 import {
   addPassword,
+  ConfigError,
   dataCheck,
   dataEnvironment,
   demoModelEnvironment,
@@ -43,7 +44,7 @@ const Settings = z
       given.REDIS_URL === undefined
         ? readIfThere(join(dataDir, 'redis', 'url'))?.trim()
         : addPassword(given.REDIS_URL, given.REDIS_PASSWORD);
-    const secrets = Secrets.parse(JSON.parse(readIfThere(join(dataDir, 'secrets.json')) ?? '{}'));
+    const secrets = readSecrets(join(dataDir, 'secrets.json'));
     return {
       ...toProviderSettings(given),
       dataDir,
@@ -68,6 +69,16 @@ const Settings = z
 export interface Config extends Readonly<z.infer<typeof Settings>> {
   /** For keys that providers.json names by variable. */
   readonly environment: (name: string) => string | undefined;
+}
+
+/** @throws ConfigError without the parser's message, which quotes what it stopped at */
+function readSecrets(path: string): z.infer<typeof Secrets> {
+  const text = readIfThere(path) ?? '{}';
+  try {
+    return Secrets.parse(JSON.parse(text));
+  } catch {
+    throw new ConfigError([`${path}: must be a JSON object with texts`]);
+  }
 }
 
 function readIfThere(path: string): string | undefined {
