@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { root } from '../bootstrap.mjs';
 import { chart, renderChart, runHelm } from './helm.mjs';
-import { canRender, findWorkload, ofKind, readVariables } from './rendered.mjs';
+import { canRender, findWorkload, ofKind, readComponent, readVariables } from './rendered.mjs';
 
 // Helm, the compiler and the servers are programs of their own, which a busy machine makes wait.
 jest.setTimeout(240_000);
@@ -177,6 +177,16 @@ withHelm('values of one installation', () => {
     expect(pod.affinity.podAntiAffinity).toHaveProperty('requiredDuringSchedulingIgnoredDuringExecution');
     expect(ofKind(objects, 'PodDisruptionBudget')).toEqual([]);
     expect(objects.map(({ metadata }) => metadata.name).filter((name) => !/^concierge(?:-|$)/u.test(name))).toEqual([]);
+  });
+
+  it('let crons out of the cluster where they have a server for e-mails, and only there', async () => {
+    const isLetOut = async (set) => {
+      const policies = ofKind(await renderChart({ set }), 'NetworkPolicy');
+      const { egress } = policies.find((policy) => readComponent(policy) === 'cron').spec;
+      return egress.some(({ to = [], ports }) => ports === undefined && to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0'));
+    };
+    expect(await isLetOut([])).toBe(false);
+    expect(await isLetOut(['extraEnv.SMTP_URL=smtps://mail.example.com'])).toBe(true);
   });
 
   it("replace the pods when the models change, and keep the tenants' files when the release goes", async () => {
