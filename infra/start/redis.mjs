@@ -52,7 +52,7 @@ function readText(file) {
 }
 
 /** After a restart of the machine another server may have the process id of ours, which works in its own folder. */
-function isServerOf(folder, pid) {
+function isOwnServer(pid, folder) {
   try {
     const isServer = /redis-server|valkey-server/u.test(readText(`/proc/${pid}/cmdline`) ?? '');
     return isServer && readlinkSync(`/proc/${pid}/cwd`) === realpathSync(folder);
@@ -73,7 +73,7 @@ async function endLeftover(folder) {
     if (gone) return;
   }
   const pid = Number(readText(join(folder, 'redis.pid')));
-  if (Number.isInteger(pid) && pid > 1 && isServerOf(folder, pid)) process.kill(pid, 'SIGKILL');
+  if (Number.isInteger(pid) && pid > 1 && isOwnServer(pid, folder)) process.kill(pid, 'SIGKILL');
 }
 
 async function findServer() {

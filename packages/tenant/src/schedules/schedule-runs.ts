@@ -144,8 +144,8 @@ export class ScheduleRuns {
   }
 
   /**
-   * Keeps only the newest finished runs, that of the latest time, without which earlier times were decided again, and the
-   * last one of which its owner was notified: the cool-down that it begins may be longer than so many runs.
+   * Keeps only the newest finished runs, that of the latest time, without which earlier times were decided again, and
+   * the last one of which its owner was notified: the cool-down that it begins may be longer than so many runs.
    */
   async prune(scheduleId: string): Promise<void> {
     const names = await this.#names(scheduleId);

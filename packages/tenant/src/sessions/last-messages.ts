@@ -1,4 +1,4 @@
-import { codePoints, limits, type SessionMessage, type SessionView, type TurnRecord } from '@concierge/contract';
+import { codePoints, limits, type SessionView, type TurnRecord } from '@concierge/contract';
 import type { SessionStore } from './session-store.ts';
 
 /**
@@ -48,7 +48,7 @@ export function findAnswer({ messages }: Pick<SessionView, 'messages'>, turnId: 
   return fitText(said?.role === 'assistant' ? said.text : '');
 }
 
-function hasReachedContact(message: SessionMessage): boolean {
+function hasReachedContact(message: SessionView['messages'][number]): boolean {
   return message.role === 'tool' && !message.isError && (message.name === 'reply' || message.name === 'handoff');
 }
 

@@ -70,14 +70,14 @@ async function thatFit(scope: TenantScope, head: AcceptedTurn, waiting: readonly
     characters += SEPARATOR_CHARACTERS + codePoints(turn.text);
     media += countMedia(turn);
     const isFull = joined.length === limits.collectMaxMessages - 1;
-    if (isFull || characters > limits.messageMaxCharacters || media > limits.attachmentsMax) return withoutAlbumOf(turn, head, joined);
+    if (isFull || characters > limits.messageMaxCharacters || media > limits.attachmentsMax) return leaveOutAlbum(turn, head, joined);
     joined.push(turn);
   }
   return joined;
 }
 
 /** The pictures of an album are answered together: one that does not fit takes those before it to the next turn. */
-function withoutAlbumOf({ channelMessage }: AcceptedTurn, head: AcceptedTurn, joined: readonly AcceptedTurn[]): AcceptedTurn[] {
+function leaveOutAlbum({ channelMessage }: AcceptedTurn, head: AcceptedTurn, joined: readonly AcceptedTurn[]): AcceptedTurn[] {
   const albumId = channelMessage?.albumId;
   const isOfAlbum = (turn: AcceptedTurn): boolean => albumId !== undefined && turn.channelMessage?.albumId === albumId;
   const begin = isOfAlbum(head) ? -1 : joined.findIndex(isOfAlbum);
