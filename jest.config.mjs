@@ -17,10 +17,7 @@ const contractProject = (displayName, globals) => ({ ...project(displayName, 'pa
  */
 const TEST_TIMEOUT_MS = 240_000;
 
-/**
- * What Jest keeps of each file's modules makes its processes grow by about 25 MB a file. One with a heap of gigabytes
- * takes longer to leave than the 500 ms that Jest gives it, and is then said to have leaked.
- */
+/** What Jest keeps of each file makes its processes grow by some 4 MB a file. */
 const WORKER_HEAP = '512MB';
 
 export default {
