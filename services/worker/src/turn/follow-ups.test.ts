@@ -113,7 +113,10 @@ describe('the answer to a contact on a channel', () => {
 
   async function listSent(...replies: readonly (readonly ModelEvent[])[]): Promise<string[]> {
     await scope.channels.connect('channel_c', { botToken: 'b', secretToken: 's' });
-    await runnerWith(new Script(...replies), channelFollowUp((run) => unconnected.requestStaff(run))).runTurn(turnRun(scope, {}, contact));
+    await runnerWith(
+      new Script(...replies),
+      channelFollowUp((run) => unconnected.requestStaff(run)),
+    ).runTurn(turnRun(scope, {}, contact));
     return (await scope.outbox.waiting()).map(({ text }) => text);
   }
 
