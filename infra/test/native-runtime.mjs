@@ -49,6 +49,12 @@ class NativeRuntime extends JestRuntime {
     setGlobals({ ...this.jestGlobals.envGlobals(), jest: this.jestGlobals.jestObjectFor(path), expect: jestExpect });
     await import(`${pathToFileURL(path).href}?${hash('sha256', `${this.#project}/${relative(root, path)}`).slice(0, 8)}`);
   }
+
+  /** What was compiled is on disk for the other processes, and not all to be written at the end of this one. */
+  teardown() {
+    super.teardown();
+    flushCompileCache();
+  }
 }
 
 /**
@@ -56,10 +62,7 @@ class NativeRuntime extends JestRuntime {
  * After all that others do at its end.
  */
 function leaveAtOnce() {
-  process.once('exit', () => {
-    flushCompileCache();
-    process.kill(process.pid, 'SIGKILL');
-  });
+  process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
 }
 
 // Not where Jest runs the tests in its own process.
