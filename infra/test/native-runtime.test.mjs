@@ -17,3 +17,19 @@ describe('an error that Node makes, in a test', () => {
     expect({ message: 'no error' } instanceof Error).toBe(false);
   });
 });
+
+describe('a module that a test file imports', () => {
+  const [, mark] = /\?(?<mark>[0-9a-f]{8})$/u.exec(import.meta.url) ?? [];
+
+  it('is of this file alone where it lies beside tests, and of the whole process where it is what they test', () => {
+    expect(mark).toBeDefined();
+    expect(import.meta.resolve('./outcome.mjs')).toMatch(new RegExp(`/infra/test/outcome\\.mjs\\?${mark}$`, 'u'));
+    expect(import.meta.resolve('@concierge/testing')).toMatch(/\/packages\/testing\/src\/index\.ts$/u);
+  });
+
+  it('takes the functions of the file that runs from @jest/globals', async () => {
+    const globals = await import('@jest/globals');
+    expect(globals.it).toBe(it);
+    expect(import.meta.resolve('@jest/globals')).toMatch(/\/infra\/test\/jest-globals\.mjs$/u);
+  });
+});
