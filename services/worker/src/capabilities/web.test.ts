@@ -9,7 +9,7 @@ let scope: TenantScope;
 setUpOnce(async (stack) => {
   scope = await stack.use(await TestTenants.start()).scope();
   await scope.files.writeText('SOUL.md', 'Our shop is https://shop.example/en (see prices.md and notes.example).');
-  await scope.files.writeText('templates/zh.md', '官网：https://zh.example，欢迎。');
+  await scope.files.writeText('templates/zh.md', '官网：https://zh.example，欢迎。商城：https://mall.example，谢谢。');
   await scope.files.writeText('USER.md', 'The owner banks at https://bank.example/.');
   await scope.files.writeText('MEMORY.md', 'Seen: https://seen.example/.');
   await scope.files.writeText('templates/offer.md', 'Terms: <https://terms.example:8443/a>.');
@@ -34,6 +34,9 @@ describe('an address was mentioned', () => {
     ['https://a.example/x?y=1', 'https://a.example/x?y=1を見てください'],
     ['https://a.example/x', 'is “https://a.example/x” yours?'],
     ['https://a.example/x', 'a.example/x—is it yours?'],
+    ['https://b.example/y', '请看https://a.example/x。还有https://b.example/y。谢谢'],
+    ['https://b.example/y', 'https://a.example/xとhttps://b.example/yを見てください'],
+    ['https://b.example/y', 'a.example/x、b.example/y'],
     ['https://a.example/价格', 'https://a.example/价格'],
     ['https://bücher.example/ü', 'https://bücher.example/ü'],
   ])('by the customer: %s in %j', async (address, text) => {
@@ -67,7 +70,7 @@ describe('an address was mentioned', () => {
   });
 
   it('by the owner in a text without spaces', async () => {
-    expect(await after('').namedBy('https://zh.example/de')).toBe('owner');
+    for (const address of ['https://zh.example/de', 'https://mall.example/']) expect(await after('').namedBy(address)).toBe('owner');
   });
 
   it('by a search, to the letter', async () => {

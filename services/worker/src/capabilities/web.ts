@@ -205,36 +205,39 @@ function toWording(url: URL): string {
 }
 
 function addressesIn(text: string): URL[] {
-  return [...text.matchAll(wholeAddress)].slice(0, URLS_MAX).flatMap(([address]) => parsed(address));
+  return readAddresses(text, (written) => matchAddresses(written, wholeAddress));
 }
 
 function bareAddressesIn(text: string): URL[] {
-  return [...text.matchAll(bareAddress)].slice(0, URLS_MAX).flatMap(([address]) => parsed(`https://${address}`));
+  return readAddresses(text, (written) => matchAddresses(written, bareAddress).map((address) => `https://${address}`));
+}
+
+function matchAddresses(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].slice(0, URLS_MAX).map(([address]) => address);
 }
 
 /** What sentences and Markdown put behind an address. */
 const ends = '.,;:!?)]*_~';
 
 /** Marks beyond ASCII, such as `。`, `”` and `—`: sentences have them behind an address without a space between. */
-const foreignMark = /[^\p{ASCII}\p{L}\p{M}\p{N}]/u;
+const foreignMarks = /[^\p{ASCII}\p{L}\p{M}\p{N}]/gu;
 /** Letters of scripts in which a sentence goes on behind an address without a space. */
-const unspacedLetter = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const unspacedLetters = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/gu;
 /** Letters may belong to the host itself; what is cut within it would be another host. */
 const goesBehindHost = /^https?:\/\/[^/?#]+[/?#]/iu;
 
-/** As it is written and, since sentences end or go on and Markdown closes, without what may belong to those. */
-function parsed(address: string): URL[] {
-  const marked = cutAt(address, foreignMark);
-  const spaced = cutAt(marked, unspacedLetter);
-  const readings = [address, marked, ...(goesBehindHost.test(spaced) ? [spaced] : [])];
+/**
+ * As they are written and, since sentences end or go on and Markdown closes, without what may belong to those. The next
+ * address may stand behind that, in a text without any space.
+ */
+function readAddresses(text: string, find: (written: string) => string[]): URL[] {
+  const marked = text.replaceAll(foreignMarks, ' ');
+  const spaced = marked.replaceAll(unspacedLetters, ' ');
+  const cut = spaced === marked ? [] : find(spaced).filter((address) => goesBehindHost.test(address));
+  const readings = [...new Set([...[...new Set([text, marked])].flatMap((written) => find(written)), ...cut])];
   const fitting = readings.filter(({ length }) => length <= ADDRESS_MAX_CHARACTERS);
   const candidates = new Set(fitting.flatMap((reading) => [reading, withoutEnding(reading, ends)]));
   return [...candidates].flatMap((candidate) => URL.parse(candidate) ?? []);
-}
-
-function cutAt(text: string, mark: RegExp): string {
-  const at = text.search(mark);
-  return at === -1 ? text : text.slice(0, at);
 }
 
 /** undefined for what is not there, or is no text. */
