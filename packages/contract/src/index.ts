@@ -262,6 +262,7 @@ export {
 export {
   AssistantMessage,
   CallExtra,
+  findLastMessage,
   HistoryLine,
   Session,
   StoredSession,

@@ -105,6 +105,9 @@ describe('a staff member who takes a conversation over', () => {
     expect(list.json).toMatchObject([
       { sessionId: fixture.toSessionId(bob), reason: 'My customer.', channel: 'channel_c', title: 'hi', lastMessage: { from: 'agent' } },
     ]);
+    // As a place or a picture comes, without a word.
+    await fixture.say(bob, '');
+    expect((await fixture.ask('read', '/api/handoffs')).json).toMatchObject([{ lastMessage: { from: 'contact', text: '' } }]);
     for (const path of ['/handoff', '/resume', '/messages'])
       expect((await fixture.ask('cs', `${session()}${path}`, { body: { message: 'x' } })).status).toBe(403);
     expect((await fixture.ask('cs', '/api/handoffs')).status).toBe(403);

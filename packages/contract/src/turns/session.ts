@@ -162,6 +162,25 @@ export const LastMessage = z
   .meta({ id: 'LastMessage' });
 export type LastMessage = z.infer<typeof LastMessage>;
 
+/** The newest message of either side, with all its words; null where there is none. */
+export function findLastMessage(messages: readonly SessionMessage[]): LastMessage | null {
+  for (const message of messages.toReversed()) {
+    if (message.role === 'tool') continue;
+    const text = readWords(message);
+    if (text === null) continue;
+    const from = message.role === 'user' ? 'contact' : message.by === undefined ? 'agent' : 'person';
+    return { from, text, at: message.at };
+  }
+  return null;
+}
+
+/** An agent's message without words only calls tools. A contact's is one: a picture, a voice message, a place. */
+function readWords(message: UserMessage | AssistantMessage): string | null {
+  const words = message.text.trim();
+  if (words !== '') return words;
+  return message.role === 'user' ? (message.attachments ?? []).map(({ name }) => name).join(', ') : null;
+}
+
 /** sessions/.labels/<sessionId>.json: what the owner has set about a conversation. */
 export const SessionLabel = z.object({
   version: z.literal(1),

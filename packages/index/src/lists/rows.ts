@@ -1,14 +1,4 @@
-import {
-  clip,
-  limits,
-  TurnRecord,
-  type AssistantMessage,
-  type LastMessage,
-  type RemovedSession,
-  type Skill,
-  type UsageRow,
-  type UserMessage,
-} from '@concierge/contract';
+import { clip, findLastMessage, limits, TurnRecord, type RemovedSession, type Skill, type UsageRow } from '@concierge/contract';
 import type { Insertable } from 'kysely';
 import type {
   ContactsTable,
@@ -60,7 +50,8 @@ export const noDetails: SessionDetails = { sender: null, last_message: null, las
 
 /** What lists show and search of a session. In the order of the columns. */
 export function sessionDetails(session: IndexableSession, turns: readonly TurnRecord[]): SessionDetails {
-  const last = findLastMessage(session.messages ?? []);
+  const found = findLastMessage(session.messages ?? []);
+  const last = found && { ...found, text: storable(clip(found.text, limits.excerptMaxCharacters - 1)) };
   const sender = session.sender ?? null;
   return {
     sender: sender === null ? null : storable(sender),
@@ -74,24 +65,6 @@ export function sessionDetails(session: IndexableSession, turns: readonly TurnRe
 /** As texts are compared: without case and forms of one character. */
 export function foldWords(text: string): string {
   return text.normalize('NFKC').toLowerCase();
-}
-
-function findLastMessage(messages: NonNullable<IndexableSession['messages']>): LastMessage | null {
-  for (const message of messages.toReversed()) {
-    if (message.role === 'tool') continue;
-    const words = readWords(message);
-    if (words === null) continue;
-    const from = message.role === 'user' ? 'contact' : message.by === undefined ? 'agent' : 'person';
-    return { from, text: storable(clip(words, limits.excerptMaxCharacters - 1)), at: message.at };
-  }
-  return null;
-}
-
-/** An agent's message without words only calls tools. A contact's is one: a picture, a voice message, a place. */
-function readWords(message: UserMessage | AssistantMessage): string | null {
-  const words = message.text.trim();
-  if (words !== '') return words;
-  return message.role === 'user' ? (message.attachments ?? []).map(({ name }) => name).join(', ') : null;
 }
 
 export function turnRow(context: RowContext, session: IndexableSession, turn: TurnRecord): Insertable<TurnsTable> {

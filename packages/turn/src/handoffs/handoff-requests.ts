@@ -1,5 +1,6 @@
 import {
   AppError,
+  findLastMessage,
   type AcceptedTurn,
   type Actor,
   type HandoffState,
@@ -119,7 +120,7 @@ export class HandoffRequests {
       handoffs.slice(0, limit).map(async (handoff): Promise<WaitingHandoff> => {
         const session = await scope.sessions.load(handoff.sessionId);
         const { agent = null, channel = null, title = null } = session ?? {};
-        return { ...handoff, agent, channel, title, lastMessage: readLastMessage(session) };
+        return { ...handoff, agent, channel, title, lastMessage: findLastMessage(session?.messages ?? []) };
       }),
     );
     return { items, total: handoffs.length };
@@ -150,11 +151,4 @@ async function mustLoad(scope: TenantScope, sessionId: string): Promise<Session>
 
 function readLastWords(session: Session | undefined): string | null {
   return session?.messages.findLast((message) => message.role === 'user')?.text ?? null;
-}
-
-function readLastMessage(session: Session | undefined): WaitingHandoff['lastMessage'] {
-  const last = session?.messages.findLast((message) => message.role !== 'tool' && message.text !== '');
-  if (last === undefined || last.role === 'tool') return null;
-  if (last.role === 'user') return { from: 'contact', text: last.text, at: last.at };
-  return { from: last.by === undefined ? 'agent' : 'person', text: last.text, at: last.at };
 }
