@@ -168,6 +168,11 @@ interface RowProps {
   readonly onChosen: () => void;
 }
 
+/** Undefined without any: a place has none, nor has a picture that could not be fetched. */
+function previewWords(message: LastMessage | null, from: Readonly<Record<LastMessage['from'], string>>): string | undefined {
+  return message === null || message.text === '' ? undefined : `${from[message.from]}${previewMessage(message)}`;
+}
+
 function Row({ item, since, href, isCurrent, isUnread, onChosen }: RowProps): ReactNode {
   const words = useWords().inbox;
   const nameOf = useContactName();
@@ -195,7 +200,7 @@ function Row({ item, since, href, isCurrent, isUnread, onChosen }: RowProps): Re
           </span>
         </span>
         <span dir="auto" className="block truncate text-muted-foreground">
-          {lastMessage === null ? title : `${words.from[lastMessage.from]}${previewMessage(lastMessage)}`}
+          {previewWords(lastMessage, words.from) ?? title}
         </span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           <Badge tone={tones[state]}>{words.states[state]}</Badge>

@@ -179,7 +179,7 @@ function Waiting(): ReactNode {
                       <RelativeTime at={since} />
                     </span>
                     <span className="line-clamp-2 text-muted-foreground">
-                      {lastMessage === null ? reason : previewMessage(lastMessage)}
+                      {lastMessage === null || lastMessage.text === '' ? reason : previewMessage(lastMessage)}
                     </span>
                   </Link>
                 </li>

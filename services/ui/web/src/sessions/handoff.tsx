@@ -181,7 +181,7 @@ function WaitingRow({ item, now, current, onChosen }: WaitingRowProps): ReactNod
       >
         <span className="block truncate text-sm">{title ?? words.untitled}</span>
         <span className="block truncate text-xs text-muted-foreground">
-          {lastMessage?.from === 'contact' ? previewMessage(lastMessage) : reason}
+          {lastMessage?.from === 'contact' && lastMessage.text !== '' ? previewMessage(lastMessage) : reason}
         </span>
         <span className="mt-0.5 flex items-center gap-1.5 text-xs text-muted-foreground">
           {channel !== null && <span className="truncate">{channelLabel(channel)}</span>}
