@@ -46,9 +46,10 @@ export const indexBackends = [sqlite, postgres];
 
 /** Once per test file, at its end. */
 export async function stopIndexBackends(): Promise<void> {
-  const started = await cluster;
+  const started = cluster;
+  // First of all: one that could not be started is none for the next test file of this process.
   cluster = undefined;
-  await started?.stop();
+  await (await started)?.stop();
 }
 
 /** Loaded where it is opened: most files that import this package open no index. */
