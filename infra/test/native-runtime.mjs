@@ -11,6 +11,13 @@ import { setGlobals } from './jest-globals.mjs';
 
 const globalsUrl = new URL('jest-globals.mjs', import.meta.url).href;
 
+// Jest looks at the end of a test whether they are kept, in its own realm, where nothing was asked: a test that relies
+// on them would pass without a single assertion.
+for (const name of ['assertions', 'hasAssertions'])
+  jestExpect[name] = () => {
+    throw new Error(`expect.${name} does not work here: see docs/decisions/0053-tests-loaded-by-node.md`);
+  };
+
 /** Test files and what lies beside them declare hooks and keep what a test has opened: each test file has its own. */
 const ofTests = /^(?:packages\/acceptance\/|infra\/|[^/]+\/[^/]+\/test\/)|\.test\.(?:ts|mjs)$/u;
 

@@ -33,3 +33,7 @@ describe('a module that a test file imports', () => {
     expect(import.meta.resolve('@jest/globals')).toMatch(/\/infra\/test\/jest-globals\.mjs$/u);
   });
 });
+
+it.each(['assertions', 'hasAssertions'])('expect.%s, of which Jest would learn nothing, is refused', (name) => {
+  expect(() => expect[name](1)).toThrow('docs/decisions/0053');
+});
