@@ -296,6 +296,14 @@ for (const backend of indexBackends) {
       expect(await spent(at(1, 13) - 1, at(1, 14))).toBe(0);
     });
 
+    it('adds up what a period has cost also of turns whose records have texts that no column takes', async () => {
+      const odd = '"endedAt":"2020-01-01T00:00:00.000Z" \0 \uD800';
+      const steps = [{ kind: 'tool', name: odd, startedAt: at(1), durationMs: 1, isError: true } as const];
+      const records = [turn('t1', { steps }), turn('t2', { status: 'failed', error: { code: 'provider_error', message: odd } })];
+      await index.putSession(session(1, { turns: records }));
+      expect((await index.spent({ fromMs: Date.UTC(2026, 2, 1, 9), toMs: Date.UTC(2026, 2, 1, 23) })).tokens).toBe(220);
+    });
+
     it('replaces a turn that ended anew, with its usage', async () => {
       await index.putSession(session(1, { turns: [turn('t1')] }));
       const again = turn('t1', { status: 'cancelled', endedAt: at(24 * 3600), models: [] });

@@ -30,7 +30,9 @@ interface Asked {
  */
 export async function selectSpent({ db, dialect, tenantId }: Asked, { fromMs, toMs }: SpentQuery): Promise<Spent> {
   const [wholeFromMs, wholeToMs] = [Math.ceil(fromMs / DAY_MS) * DAY_MS, Math.floor(toMs / DAY_MS) * DAY_MS];
-  const endedAt = dialect === 'sqlite' ? sql`json_extract(t.record, '$.endedAt')` : sql`(t.record::json ->> 'endedAt')`;
+  // PostgreSQL's own readers of JSON refuse an escaped U+0000, or half a pair, anywhere in a record. No text in it can
+  // look like this: quotes in texts are escaped.
+  const endedAt = dialect === 'sqlite' ? sql`json_extract(t.record, '$.endedAt')` : sql`substring(t.record from '"endedAt":"([^"]*)"')`;
   const within = sql`${endedAt} >= ${new Date(fromMs).toISOString()} and ${endedAt} < ${new Date(toMs).toISOString()}`;
   const parted = [...(wholeFromMs === fromMs ? [] : [wholeFromMs - DAY_MS]), ...(wholeToMs === toMs ? [] : [wholeToMs])];
   const partly = Array.from(
