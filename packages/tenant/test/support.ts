@@ -6,7 +6,7 @@ import type { AcceptedTurn, Session, TurnRecord, UserMessage } from '@concierge/
 import { openIndex } from '@concierge/index';
 import { createLog } from '@concierge/runtime';
 import { eventually } from '@concierge/testing';
-import { Tenants } from '../src/tenants.ts';
+import { Tenants, type TenantsOptions } from '../src/tenants.ts';
 
 export const silentLog = createLog({ service: 'test', level: 'silent' });
 export const at = '2026-11-20T10:00:00.000Z';
@@ -25,7 +25,7 @@ export interface TestTenants extends AsyncDisposable {
   readonly tenants: Tenants;
   readonly dataDir: string;
   /** Another process' view of the same files. */
-  another(options?: { readonly openMax: number }): Promise<Tenants>;
+  another(options?: Pick<TenantsOptions, 'openMax' | 'tell'>): Promise<Tenants>;
 }
 
 export async function startTenants(keySecret = 'a secret for tests'): Promise<TestTenants> {

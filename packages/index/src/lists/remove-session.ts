@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { pieces } from '../database/compiled-queries.ts';
 import { currentGeneration } from '../database/meta.ts';
 import type { IndexTables } from '../database/tables.ts';
-import { dropUnusedVectors } from '../passages/upsert-passages.ts';
+import { removeSessionPassages } from '../passages/upsert-passages.ts';
 import { removalRow, removedUsageRows } from './rows.ts';
 
 /**
@@ -39,11 +39,7 @@ export async function removeSession(db: Kysely<IndexTables>, tenantId: string, r
       .where('session_created_at', '<=', until)
       .execute();
   }
-  // Read anew, should a later session of this id have begun.
-  for (const table of ['passage_sources', 'passages'] as const) {
-    await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', removed.id).execute();
-  }
-  await dropUnusedVectors(db, tenantId);
+  await removeSessionPassages(db, tenantId, removed.id);
   for (const usage of pieces(removedUsageRows(context, removed))) {
     await db
       .insertInto('removed_usage')

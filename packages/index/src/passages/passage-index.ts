@@ -25,6 +25,7 @@ import {
   comparePassages,
   putPassages,
   removePassages,
+  removeSessionPassages,
   type PassageChanges,
   type SourcePassages,
 } from './upsert-passages.ts';
@@ -166,6 +167,11 @@ export class PassageIndex {
 
   async remove(source: SourceName): Promise<void> {
     await this.#change(async (db) => removePassages(db, { tenantId: this.#tenantId, ...source }));
+  }
+
+  /** Takes a conversation out, of which something is no more: the next search reads what is left. */
+  async dropSession(sessionId: string): Promise<void> {
+    await this.#change(async (db) => removeSessionPassages(db, this.#tenantId, sessionId));
   }
 
   /** undefined as long as nothing has been read. */

@@ -108,6 +108,14 @@ export async function removePassages(db: Db, source: PassageSource): Promise<voi
   }
 }
 
+/** A conversation's, whoever its owner is: it is read anew by the next search, if it is still there. */
+export async function removeSessionPassages(db: Db, tenantId: string, sessionId: string): Promise<void> {
+  for (const table of ['passage_sources', 'passages'] as const) {
+    await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', sessionId).execute();
+  }
+  await dropUnusedVectors(db, tenantId);
+}
+
 /**
  * Call it first in each transaction that changes passages. Its lock makes two that read the same sources one after the
  * other, and its row shows a reader that kept something of the passages whether they are still those: the first part

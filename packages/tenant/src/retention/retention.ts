@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import { unlink } from 'node:fs/promises';
 import { DAY_MS, type RetentionReport, type RetentionRule } from '@concierge/contract';
-import { ignoreMissing, lstatIfThere, namesIn } from '@concierge/files';
+import { lstatIfThere, namesIn } from '@concierge/files';
 import { failpoint } from '@concierge/runtime';
 import type { TenantScope } from '../tenant-scope.ts';
 
@@ -104,13 +103,22 @@ export async function removeExpired(scope: TenantScope, look: RetentionLook): Pr
     if (!busy.has(id) && (await removeSession(scope, id, cutoffMs))) sessions.push(id);
   }
   await failpoint('retention.after-sessions');
-  busy = await scope.busySessions();
-  for (const { id } of expired.history)
-    if (!busy.has(id)) await ignoreMissing(unlink(join(scope.root, 'sessions', `${id}${HISTORY_SUFFIX}`)));
   const keptFromMs = toCutoff(look.rule.historyDays, look.nowMs);
+  const history: Sized[] = [];
+  for (const [index, one] of expired.history.entries()) {
+    if (index % REMOVED_AT_ONCE === 0) busy = await scope.busySessions();
+    if (!busy.has(one.id) && (await removeHistory(scope, one.id, keptFromMs))) history.push(one);
+  }
   if (keptFromMs !== -Infinity) await scope.fileHistory.erase(({ at }) => Date.parse(at) < keptFromMs);
   for (const { id } of expired.uploads) await scope.uploads.remove(id);
-  return { ...expired, sessions };
+  return { ...expired, sessions, history };
+}
+
+/** Unless compaction has put something away meanwhile. */
+async function removeHistory(scope: TenantScope, id: string, beforeMs: number): Promise<boolean> {
+  // First: where the index does not answer, the messages are still there to be removed with it the next time.
+  await scope.index.passages.dropSession(id);
+  return scope.sessions.removeHistory(id, beforeMs);
 }
 
 /** Unless something came meanwhile: the lists may be behind the files. */

@@ -15,6 +15,7 @@ import { toTurnView } from '@concierge/index';
 import {
   appendLines,
   ignoreMissing,
+  lstatIfThere,
   parseAllLines,
   parseLines,
   readIfThere,
@@ -74,6 +75,25 @@ export class SessionHistory {
       lines.push(JSON.stringify(line.kind === 'message' ? { ...line, message: await change(line.message) } : line));
     const name = historyName(id);
     await replaceFile({ folder: this.#folder, name, content: `${lines.join('\n')}\n`, folders: this.#folders });
+  }
+
+  /**
+   * Removes the messages, where none was appended since then; records of turns stay, as what they used is counted from
+   * them. What is appended while this writes would be lost.
+   * @returns whether there were any
+   * @throws LaterVersionError
+   */
+  async removeMessages(id: string, beforeMs: number): Promise<boolean> {
+    const path = this.#toHistoryPath(id);
+    const stats = await lstatIfThere(path);
+    if (stats === undefined || stats.mtimeMs >= beforeMs) return false;
+    const lines = parseAllLines(HistoryLine, { text: (await readIfThere(path)) ?? '', path });
+    const turns = lines.filter(({ kind }) => kind === 'turn').map((line) => JSON.stringify(line));
+    // A new file, also where only records were left: by its time it is not looked at again for as long.
+    if (turns.length > 0)
+      await replaceFile({ folder: this.#folder, name: historyName(id), content: `${turns.join('\n')}\n`, folders: this.#folders });
+    else await this.remove(id);
+    return turns.length < lines.length;
   }
 
   /** One that compaction took out. A file that does not name it is not parsed. */

@@ -20,6 +20,7 @@ import {
   parseStored,
   readIfThere,
   sweepTemporaries,
+  unlessLater,
   type FolderSync,
 } from '@concierge/files';
 import { toRemovedSession } from '@concierge/index';
@@ -188,6 +189,14 @@ export class SessionStore {
    */
   async rewriteHistory(id: string, change: (message: SessionMessage) => Promise<SessionMessage>): Promise<void> {
     if (isHashedName(id)) await this.#history.rewrite(id, change);
+  }
+
+  /**
+   * Removes the messages that compaction has put away, where it last did before then; records of turns stay. For a
+   * conversation in which no turn waits or runs. False when there were none.
+   */
+  async removeHistory(id: string, beforeMs: number): Promise<boolean> {
+    return isHashedName(id) && (await unlessLater(this.#history.removeMessages(id, beforeMs))) === true;
   }
 
   /** Removes the revisions before the newest, which are kept for a while otherwise. */
