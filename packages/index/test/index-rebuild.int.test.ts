@@ -99,6 +99,24 @@ for (const backend of indexBackends) {
       expect(await store.rebuild('acme', files)).toEqual(noDrift);
     });
 
+    it('counts the last one of several removals of a session, however far apart they stand', async () => {
+      const removed = (number: number, ...ids: string[]) =>
+        toRemovedSession(
+          session(number),
+          ids.map((id) => turn(id)),
+          new Date(),
+        );
+      const between = Array.from({ length: 300 }, (_, number) => removed(number + 2, `o${String(number)}`));
+      const readTurns = async (...removals: ReturnType<typeof removed>[]): Promise<number[]> => {
+        const files = new Files();
+        files.removals.push(...removals);
+        await store.rebuild('acme', files);
+        return (await index.usage({})).map(({ turns }) => turns);
+      };
+      expect(await readTurns(removed(1, 't1'), removed(1, 't1', 't2'))).toEqual([2]);
+      expect(await readTurns(removed(1, 't1'), ...between, removed(1, 't1', 't2', 't3'))).toEqual([303]);
+    });
+
     it('is fresh until it was rebuilt, and again after it was dropped', async () => {
       await index.putSession(session(1));
       expect(await store.isFresh('acme')).toBe(true);

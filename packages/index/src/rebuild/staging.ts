@@ -190,7 +190,8 @@ class Staging {
   }
 
   /**
-   * A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session.
+   * A key that comes twice is kept once: a turn in the session file and in its history, the last removal of a session
+   * (one that was cut off, or of a session that was restored, has another behind it, with what was used since).
    */
   async flush(): Promise<void> {
     const { rows } = this;
@@ -214,11 +215,20 @@ class Staging {
         .onConflict((on) => on.doNothing()),
     );
     for (const removal of rows.removals.splice(0)) await this.#stageRemoval(removal);
-    await this.#insert('staged removed usage', rows.removed_usage, (some) =>
+    await this.#insert('staged removed usage', takeLast(rows.removed_usage), (some) =>
       db
         .insertInto('staged_removed_usage')
         .values(some)
-        .onConflict((on) => on.doNothing()),
+        .onConflict((on) =>
+          on.columns(['account_id', 'session_id', 'session_created_at', 'day', 'agent', 'channel', 'model']).doUpdateSet((eb) => ({
+            turns: eb.ref('excluded.turns'),
+            calls: eb.ref('excluded.calls'),
+            input_tokens: eb.ref('excluded.input_tokens'),
+            cached_input_tokens: eb.ref('excluded.cached_input_tokens'),
+            output_tokens: eb.ref('excluded.output_tokens'),
+            cost_nano: eb.ref('excluded.cost_nano'),
+          })),
+        ),
     );
     await this.#insert('staged contacts', rows.contacts, (some) =>
       db
@@ -246,4 +256,15 @@ class Staging {
       )
       .execute();
   }
+}
+
+/** Empties the list. One statement may touch a key once: of equal ones the last row. */
+function takeLast(rows: Insertable<RemovedUsageTable>[]): Insertable<RemovedUsageTable>[] {
+  const key = listColumns('removed_usage', 'key');
+  const last = new Map<string, Insertable<RemovedUsageTable>>();
+  for (const row of rows.splice(0)) {
+    const values = new Map<string, unknown>(Object.entries(row));
+    last.set(JSON.stringify(key.map((column) => values.get(column))), row);
+  }
+  return [...last.values()];
 }
