@@ -61,5 +61,18 @@ for (const backend of indexBackends) {
       await index.putContact(contact(1, 'Ann', 'Zoë again'));
       expect(await list('zoë')).toEqual(['4915', 'Ann']);
     });
+
+    it('are found by a part of an id in any case of any script, and by no other words of their conversations', async () => {
+      const senders = ['Ольга', 'ZOË@example.com', 'İpek', 'a_b'];
+      await index.putSessions(senders.map((sender, number) => ({ session: session(number, { sender, title: 'ольга zoë 50 %' }) })));
+      const list = async (text: string): Promise<string[]> =>
+        (await index.listContacts({ limit: 9, words: { text, senders: [] } })).items.map(({ sender }) => sender);
+      expect(await list('Ольга')).toEqual(['Ольга']);
+      expect(await list('ЛЬГА')).toEqual(['Ольга']);
+      expect(await list('zoë@')).toEqual(['ZOË@example.com']);
+      expect(await list('İPEK')).toEqual(['İpek']);
+      expect(await list('A_')).toEqual(['a_b']);
+      expect(await list('50 %')).toEqual([]);
+    });
   });
 }

@@ -37,6 +37,7 @@ export async function selectContacts(
       eb.or([
         sql<boolean>`lower(sender) like ${pattern} escape '\\'`,
         eb('sender', 'in', senders),
+        eb('sender', 'in', selectFolded(eb, tenantId, words.text)),
         eb('sender', 'in', selectNamed(eb, tenantId, words.text)),
       ]),
     );
@@ -50,6 +51,20 @@ export async function selectContacts(
     lastSeenAt: new Date(atMs).toISOString(),
   }));
   return { ...page, items };
+}
+
+/** The last line of what is searched of a session: its sender, folded. */
+const foldedSender = sql<string>`substr(words, length(rtrim(words, replace(words, ${'\n'}, ''))) + 1)`;
+
+/** Senders whose id has this in it, in any case of any script: the databases know that of ASCII alone. */
+function selectFolded(eb: ExpressionBuilder<IndexTables, 'sessions'>, tenantId: string, text: string) {
+  const pattern = toLikePattern(storable(foldWords(text)));
+  return eb
+    .selectFrom('sessions')
+    .select('sender')
+    .where('account_id', '=', tenantId)
+    .where(sql<boolean>`words like ${pattern} escape '\\'`)
+    .where(sql<boolean>`${foldedSender} like ${pattern} escape '\\'`);
 }
 
 /** A pattern for what has this text in it. */
