@@ -117,13 +117,17 @@ export class Tenants {
     this.#generations = new Generations({ folder: join(this.#folder, '.generations'), folders: this.#folders });
   }
 
-  /** A new tenant, whole or not at all. It has no key yet. @throws AppError conflict, invalid_request */
+  /**
+   * A new tenant, whole or not at all. It has no key yet.
+   * @throws AppError conflict, invalid_request; overloaded, when the lists of an earlier one cannot be dropped
+   */
   async create(id: string, { plan = 'standard' }: { readonly plan?: z.infer<typeof TenantPlan> } = {}): Promise<TenantScope> {
     const tenantId = TenantId.safeParse(id);
     if (!tenantId.success) throw new AppError('invalid_request', `A tenant id ${tenantId.error.issues[0]?.message ?? 'has another form'}.`);
     const building = join(this.#folder, `.new-${id}-${randomBytes(6).toString('hex')}`);
     await mkdir(building, { recursive: true });
     try {
+      await this.#dropRemoved(id);
       await writeStarter(building, plan);
       // Fails when there is such a folder, unless it is an empty one.
       await rename(building, this.#toTenantRoot(id));
@@ -324,6 +328,12 @@ export class Tenants {
       swept += 1;
     }
     return swept;
+  }
+
+  /** The deletion of an earlier tenant of this name may be under way, or cut off: its lists are not the new one's. */
+  async #dropRemoved(id: string): Promise<void> {
+    const isLeft = (await namesIn(this.#folder)).some((name) => removedPattern.exec(name)?.groups?.['id'] === id);
+    if (isLeft && (await this.find(id)) === undefined) await this.#options.index.drop(id);
   }
 
   #readClaims(rawKey: string): KeyClaims | undefined {

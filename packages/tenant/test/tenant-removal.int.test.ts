@@ -6,7 +6,7 @@ import { chdir, cwd } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { emptyFolder, FolderHandle } from '@concierge/files';
-import { startTenants, temporaryFolder } from './support.ts';
+import { newSession, newSessionId, startTenants, temporaryFolder, turnRecord } from './support.ts';
 
 const swapperPath = fileURLToPath(new URL('./folder-swapper.ts', import.meta.url));
 const folders = 40;
@@ -89,6 +89,25 @@ describe('removing a tenant', () => {
     expect(await readdir(tenants)).toEqual(['acme']);
     expect(await again.settings()).toMatchObject({ plan: 'standard' });
     expect(await world.tenants.sweepRemoved()).toBe(0);
+  });
+
+  it('leaves nothing in the lists of a new tenant of that name, wherever it was cut off', async () => {
+    await using world = await startTenants();
+    const deleted = await world.tenants.create('acme');
+    const session = newSession(newSessionId(), { sender: 'ann', turns: [turnRecord('t-1')] });
+    await deleted.sessions.publish(session);
+    await deleted.reindex();
+    expect((await deleted.index.listSessions({ limit: 10 })).items).toHaveLength(1);
+    const cutOff = async (): Promise<void> => Promise.reject(new Error('Redis is away'));
+    await expect(world.tenants.delete('acme', cutOff)).rejects.toThrow('Redis is away');
+    const again = await world.tenants.create('acme');
+    expect((await again.index.listSessions({ limit: 10 })).items).toEqual([]);
+    expect((await again.index.listContacts({ limit: 10 })).items).toEqual([]);
+    expect(await again.index.findTurn('t-1')).toBeUndefined();
+    await again.sessions.publish(session);
+    await again.index.putSession(session);
+    await expect(world.tenants.create('acme')).rejects.toMatchObject({ code: 'conflict' });
+    expect((await again.index.listSessions({ limit: 10 })).items).toHaveLength(1);
   });
 });
 
