@@ -1,8 +1,9 @@
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { deriveSessionId } from '../src/sessions/session-ids.ts';
 import type { TenantScope } from '../src/tenant-scope.ts';
-import { startTenants } from './support.ts';
+import { newSession, startTenants } from './support.ts';
 
 const text = (front: string, body = 'You sell.\n'): string => `---\n${front}\n---\n${body}`;
 
@@ -39,6 +40,22 @@ describe('agents of a tenant’s own', () => {
     await scope.files.remove('agents/sales.md');
     expect(await scope.agents.find('sales')).toBeUndefined();
     expect((await scope.agents.scan()).valid).toEqual([]);
+  });
+
+  it('leave the conversations of a contact to it, and the notes about it, when their files are removed', async () => {
+    await using world = await startTenants();
+    const scope = await world.tenants.create('acme');
+    await scope.files.writeText('agents/booker.md', text('description: Books\npublic: true'));
+    const [booked, asked] = ['booker', 'cs'].map((agent) => deriveSessionId(agent, 'web', 'ann'));
+    await scope.sessions.publish(newSession(booked ?? '', { agent: 'booker', sender: 'ann' }));
+    await scope.sessions.publish(newSession(asked ?? '', { agent: 'cs', sender: 'ann' }));
+    await scope.reindex();
+    const notes = scope.memory.forContact('ann');
+    await notes.write({ title: 'Habits', text: 'Comes on Mondays.' });
+    await scope.files.remove('agents/booker.md');
+    expect(await scope.removeSession(asked ?? '')).toBe(true);
+    expect((await scope.contacts.find('ann'))?.conversations).toMatchObject([{ sessionId: booked, agent: 'booker' }]);
+    expect(await notes.list()).toHaveLength(1);
   });
 
   it('are reported with a reason when they cannot be used', async () => {

@@ -23,6 +23,8 @@ const scanMax = 200;
 const INDEX_WAIT_MS = 1000;
 /** Of a name by other processes, while its row is written; each of them sees to its own. */
 const CHANGES_MAX = 3;
+/** Conversations of one contact that are looked up in the index. */
+const indexedMax = 100;
 /** Senders whose folders are compared with an id at a time. */
 const comparedAtOnce = 1000;
 
@@ -236,9 +238,20 @@ export class Contacts {
 
   async #listSessions(sender: string): Promise<Session[]> {
     const agents = await this.#options.agents();
-    const ids = agents.flatMap((agent) => channelNames.map((channel) => deriveSessionId(agent, channel, sender)));
-    const sessions = await Promise.all(ids.map(async (id) => unlessLater(this.#options.sessions.load(id))));
+    const derived = agents.flatMap((agent) => channelNames.map((channel) => deriveSessionId(agent, channel, sender)));
+    const ids = new Set([...derived, ...(await this.#listIndexed(sender))]);
+    const sessions = await Promise.all(Array.from(ids, async (id) => unlessLater(this.#options.sessions.load(id))));
     return sessions.filter((session) => session !== undefined);
+  }
+
+  /**
+   * Also of agents whose files are gone. None where the index does not answer: those of agents that are there are
+   * derived.
+   */
+  async #listIndexed(sender: string): Promise<string[]> {
+    const none = (): string[] => [];
+    const listed = this.#options.index.listSessions({ limit: indexedMax, sender }).then(({ items }) => items.map(({ id }) => id), none);
+    return Promise.race([listed, waitForAnswer(INDEX_WAIT_MS).then(none)]);
   }
 
   /** Has the name found by searches. Never rejects: without it the contact is found by its id. */
