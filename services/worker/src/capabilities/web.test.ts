@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { TestTenants } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
@@ -87,6 +89,17 @@ describe('an address was mentioned', () => {
     for (const host of ['bank.example', 'seen.example', 'private.example', 'prices.md', 'notes.example', 'terms.example']) {
       expect([host, await places.namedBy(`https://${host}/`)]).toEqual([host, undefined]);
     }
+  });
+
+  it('by the owner beside any number of earlier versions of skills, and not in those', async () => {
+    await scope.files.writeText('skills/booking/SKILL.md', 'Book at https://skill.example/.');
+    const versions = join(scope.root, 'skills', '.versions');
+    await mkdir(versions);
+    const names = Array.from({ length: 501 }, (_, index) => join(versions, String(index)));
+    for (const name of names) await writeFile(name, 'https://removed.example/');
+    const places = after('');
+    expect(await places.namedBy('https://skill.example/today')).toBe('owner');
+    expect(await places.namedBy('https://removed.example/')).toBeUndefined();
   });
 
   it('by the owner in the file of an agent, for that agent alone', async () => {

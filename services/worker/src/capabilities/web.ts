@@ -12,7 +12,7 @@ import {
   type WebSearch,
 } from '@concierge/web';
 import type { CapabilityFactories } from './turn-capabilities.ts';
-import { AppError, withoutEnding, type AcceptedTurn } from '@concierge/contract';
+import { AppError, isSharedPath, withoutEnding, type AcceptedTurn } from '@concierge/contract';
 import type { TenantScope } from '@concierge/tenant';
 
 export interface WebCapabilityOptions {
@@ -188,7 +188,8 @@ export class UrlAllowlist {
 
   async #textsUnder(folder: string): Promise<string[]> {
     const { files } = this.#options.scope;
-    const entries = (await orNothing(files.list(folder, { recursive: true, limit: FILES_MAX }))) ?? [];
+    const isHidden = (path: string): boolean => !isSharedPath(path);
+    const entries = (await orNothing(files.list(folder, { recursive: true, limit: FILES_MAX, isHidden }))) ?? [];
     const texts: string[] = [];
     for (const { kind, path, size } of entries) {
       if (kind !== 'file' || size > FILE_MAX_BYTES) continue;
