@@ -165,6 +165,17 @@ for (const backend of indexBackends) {
       expect(await refs('forty')).toEqual([]);
     });
 
+    it('takes nothing for a note that begins with a dot, and forgets one that is moved to such a place', async () => {
+      await note('price', 'The blue lamp costs forty euros.\n');
+      await note('.trash/old', 'The red lamp costs thirty euros.\n');
+      expect(await refs('lamp')).toEqual(['memory/price.md']);
+      await writeFile(join(scope.root, 'memory', '.draft.md'), 'The green lamp costs fifty euros.\n');
+      expect(await refs('lamp')).toEqual(['memory/price.md']);
+      await rename(join(scope.root, 'memory', 'price.md'), join(scope.root, 'memory', '.trash', 'price.md'));
+      expect(await refs('lamp')).toEqual([]);
+      expect((await scope.memory.list()).map(({ path }) => path)).toEqual(['MEMORY.md']);
+    });
+
     it('keeps neither text nor vector of a note that was forgotten', async () => {
       const where = await withMeaning();
       await note('gone', 'A lamp.\n');

@@ -113,7 +113,7 @@ async function eraseEntries(scope: TenantScope, literals: Literals): Promise<{ e
   const memories: [string, MemoryFiles][] = [[tenantOwner, scope.memory]];
   for (const folder of await scope.memory.contactFolders()) memories.push([folder, scope.memory.forContactFolder(folder)]);
   for (const [owner, memory] of memories) {
-    for (const { path } of await memory.list()) {
+    for (const { path } of await memory.list({ hidden: true })) {
       const removed = await memory.takeOut(path, (text) => cutNamed(text, literals));
       if (removed === undefined) continue;
       await forgetNote(scope, owner, path);

@@ -82,16 +82,20 @@ export class MemoryFiles {
     return (await contacts.names()).filter(isHashedName).toSorted();
   }
 
-  /** Files only; their paths are refs. */
-  async list(): Promise<FileEntry[]> {
-    return (await this.listAll()).filter((entry) => entry.kind === 'file');
+  /**
+   * Files only; their paths are refs. What begins with a dot is no note (other programs keep there what was removed, or
+   * its history), and is listed with `hidden` alone.
+   */
+  async list(options: { readonly hidden?: boolean } = {}): Promise<FileEntry[]> {
+    return (await this.listAll(options)).filter((entry) => entry.kind === 'file');
   }
 
   /** Files, and the folders that they are in. */
-  async listAll(): Promise<FileEntry[]> {
+  async listAll({ hidden = false }: { readonly hidden?: boolean } = {}): Promise<FileEntry[]> {
     const main = await this.stat(memoryFile);
     const folder = await this.stat(notesFolder);
-    const notes = await this.#files.list(notesFolder, { recursive: true, limit: notesMax }).catch((error: unknown) => {
+    const shown = { recursive: true, limit: notesMax, ...(!hidden && { isHidden: isHiddenNote }) };
+    const notes = await this.#files.list(notesFolder, shown).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return [];
       throw error;
     });
@@ -100,7 +104,7 @@ export class MemoryFiles {
 
   /** undefined when nothing is there that could be a note, or a folder of notes. */
   async stat(ref: string): Promise<FileEntry | undefined> {
-    return this.#files.stat(ref);
+    return isHiddenNote(ref) ? undefined : this.#files.stat(ref);
   }
 
   /** @throws AppError not_found */
@@ -219,6 +223,10 @@ async function isRemoved(remove: () => Promise<void>): Promise<boolean> {
     if (error instanceof AppError && error.code === 'not_found') return false;
     throw error;
   }
+}
+
+function isHiddenNote(path: string): boolean {
+  return path.split('/').some((part) => part.startsWith('.'));
 }
 
 /** Is this path of the tenant's files part of its memory? */
