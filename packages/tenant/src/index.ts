@@ -18,7 +18,7 @@ export { markIncarnation } from './starter.ts';
 export { Inbox, parseTurn, readTurn, renderTurn, type InboxItem, type HasEnded, type LoggedTurns } from './inbox/inbox.ts';
 export { KeyRecord, type KeyRequest, type Keys, type NewKey } from './keys/keys.ts';
 export type { LaneOrder, OrderedTurns } from './inbox/lane-order.ts';
-export { findAnswer, findLastReply, lastInboundMs } from './sessions/last-messages.ts';
+export { findAnswer, findLastReply, hasReachedContact, lastInboundMs } from './sessions/last-messages.ts';
 export { isMemoryPath, type MemoryFiles, type MemoryText } from './memory-search/memory-files.ts';
 export { Delivery, type DeliveryPart } from './outbox/delivery.ts';
 export { listDeliveries, type DeliveriesQuery } from './outbox/list-deliveries.ts';

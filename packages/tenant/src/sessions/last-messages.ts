@@ -43,13 +43,17 @@ export function findLastReply({ messages }: Pick<SessionView, 'messages'>, turnI
 export function findAnswer({ messages }: Pick<SessionView, 'messages'>, turnId: string): string {
   const own = messages.filter((message) => message.turnId === turnId);
   const reply = findLastReply({ messages: own }, turnId);
-  if (reply !== '' || own.some(hasReachedContact)) return reply;
+  if (reply !== '' || hasReachedContact({ messages: own }, turnId)) return reply;
   const said = own.findLast((message) => message.role === 'assistant' && message.text.trim() !== '');
   return fitText(said?.role === 'assistant' ? said.text : '');
 }
 
-function hasReachedContact(message: SessionView['messages'][number]): boolean {
-  return message.role === 'tool' && !message.isError && (message.name === 'reply' || message.name === 'handoff');
+/** Whether the agent has sent a message by itself in the turn, or has asked for staff. */
+export function hasReachedContact({ messages }: Pick<SessionView, 'messages'>, turnId: string): boolean {
+  return messages.some(
+    (message) =>
+      message.turnId === turnId && message.role === 'tool' && !message.isError && (message.name === 'reply' || message.name === 'handoff'),
+  );
 }
 
 function fitText(whole: string): string {

@@ -135,6 +135,25 @@ describe('the answer to a contact on a channel', () => {
     expect(await listSent(saying('I tell them.', told), say(''))).toEqual(['We open at nine.']);
   });
 
+  const endAt = (finishReason: 'length' | 'content_filter'): ModelEvent[] =>
+    say('').map((event) => (event.type === 'end' ? { ...event, finishReason } : event));
+
+  it.each(['length', 'content_filter'] as const)(
+    'is that of a failed turn when the reply ended by %s before a word of it',
+    async (reason) => {
+      expect(await listSent(endAt(reason))).toEqual([expect.stringMatching(/^Sorry, something went wrong here/u)]);
+      await scope.updateSettings({ onFailure: { action: 'say', notice: 'Bitte gleich noch einmal.' } });
+      expect(await listSent(call('c1', 'contacts', {}), endAt(reason))).toContain('Bitte gleich noch einmal.');
+    },
+  );
+
+  it('is nothing more where the reply ended so after the agent had sent a message, or where failures are silent', async () => {
+    const told = call('c1', 'reply', { text: 'We open at nine.' });
+    expect(await listSent(saying('I tell them.', told), endAt('length'))).toEqual(['We open at nine.']);
+    await scope.updateSettings({ onFailure: { action: 'silent' } });
+    expect(await listSent(endAt('content_filter'))).toEqual(['We open at nine.']);
+  });
+
   it('is none when nothing was said', async () => {
     expect(await listSent(call('c1', 'contacts', {}), say(''))).toEqual([]);
   });

@@ -2,7 +2,7 @@ import type { Conversation } from '@concierge/agent';
 import { type Session, type TurnRecord, isMessagingChannel, type AcceptedTurn, type TenantSettings } from '@concierge/contract';
 import { waitForAnswer, type Log } from '@concierge/runtime';
 import { toEndEvent, type TurnEnd, type TurnRun, turnEnded, type WebhookEvents } from '@concierge/turn';
-import { findAnswer } from '@concierge/tenant';
+import { findAnswer, hasReachedContact } from '@concierge/tenant';
 import type { CapabilityFactories } from '../capabilities/turn-capabilities.ts';
 import { endedSession, endFacts, traceFacts, turnRecord, type TurnOutcome } from './ended-session.ts';
 import { answeredTogether, toCollectedRecord, turnsNamed } from './collected-turns.ts';
@@ -119,9 +119,18 @@ export function channelFollowUp(requestStaff: CapabilityFactories['requestStaff'
     if (session.channelAddress === undefined) return;
     await deliverStaffMessage(run, session, record);
     if (record.joinedTo !== undefined) return;
-    if (record.status === 'done') await answer(run, session, record);
-    if (record.status === 'failed') await reportFailure(run, record, requestStaff);
+    if (record.status === 'failed' || isUnsaid(session, record)) await reportFailure(run, record, requestStaff);
+    else if (record.status === 'done') await answer(run, session, record);
   };
+}
+
+/**
+ * Whether the reply ended before a word of it, which no agent chooses: all of its length went into thoughts or a call,
+ * or the provider withheld it.
+ */
+function isUnsaid(session: Session, { id, finishReason, heldBack }: TurnRecord): boolean {
+  if (heldBack !== undefined || (finishReason !== 'length' && finishReason !== 'content_filter')) return false;
+  return findAnswer(session, id) === '' && !hasReachedContact(session, id);
 }
 
 async function answer({ scope, turn }: TurnRun, session: Session, { heldBack }: TurnRecord): Promise<void> {
@@ -189,7 +198,7 @@ async function reportFailure(run: TurnRun, record: TurnRecord, requestStaff: Cap
 
 async function handOver(run: TurnRun, { error }: TurnRecord, requestStaff: CapabilityFactories['requestStaff']): Promise<void> {
   const { agent, sessionId, turnId } = run.turn;
-  const reason = `The agent could not answer: ${error?.message ?? 'its turn failed.'}`;
+  const reason = `The agent could not answer: ${error?.message ?? 'its reply ended before a word of it.'}`;
   await requestStaff(run)({ sessionId, reason, hours: undefined, by: { kind: 'agent', agent, turnId } });
 }
 
