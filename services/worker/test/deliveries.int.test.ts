@@ -385,6 +385,22 @@ describe('a message that must not be sent', () => {
     expect(texts()).toEqual(['of a person', 'somebody will come']);
   });
 
+  it('that announces staff is not sent once the conversation is given back, unless it is redriven', async () => {
+    fixture.telegram.failSends(botError(429, 'Too Many Requests: retry after 20', { retry_after: 20 }));
+    const { sessionId } = (await fixture.delivery(await fixture.say('of the agent'))).message;
+    const { view } = await fixture.scope.handoffs.request(sessionId, { reason: 'asked', by: { kind: 'operator' } });
+    const id = await fixture.say('A colleague will answer.', { kind: 'notice', turnId: view.id, callId: 'notice' });
+    expect(await fixture.deliver(id)).toMatchObject({ kind: 'parked' });
+    await fixture.scope.handoffs.resume(sessionId, { kind: 'operator' });
+    fixture.nowMs += 20_000;
+    await fixture.deliver(id);
+    expect((await fixture.delivery(id)).view()).toMatchObject({ state: 'withheld', problem: { code: 'handoff' } });
+    expect(texts()).toEqual(['A colleague will answer.']);
+    await fixture.scope.outbox.redrive(id, { kind: 'operator' });
+    await fixture.deliver(id);
+    expect((await fixture.delivery(id)).state).toBe('sent');
+  });
+
   it('before the agent requested staff itself is sent, and its answer is not', async () => {
     const turnId = 't_asking';
     const reply = await fixture.say('A colleague will answer.', { kind: 'reply', callId: 'c1', turnId });

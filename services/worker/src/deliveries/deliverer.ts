@@ -172,6 +172,7 @@ export class Deliverer {
     // From here on the age of the try is counted; the last look is at who has the conversation.
     await this.#ages(scope, rendered, tried);
     if (await isWithStaff(scope, rendered)) return this.#refuse(scope, rendered, withheldForStaff);
+    if (await isNoticeOfPast(scope, rendered)) return this.#refuse(scope, rendered, handoffIsOver);
     return { kind: 'ready', ready: { ...connection, ...next, tried, delivery: rendered } };
   }
 
@@ -366,6 +367,11 @@ const withheldForStaff: Refusal = {
   problem: { code: 'handoff', message: 'A staff member has the conversation: the agent sends nothing there.' },
 };
 
+const handoffIsOver: Refusal = {
+  state: 'withheld',
+  problem: { code: 'handoff', message: 'The conversation was given back before this could be sent: no staff member is to be announced.' },
+};
+
 function windowClosed(channel: MessagingChannel): Refusal {
   const message = `${toAppName(channel)} takes free text only within 24 hours after the contact has written.`;
   return { state: 'withheld', problem: { code: 'window_closed', message } };
@@ -377,6 +383,13 @@ async function isWithStaff(scope: TenantScope, { message, wantedAt }: Delivery):
   if (kind === 'person' || kind === 'notice') return false;
   if (!(await scope.handoffs.isPaused(sessionId)) && !(await hadPersonSince(scope, { sessionId, at: wantedAt }))) return false;
   return !(kind === 'reply' && (await isFromBefore(scope, message)));
+}
+
+/** What tells the contact of a handoff that is over by now. Staff who want it all the same send it again. */
+async function isNoticeOfPast(scope: TenantScope, { message, wantedAt }: Delivery): Promise<boolean> {
+  if (message.kind !== 'notice' || wantedAt !== message.acceptedAt) return false;
+  const handoff = await scope.handoffs.find(message.sessionId);
+  return handoff?.id === message.turnId && handoff.state !== 'paused';
 }
 
 /** What waited while staff had the conversation is not sent late: it does not fit what was written there since. */
