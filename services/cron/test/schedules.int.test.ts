@@ -197,6 +197,19 @@ describe('the reply of a run', () => {
     ]);
   });
 
+  it('waits where the provider refuses what is sent for now, as an answer does', async () => {
+    const schedule = await fixture.schedule({ deliver });
+    const scope = await fixture.scope();
+    const connected = await scope.channels.connect('channel_c', { botToken: '12345:very-secret-token', secretToken: 'very-secret-hook' });
+    await scope.channels.stopSending(connected, { reason: 'A payment is due.', nowMs: Date.now() });
+    expect(await scope.channels.find('channel_c')).toMatchObject({ state: 'receive_only' });
+    await lookAt('01:00:00');
+    await fixture.answerAll({ reply: 'All is well.' });
+    await lookAt('01:00:05');
+    expect(await scope.schedules.history(schedule.id, 10)).toMatchObject([{ delivery: { status: 'kept', reason: null } }]);
+    expect(await scope.outbox.waiting()).toMatchObject([{ text: 'All is well.', channel: 'channel_c', to: '4242' }]);
+  });
+
   it('is followed up in the view of the run', async () => {
     const schedule = await fixture.schedule({ deliver });
     const scope = await fixture.scope();

@@ -116,7 +116,8 @@ interface Recipient {
 
 async function keep(scope: TenantScope, { channel, to, agent }: Recipient, { turn, callId, text }: ReceivedMessage): Promise<RunDelivery> {
   const binding = await scope.channels.find(channel);
-  if (binding?.state !== 'enabled') {
+  // Through one that only receives for now it waits, and is among those that are tried now and then.
+  if (binding?.state !== 'enabled' && binding?.state !== 'receive_only') {
     const why = binding === undefined ? 'is not connected' : `is ${binding.state}`;
     return { status: 'failed', messageId: null, eventId: null, reason: `${toAppName(channel)} ${why}.` };
   }
