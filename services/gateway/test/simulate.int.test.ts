@@ -81,6 +81,17 @@ describe('a simulated message', () => {
     expect(turns.find(({ id }) => id === turnId)).toMatchObject({ endedAt: null, simulated: true });
   });
 
+  it('is refused as busy where others are turned away while one is answered', async () => {
+    gateway.holdTurns();
+    const other = await gateway.tenant();
+    await other.scope.channels.connect('channel_c', telegram);
+    await other.scope.updateSettings({ channels: { telegram: { busy: 'reject' } } });
+    const post = async (message: string): Promise<Response> =>
+      gateway.ask(other.admin, '/api/channels/telegram/simulate', { method: 'POST', body: { message, sender: 'eve' } });
+    expect((await post('First?')).status).toBe(202);
+    expect(Problem.parse(await (await post('Second?')).json())).toMatchObject({ status: 409, code: 'session_busy' });
+  });
+
   it('needs a channel that is connected', async () => {
     const other = await gateway.tenant();
     const body = { message: 'Hello?' };

@@ -121,7 +121,7 @@ export const simulateChannel = defineRoute({
   params: channelParams,
   body: { kind: 'json', schema: SimulationBody },
   answers: { 202: { description: 'It is accepted.', json: SimulationReceipt } },
-  errors: ['not_found', 'overloaded', 'too_many_waiting'],
+  errors: ['not_found', 'session_busy', 'overloaded', 'too_many_waiting'],
 });
 
 const deliveryParams = z.object({ id: z.string().min(1).max(64) });

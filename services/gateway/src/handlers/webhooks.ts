@@ -88,13 +88,13 @@ async function simulate<Of extends MessagingChannel>(
   const id = `simulated.${randomUUID()}`;
   const written = { id, from: toSimulatedAddress(sender), name: name ?? null, text, nowMs, url };
   const request = { ...simulatedRequests[channel](written, settings), url, nowMs };
-  const { from } = await receive(options, { channel, tenantId: scope.tenantId }, request);
+  const { from, refusals } = await receive(options, { channel, tenantId: scope.tenantId }, request);
   const delivery = channelAdapters[channel].parse(request.body, settings, url);
   const items = delivery.kind === 'items' ? delivery.items : [];
   const message = items.find((item) => item.kind === 'message');
   if (message === undefined) throw new AppError('invalid_request', 'There is nothing to answer in this message.');
   const turn = await options.turns.findAccepted(scope, buildDedupeId(from, message.providerMessageId));
-  if (turn === undefined) throw new AppError('too_many_waiting');
+  if (turn === undefined) throw refusals[0] ?? new AppError('too_many_waiting');
   return { turnId: turn.id, contact_id: turn.contact_id, simulated: true };
 }
 
@@ -107,12 +107,19 @@ async function greet<Of extends MessagingChannel>(
   return channelAdapters[channel].handshake?.(query, settings) ?? refuse();
 }
 
-/** The answer: nothing, or the challenge of a provider that makes its handshake by POST. */
+interface Received {
+  readonly from: BoundChannel;
+  /** The answer: nothing, or the challenge of a provider that makes its handshake by POST. */
+  readonly text: string;
+  /** A provider is not told why a message is not wanted: it would deliver it again. */
+  readonly refusals: readonly AppError[];
+}
+
 async function receive<Of extends MessagingChannel>(
   { tenants, inbound }: WebhookOptions,
   { channel, tenantId }: Endpoint<Of>,
   request: WebhookRequest,
-): Promise<{ readonly from: BoundChannel; readonly text: string }> {
+): Promise<Received> {
   const adapter = channelAdapters[channel];
   const scope = await tenants.find(tenantId);
   const settings = await openSettings(scope, channel);
@@ -125,11 +132,10 @@ async function receive<Of extends MessagingChannel>(
       throw new AppError('invalid_json');
     }
     case 'challenge': {
-      return { from, text: delivery.challenge };
+      return { from, text: delivery.challenge, refusals: [] };
     }
     case 'items': {
-      await inbound.take(from, delivery.items);
-      return { from, text: '' };
+      return { from, text: '', refusals: await inbound.take(from, delivery.items) };
     }
   }
 }

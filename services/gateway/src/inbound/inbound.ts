@@ -37,6 +37,8 @@ export interface InboundOptions {
 interface Given {
   readonly settings: TenantSettings;
   readonly receivedAtMs: number;
+  /** Gets the refusals of messages that are not wanted now. */
+  readonly refusals: AppError[];
 }
 
 /** The outcome of a message that need not be delivered again. */
@@ -59,10 +61,12 @@ export class Inbound {
   /**
    * When it returns, every message is accepted on disk, or is known not to be wanted. A sender's other ids go first:
    * messages beside them may come under those. Every item is attempted, also when one fails.
+   * @returns why messages are not wanted now: `session_busy`, `too_many_waiting`
    * @throws AppError `overloaded`, when the delivery must be repeated; what was accepted of it is known then
    */
-  async take(from: BoundChannel, items: readonly InboundItem[]): Promise<void> {
+  async take(from: BoundChannel, items: readonly InboundItem[]): Promise<readonly AppError[]> {
     const failures: unknown[] = [];
+    const refusals: AppError[] = [];
     const attempt = async (work: Promise<void>): Promise<void> => {
       await work.catch((error: unknown) => failures.push(error));
     };
@@ -71,10 +75,10 @@ export class Inbound {
       items.filter((item) => item.kind === 'message'),
       ({ sender, conversation }) => (conversation.isGroup ? `${conversation.id} ${sender.id}` : sender.id),
     );
-    await Promise.all([...bySender.values()].map(async (messages) => attempt(this.#acceptInOrder(from, messages))));
+    await Promise.all([...bySender.values()].map(async (messages) => attempt(this.#acceptInOrder(from, messages, refusals))));
     for (const item of items) if (item.kind !== 'alias' && item.kind !== 'message') await attempt(this.#deal(from, item));
     const [failure] = failures;
-    if (failure === undefined) return;
+    if (failure === undefined) return refusals;
     throw new AppError('overloaded', 'Not everything could be accepted; deliver it again.', { cause: failure, retryAfterSeconds: 2 });
   }
 
@@ -82,9 +86,10 @@ export class Inbound {
    * A message that could not be accepted is not overtaken by the sender's next one. Sender and channel settings are
    * read once for all of them.
    */
-  async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[]): Promise<void> {
+  async #acceptInOrder(from: BoundChannel, messages: readonly InboundMessage[], refusals: AppError[]): Promise<void> {
     const receivedAtMs = Date.now();
     const settings = await from.scope.settings();
+    const given: Given = { settings, receivedAtMs, refusals };
     const senders = new Map<string, string>();
     for (let start = 0; start < messages.length; start += TOGETHER_MAX) {
       await this.#writing.run(from.scope.tenantId, async () => {
@@ -101,24 +106,27 @@ export class Inbound {
           known.push({ message, channelMessage, sender, rule: chooseBusyRule(settings, from.channel, message) });
         }
         // Several ids of one sender are one conversation unless they conflict.
-        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one, { settings, receivedAtMs });
+        for (const [, one] of Map.groupBy(known, ({ sender }) => sender)) await this.#accept(from, one, given);
       });
     }
   }
 
   /** Messages of one conversation. */
-  async #accept(from: BoundChannel, known: readonly KnownMessage[], { settings, receivedAtMs }: Given): Promise<void> {
+  async #accept(from: BoundChannel, known: readonly KnownMessage[], { settings, receivedAtMs, refusals }: Given): Promise<void> {
     const { scope } = from;
     this.#options.streamQuota.refuseWhenFull(scope, settings);
     const inputs = known.map((one) => ({ ...toTurnInput(from, one), receivedAtMs }));
     const { outcomes, failure } = await this.#options.turns.acceptInOrder(scope, inputs);
     for (const [index, { message, sender }] of known.slice(0, outcomes.length).entries()) {
       const outcome = outcomes[index];
-      if (!(outcome instanceof AppError)) {
+      if (outcome instanceof AppError) {
+        refusals.push(outcome);
+        if (outcome.code === 'too_many_waiting') this.#notes.overflow(from);
+      } else {
         // A simulated one is not the first message that an owner waits for.
         if (!isSimulated(sender)) this.#notes.inbound(from);
         this.#notes.displayName(from, sender, message.sender.displayName);
-      } else if (outcome.code === 'too_many_waiting') this.#notes.overflow(from);
+      }
       this.#count(from, 'message', toOutcome(outcome));
     }
     if (failure !== undefined) throw failure;
