@@ -212,6 +212,15 @@ describe('keys', () => {
     ]);
   });
 
+  it('make one new key when they are rotated twice at the same moment', async () => {
+    await using world = await startTenants();
+    const { keys } = await world.tenants.create('acme');
+    const old = await keys.create({ label: 'site', scopes: ['cs'] }, ['admin']);
+    const rotated = await Promise.allSettled([keys.rotate(old.id, ['admin']), keys.rotate(old.id, ['admin'])]);
+    expect(rotated).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'conflict' } }]);
+    expect((await keys.list()).filter(({ revokedAt }) => revokedAt === null)).toHaveLength(1);
+  });
+
   it('expire', async () => {
     await using world = await startTenants();
     const { keys } = await world.tenants.create('acme');

@@ -11,7 +11,7 @@ import {
   type RecordChanges,
   unlessLater,
 } from '@concierge/files';
-import { background, isSameSecret, type Log } from '@concierge/runtime';
+import { background, isSameSecret, KeyedMutex, type Log } from '@concierge/runtime';
 import type { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 
@@ -114,6 +114,7 @@ export class Keys {
   readonly #options: KeysOptions;
   readonly #records: RecordFolder<typeof KeyRecord>;
   readonly #usedAtMs = new Map<string, number>();
+  readonly #rotations = new KeyedMutex();
 
   constructor(options: KeysOptions) {
     const { tenantId, folder, folders, changes, log } = options;
@@ -180,15 +181,18 @@ export class Keys {
   }
 
   /**
-   * A new key with the old one's label, scopes and end; then the old one is revoked.
-   * @throws AppError not_found, scope_required, revoked_key
+   * A new key with the old one's label, scopes and end; then the old one is revoked. Of two at the same moment one makes
+   * a key; in two processes each may.
+   * @throws AppError not_found, scope_required, conflict (it is revoked)
    */
   async rotate(id: string, granter: readonly KeyScope[]): Promise<NewKey> {
-    const { label, scopes, expiresAt, revokedAt } = await this.#existing(id);
-    if (revokedAt !== null) throw new AppError('conflict', 'The key has been revoked.');
-    const next = await this.create({ label, scopes, expiresAt }, granter);
-    await this.revoke(id);
-    return next;
+    return this.#rotations.run(id, async () => {
+      const { label, scopes, expiresAt, revokedAt } = await this.#existing(id);
+      if (revokedAt !== null) throw new AppError('conflict', 'The key has been revoked.');
+      const next = await this.create({ label, scopes, expiresAt }, granter);
+      await this.revoke(id);
+      return next;
+    });
   }
 
   /**
