@@ -51,6 +51,18 @@ describe('the operators’ API', () => {
     expect(await ask({ Authorization: `Bearer ${tenant.admin}` })).toBe('invalid_key');
   });
 
+  it.each(['0-0', '00-000', '18446744073709551616-0', '1-18446744073709551616', '1'])(
+    'refuses a cursor of log lines that no page has given: %s',
+    async (cursor) => {
+      const refused = await operate(`/logs?cursor=${cursor}`);
+      expect([refused.status, await readCode(refused)]).toEqual([400, 'invalid_request']);
+    },
+  );
+
+  it('reads log lines behind any cursor that Redis can give', async () => {
+    for (const cursor of ['0-1', '1-0', '9999999999999999999-0']) expect((await operate(`/logs?cursor=${cursor}`)).status).toBe(200);
+  });
+
   it('makes a tenant whose keys work, lists it, shows it, and changes plan and limits', async () => {
     const { keys } = await create('first', { plan: 'preview', name: 'First & Co', limits: { requestsPerHour: 9 } });
     expect((await gateway.ask(keys.admin, '/api/tenant')).status).toBe(200);

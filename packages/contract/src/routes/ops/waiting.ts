@@ -103,10 +103,10 @@ export const listLogLines = defineRoute({
     level: LogLine.shape.level.default('info').meta({ description: 'This one and those above it.' }),
     service: z.string().max(32).optional(),
     limit: limitParameter,
+    // Ids that Redis can have: two numbers of 64 bits that are not both nothing.
     cursor: z
       .string()
-      .max(64)
-      .regex(/^\d+-\d+$/u)
+      .regex(/^(?!0+-0+$)\d{1,19}-\d{1,19}$/u)
       .optional(),
   }),
   answers: { 200: { description: 'Lines, the newest first.', json: z.array(LogLine), headers: pageHeaders } },
