@@ -201,6 +201,15 @@ describe('the operators’ API', () => {
     expect((await gateway.ask(undefined, '/livez')).status).toBe(200);
   });
 
+  it('answers HEAD of an export without reading anything, and puts nothing on record', async () => {
+    await create('asked');
+    const head = await operate('/tenants/asked/export', { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/gzip']);
+    expect(head.headers.get('content-disposition')).toBe('attachment; filename="asked.tar.gz"');
+    expect((await operate('/tenants/nothing/export', { method: 'HEAD' })).status).toBe(404);
+    expect(await readAudit('/audit?tenant=asked')).toEqual(['operator tenant.create ']);
+  });
+
   it('exports a tenant, deletes it, and imports it again, with its keys and its log', async () => {
     const { keys } = await create('moving');
     await gateway.ask(keys.admin, '/api/files/notes.md', { method: 'PUT', body: 'kept', headers: { 'Content-Type': 'text/plain' } });
