@@ -1,9 +1,11 @@
+import { Writable } from 'node:stream';
 import { AcceptedTurn, LogLine } from '@concierge/contract';
 import { background, connectRedis } from '@concierge/runtime';
 import { silentLog as log, TestRedis } from '@concierge/testing';
 import { setUpOnce } from '@concierge/testing/set-up';
-import { keyOf, Lanes, LoadSeries, WaitingRoom } from '@concierge/turn';
+import { keyOf, Lanes, LoadSeries, viewOverview, WaitingRoom } from '@concierge/turn';
 import { describe, expect, it } from '@jest/globals';
+import { redraw } from '../src/commands/waiting.ts';
 import { CommandLine } from './command-line.ts';
 
 let concierge: CommandLine;
@@ -49,6 +51,11 @@ describe('concierge waiting', () => {
     expect(out).toContain(turnId);
     expect((await concierge.run('waiting', '--tenant', 'other')).out).toBe('No turn waits.\n');
   });
+
+  it.each(['abc', '0', '1.5', '-1'])('is refused %s rows', async (limit) => {
+    const { code, out, err } = await concierge.run('waiting', `--limit=${limit}`);
+    expect({ code, out, err }).toEqual({ code: 1, out: '', err: `concierge: ${limit} is not a number of rows.\n` });
+  });
 });
 
 describe('a command that needs Redis', () => {
@@ -73,6 +80,26 @@ describe('concierge top', () => {
     expect(out).toContain(turnId);
     expect(out).not.toContain('\u001B');
     expect(await concierge.json('top')).toMatchObject({ running: 0, slots: 0, waiting: [{ turnId }] });
+  });
+
+  it('stays on a terminal while Redis is away, with what was seen last, and ends at what no wait mends', async () => {
+    const first = { overview: viewOverview(await new WaitingRoom(redis).look()), waiting: [], workers: [], isWhole: true };
+    const stopped = new AbortController();
+    const frames: string[] = [];
+    const terminal = new Writable({
+      write: (frame: Buffer, _encoding, done) => {
+        frames.push(frame.toString());
+        if (frames.length === 3) stopped.abort();
+        done();
+      },
+    });
+    const [away, wrong] = [Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), new TypeError('wrong')];
+    const looks = [async () => Promise.reject(away), async () => Promise.resolve(first), async () => Promise.resolve(first)];
+    const look = async (): Promise<typeof first> => (looks.shift() ?? (async () => Promise.reject(wrong)))();
+    await redraw(first, { look, terminal, everyMs: 1, signal: stopped.signal });
+    expect(frames.map((frame) => frame.includes('Redis does not answer'))).toEqual([false, true, false]);
+    expect(frames[1]).toContain('no worker takes turns');
+    await expect(redraw(first, { look, terminal, everyMs: 1, signal: new AbortController().signal })).rejects.toBe(wrong);
   });
 });
 

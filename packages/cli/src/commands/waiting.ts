@@ -1,5 +1,7 @@
+import type { Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { AppError, logLevels, SeriesRange, type LogLine, type Overview, type WaitingEntry, type WorkerView } from '@concierge/contract';
+import { isUnavailable } from '@concierge/runtime';
 import { Command, Option } from 'commander';
 import type { WaitingLook } from '@concierge/turn';
 import { facts, table, type CommandContext } from '../answer.ts';
@@ -9,6 +11,7 @@ const REDRAW_EVERY_MS = 2000;
 const TOP_ROWS = 10;
 /** Cursor home, then clear what is below: nothing flickers. */
 const HOME = '\u001B[H\u001B[J';
+const AWAY = '\nRedis does not answer: this is what was seen last.\n';
 
 interface WaitingOptions {
   readonly tenant?: string;
@@ -67,8 +70,10 @@ function workersTable(workers: readonly WorkerView[]): string {
 }
 
 async function listWaiting(context: CommandContext, { tenant, limit }: WaitingOptions): Promise<void> {
+  const rows = Number(limit);
+  if (!Number.isSafeInteger(rows) || rows < 1) throw new AppError('invalid_request', `${limit} is not a number of rows.`);
   const { waiting, isWhole } = await look(context, tenant);
-  const shown = waiting.slice(0, Math.max(1, Number(limit) || 1));
+  const shown = waiting.slice(0, rows);
   const rest = waiting.length > shown.length ? [`${String(waiting.length - shown.length)} more wait.`] : [];
   const partial = isWhole ? [] : ['More is under way than one look reads: at least this waits.'];
   const text = waiting.length === 0 ? 'No turn waits.' : [waitingTable(shown), ...rest, ...partial].join('\n');
@@ -105,10 +110,32 @@ async function showTop(context: CommandContext): Promise<void> {
   process.once('SIGINT', () => {
     stopped.abort();
   });
-  for (let shown = first; !stopped.signal.aborted; shown = await look(context)) {
-    terminal.write(`${HOME}${screen(shown)}\n`);
-    await wait(REDRAW_EVERY_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+  await redraw(first, { look: async () => look(context), terminal, everyMs: REDRAW_EVERY_MS, signal: stopped.signal });
+}
+
+interface Redrawing {
+  readonly look: () => Promise<Looked>;
+  readonly terminal: Writable;
+  readonly everyMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What was seen last stays on the screen while Redis is away: a restart of it is when this is watched. */
+export async function redraw(first: Looked, { look: lookAgain, terminal, everyMs, signal }: Redrawing): Promise<void> {
+  let [seen, note] = [first, ''];
+  while (!signal.aborted) {
+    terminal.write(`${HOME}${screen(seen)}\n${note}`);
+    await wait(everyMs, undefined, { signal }).catch(() => undefined);
+    const found = await lookAgain().catch(unlessAway);
+    seen = found ?? seen;
+    note = found === undefined ? AWAY : '';
   }
+}
+
+/** Rethrows what no wait mends. */
+function unlessAway(error: unknown): undefined {
+  if (isUnavailable(error)) return undefined;
+  throw error;
 }
 
 /** `concierge waiting` */
