@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { EventEndpointTest, EventEndpointView, EventEndpointWithSecret, EventView } from '@concierge/contract';
+import { EventEndpointTest, EventEndpointView, EventEndpointWithSecret, EventView, limits, ScheduleView } from '@concierge/contract';
 import { WebhookReceiver } from '@concierge/testing';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
@@ -57,6 +57,18 @@ describe('event endpoints', () => {
     expect(await (await ask('GET', 'event-endpoints')).text()).not.toContain(secret);
     const other = await gateway.tenant();
     expect((await gateway.ask(other.admin, `/api/event-endpoints/${id}`)).status).toBe(404);
+  });
+
+  it('are no more than there may be: a schedule that needs one more is refused, as the documentation says', async () => {
+    const made = await ask('POST', 'cron', { name: 'Report', message: 'Report.', schedule: { every: '1h' } });
+    const { id } = ScheduleView.parse(await made.json());
+    for (let number = 1; number <= limits.eventEndpointsMax; number += 1) {
+      await tenant.scope.events.endpoints.create({ url: `https://example.com/${String(number)}` });
+    }
+    const refused = await ask('PATCH', `cron/${id}`, { deliver: { webhook: 'https://example.com/another' } });
+    expect(await refused.json()).toMatchObject({ status: 409, code: 'conflict' });
+    const document: unknown = await (await gateway.ask(undefined, '/openapi.json')).json();
+    expect(document).toMatchObject({ paths: { '/api/cron/{id}': { patch: { responses: { 409: { description: expect.any(String) } } } } } });
   });
 
   it('refuse what is no address, and types that there are not', async () => {

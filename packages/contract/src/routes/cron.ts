@@ -71,7 +71,7 @@ export const updateSchedule = defineRoute({
   params,
   body: { kind: 'json', schema: SchedulePatch },
   answers: { 200: { description: 'The schedule as it is now.', json: ScheduleView } },
-  errors: ['not_found'],
+  errors: ['not_found', 'conflict'],
 });
 
 export const deleteSchedule = defineRoute({
