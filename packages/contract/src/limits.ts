@@ -142,7 +142,10 @@ export const limits = {
   budgetReservationMs: 10 * 60_000,
   previewRequestsPerHour: 200,
   previewMemoryBytes: 100_000_000,
-  /** What a tenant's commands and uploads may hold on disk, unless tenant.json gives another size. */
+  /**
+   * What may lie on disk of a tenant's commands and uploads before commands are kept from writing more, unless
+   * tenant.json gives another size. Uploads are only counted.
+   */
   workspaceMaxBytes: 2 * 1024 ** 3,
   pathSegmentMaxBytes: 255,
   skillNameMaxCharacters: 64,

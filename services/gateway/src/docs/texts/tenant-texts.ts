@@ -172,5 +172,5 @@ export const tenantTexts = {
   verifyToken: 'What the provider must show when it checks the address. Write-only.',
   versions: 'Versions, the newest first.',
   webhook: 'The URL of an event endpoint.',
-  workspaceBytes: 'Bytes that files of the workspace may take.',
+  workspaceBytes: 'Bytes of the workspace and of uploads from which on commands may write nothing more; uploads are not refused.',
 } as const;
