@@ -108,7 +108,7 @@ export async function removePassages(db: Db, source: PassageSource): Promise<voi
   }
 }
 
-/** A conversation's, whoever its owner is: it is read anew by the next search, if it is still there. */
+/** A conversation's, under any owner: it is read anew by the next search, if it is still there. */
 export async function removeSessionPassages(db: Db, tenantId: string, sessionId: string): Promise<void> {
   for (const table of ['passage_sources', 'passages'] as const) {
     await db.deleteFrom(table).where('account_id', '=', tenantId).where('kind', '=', 'session').where('ref', '=', sessionId).execute();
