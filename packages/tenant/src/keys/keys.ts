@@ -181,8 +181,8 @@ export class Keys {
   }
 
   /**
-   * A new key with the old one's label, scopes and end; then the old one is revoked. Of two at the same moment one makes
-   * a key, and in two processes each may.
+   * A new key with the old one's label, scopes and end; then the old one is revoked. Of two at the same moment one
+   * makes a key, and in two processes each may.
    * @throws AppError not_found, scope_required, conflict (it is revoked)
    */
   async rotate(id: string, granter: readonly KeyScope[]): Promise<NewKey> {

@@ -106,6 +106,7 @@ export const listLogLines = defineRoute({
     // Ids that Redis can have: two numbers of 64 bits that are not both nothing.
     cursor: z
       .string()
+      .max(39)
       .regex(/^(?!0+-0+$)\d{1,19}-\d{1,19}$/u)
       .optional(),
   }),
