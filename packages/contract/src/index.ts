@@ -8,6 +8,7 @@ export {
   findToolRefusal,
   intersectTools,
   isOwnAgentName,
+  hasHiddenPart,
   isSharedPath,
   lowestAuthority,
   toolsOfAgent,

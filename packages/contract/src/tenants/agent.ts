@@ -206,13 +206,18 @@ export function findToolRefusal(
 /** All that agents for strangers may see of the tenant's files. */
 const sharedFolders: ReadonlySet<string> = new Set(['skills', 'templates']);
 
+/** Whether a part of a path begins with a dot: it is hidden, with all that is in it. */
+export function hasHiddenPart(path: string): boolean {
+  return path.split('/').some((part) => part.startsWith('.'));
+}
+
 /**
  * May an agent with the access `cs` read this file? Not what begins with a dot there, such as earlier versions of
  * skills: what the owner took out of them is not for customers.
  */
 export function isSharedPath(path: string): boolean {
-  const [first = '', ...rest] = path.split('/');
-  return sharedFolders.has(first) && !rest.some((part) => part.startsWith('.'));
+  const [first = ''] = path.split('/', 1);
+  return sharedFolders.has(first) && !hasHiddenPart(path);
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   FILE_VERSIONS_MAX,
   FileVersion,
   FileVersionId,
+  hasHiddenPart,
   limits,
   type Actor,
   type FileVersionView,
@@ -56,7 +57,7 @@ export function digestPart(text: string): string {
 
 /** Notes are left out: what an agent or an owner forgets must not live on here. */
 function isKept(path: string): boolean {
-  if (path === 'MEMORY.md' || path.split('/').some((part) => part.startsWith('.'))) return false;
+  if (path === 'MEMORY.md' || hasHiddenPart(path)) return false;
   return /^(?:[^/]+\.md$|(?:skills|templates|agents)\/)/u.test(path);
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { AppError } from '@concierge/contract';
+import { AppError, hasHiddenPart } from '@concierge/contract';
 import { folderBytes, FolderHandle, isPlainFile, keepFolders, makeStoreFolder, type FolderSync } from '@concierge/files';
 import { SqliteLock, sqliteTrouble } from '@concierge/runtime';
 import { toContactFolder, isHashedName } from '../sessions/session-ids.ts';
@@ -94,7 +94,7 @@ export class MemoryFiles {
   async listAll({ hidden = false }: { readonly hidden?: boolean } = {}): Promise<FileEntry[]> {
     const main = await this.stat(memoryFile);
     const folder = await this.stat(notesFolder);
-    const shown = { recursive: true, limit: notesMax, ...(!hidden && { isHidden: isHiddenNote }) };
+    const shown = { recursive: true, limit: notesMax, ...(!hidden && { isHidden: hasHiddenPart }) };
     const notes = await this.#files.list(notesFolder, shown).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'not_found') return [];
       throw error;
@@ -104,7 +104,7 @@ export class MemoryFiles {
 
   /** undefined when nothing is there that could be a note, or a folder of notes. */
   async stat(ref: string): Promise<FileEntry | undefined> {
-    return isHiddenNote(ref) ? undefined : this.#files.stat(ref);
+    return hasHiddenPart(ref) ? undefined : this.#files.stat(ref);
   }
 
   /** @throws AppError not_found */
@@ -223,10 +223,6 @@ async function isRemoved(remove: () => Promise<void>): Promise<boolean> {
     if (error instanceof AppError && error.code === 'not_found') return false;
     throw error;
   }
-}
-
-function isHiddenNote(path: string): boolean {
-  return path.split('/').some((part) => part.startsWith('.'));
 }
 
 /** Is this path of the tenant's files part of its memory? */

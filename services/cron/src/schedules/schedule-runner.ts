@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type RunTurn, type Schedule, type ScheduleRun, type TurnInput } from '@concierge/contract';
+import type { RunTurn, Schedule, ScheduleRun, TurnInput } from '@concierge/contract';
 import { failpoint, Figures, type Log } from '@concierge/runtime';
 import { nextRunMs, type TenantScope } from '@concierge/tenant';
 import { hasBudget, scheduleMissed, type Budgets, type WebhookEvents, type Turns } from '@concierge/turn';

@@ -1,4 +1,4 @@
-import { withoutEnding } from '@concierge/contract';
+import { hasHiddenPart, withoutEnding } from '@concierge/contract';
 import { z } from 'zod';
 import { replaceOnce } from '../replace-once.ts';
 import { defineTool, ToolError } from '../tool.ts';
@@ -185,11 +185,7 @@ export const listFiles = defineTool({
 
 /** Whether any part of a path, below the folder that was asked for, begins with a dot. */
 export function matchHidden(folder: string): (path: string) => boolean {
-  return (path) =>
-    path
-      .slice(folder.length)
-      .split('/')
-      .some((part) => part.startsWith('.'));
+  return (path) => hasHiddenPart(path.slice(folder.length));
 }
 
 /** A folder as models name it: ".", "./" and "/" are the whole workspace, and a slash at the end has no meaning. */
